@@ -90,7 +90,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     chosen = str(config.getoption("markexpr"))
     by_system = "posix" in chosen or "linux" in chosen
-    leave_out(config, items)
+    deselect_cases(config, items)
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(name)
 
 
-def values_of(item: pytest.Item) -> list[Any]:
+def parameter_values(item: pytest.Item) -> list[Any]:
     """Return what identifies the value, or values, that each list of parameters gives a case."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
     names = [
@@ -111,13 +111,13 @@ def values_of(item: pytest.Item) -> list[Any]:
     return [tuple(id(params[name.strip()]) for name in some) for some in names]
 
 
-def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out some cases of tests with two or more lists of parameters, in the quick profile."""
     from helpers import profile
 
     tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
     for item in items if not profile.thorough() else []:
-        values = values_of(item)
+        values = parameter_values(item)
         if len(values) > 1 and isinstance(item, pytest.Function):
             tests.setdefault((str(item.path), item.originalname), {})[item] = values
     left_out: set[pytest.Item] = set()

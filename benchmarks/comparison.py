@@ -41,8 +41,8 @@ import scipy.special
 from scipy.stats import permutation_test
 
 from cranfield import compare
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import inverted, sign_flip, step_down
+from cranfield.comparison.flips import Flips, PairedScores
+from cranfield.comparison.randomization import invert_sign_flips, sign_flip_p_values, step_down_p_values
 from cranfield.comparison.sequential import STOP
 
 SEED = 20_261_122
@@ -50,13 +50,13 @@ QUERIES, SYSTEMS, FLIPS = 6_980, 10, 100_000
 PEERS = 9  # pairs that the other tools are timed with
 
 
-def scores(n_queries: int, n_systems: int) -> Paired:
+def scores(n_queries: int, n_systems: int) -> PairedScores:
     """Return scores from 0 to 1, many of them 0, and all pairs of systems."""
     chance = np.random.default_rng(SEED)
     easy = chance.normal(0, 1, (n_queries, 1))
     values = np.clip(easy + chance.normal(0, 0.5, (n_queries, n_systems)), 0, 2) / 2
     left, right = np.array(list(combinations(range(n_systems), 2))).T
-    return Paired(values, left, right)
+    return PairedScores(values, left, right)
 
 
 def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -73,7 +73,7 @@ def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str,
 def many_queries(repeats: int, shrink: int) -> None:
     """Time all pairs of 10 systems on 6,980 queries, compared with scipy and ranx."""
     paired = scores(QUERIES, SYSTEMS)
-    n_pairs, columns = len(paired.left), paired.differences.T[:PEERS].copy()
+    n_pairs, columns = len(paired.left_column), paired.differences.T[:PEERS].copy()
     ours, theirs = FLIPS // shrink, 1_000
 
     def mean(x: np.ndarray, axis: int) -> np.ndarray:
@@ -92,11 +92,11 @@ def many_queries(repeats: int, shrink: int) -> None:
                 rng=np.random.default_rng(SEED),
             )
 
-    def fresh() -> Paired:
-        return Paired(paired.values, paired.left, paired.right)  # nothing is kept
+    def fresh() -> PairedScores:
+        return PairedScores(paired.scores, paired.left_column, paired.right_column)  # nothing is kept
 
     parts: dict[str, Callable[[], object]] = {
-        f"cranfield, {n_pairs} pairs x {ours:,} flips": lambda: sign_flip(
+        f"cranfield, {n_pairs} pairs x {ours:,} flips": lambda: sign_flip_p_values(
             fresh(), Flips(QUERIES, ours)
         ),
         f"scipy permutation_test, {PEERS} pairs x {theirs:,} flips": loop,
@@ -105,8 +105,8 @@ def many_queries(repeats: int, shrink: int) -> None:
     if importlib.util.find_spec("ranx"):
         from ranx.statistical_tests import fisher_randomization_test
 
-        systems, peer = paired.values.T.copy(), 500
-        pairs = list(zip(paired.left.tolist(), paired.right.tolist(), strict=True))
+        systems, peer = paired.scores.T.copy(), 500
+        pairs = list(zip(paired.left_column.tolist(), paired.right_column.tolist(), strict=True))
 
         def ranx() -> None:
             for i, j in pairs[:PEERS]:
@@ -126,16 +126,16 @@ def many_systems(repeats: int, shrink: int) -> None:
     """Time all pairs of 50 systems on 50 queries."""
     paired, flips = scores(50, 50), Flips(50, FLIPS // shrink)
 
-    def fresh() -> Paired:
-        return Paired(paired.values, paired.left, paired.right)
+    def fresh() -> PairedScores:
+        return PairedScores(paired.scores, paired.left_column, paired.right_column)
 
-    print(f"{len(paired.left):,} pairs, 50 queries, {flips.drawn:,} flips:")
+    print(f"{len(paired.left_column):,} pairs, 50 queries, {flips.n_drawn:,} flips:")
     taken = median_of(
         repeats,
         {
-            "two-sided p-values": lambda: sign_flip(fresh(), flips),
-            "step-down maxT": lambda: step_down(fresh(), flips),
-            "95 % intervals by inversion": lambda: inverted(fresh(), flips, 0.05),
+            "two-sided p-values": lambda: sign_flip_p_values(fresh(), flips),
+            "step-down maxT": lambda: step_down_p_values(fresh(), flips),
+            "95 % intervals by inversion": lambda: invert_sign_flips(fresh(), flips, 0.05),
         },
     )
     for name, seconds in taken.items():
@@ -146,7 +146,7 @@ def everything(repeats: int, shrink: int) -> None:
     """Time compare(): all that a table shows, and the other values in its JSON."""
 
     def named(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
-        columns = scores(n_queries, n_systems).values.T.tolist()
+        columns = scores(n_queries, n_systems).scores.T.tolist()
         ids = [f"q{i}" for i in range(n_queries)]
         return {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
 
@@ -182,7 +182,7 @@ def beside(n_busy: int) -> Iterator[None]:
 
 def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 20,000 queries alone, and while other processes keep the cores busy."""
-    columns = scores(20_000, 2).values.T.tolist()
+    columns = scores(20_000, 2).scores.T.tolist()
     ids = [f"q{i}" for i in range(20_000)]
     given = {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
 

@@ -79,7 +79,7 @@ class Text(dict[str, str]):
 
 def documents(found: Comparison) -> list[str]:
     """Return the documents of the first 20 ranks of every system."""
-    source = found.aligned.source
+    source = found.aligned.evaluated_runs
     if source is None:
         return []
     ids: set[str] = set()

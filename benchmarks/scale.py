@@ -174,9 +174,9 @@ def many(qrels: str, *runs: str) -> str:
 def read_and_write(result: str, *runs: str) -> str:
     """Only read runs, in threads as they are when they are evaluated, and write another one."""
     from cranfield import read_run
-    from cranfield.arrays.threads import in_threads
+    from cranfield.arrays.threads import map_in_threads
 
-    n = sum(sum(in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
+    n = sum(sum(map_in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
     return f"{n:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
 
 

@@ -21,7 +21,7 @@ import griffe
 
 import cranfield
 from cranfield.extensions import FAMILIES, load_families
-from cranfield.options import Option, options_of
+from cranfield.options import Option, list_options
 from cranfield.render.shown import Shown
 
 SOURCE = Path(__file__).parent.parent / "src"
@@ -341,7 +341,7 @@ def _options(one: Any) -> dict[str, Option]:
                 names = ast.unparse(argument).removeprefix("*")  # one family, or a tuple of some
                 named = getattr(_module(one), names)
                 for family in named if isinstance(named, tuple) else (named,):
-                    found.update({option.name: option for option in options_of(family)})
+                    found.update({option.name: option for option in list_options(family)})
     return found
 
 
@@ -420,7 +420,7 @@ def _kind_of_option(option: Option) -> str:
                 option.check(object())
             except (ValueError, TypeError) as error:
                 kind = str(error) or kind
-    return f"{kind} or None" if option.or_none and "None" not in kind else kind
+    return f"{kind} or None" if option.allows_none and "None" not in kind else kind
 
 
 def _kind_of_annotation(one: Any, annotation: Any) -> str:

@@ -61,15 +61,15 @@ ORDERS = ("score", "rank", "given")
 
 
 def _score_rows(path: Path, layout: Any) -> Any:
-    from cranfield.formats.small.score_files import score_rows
+    from cranfield.formats.small.score_files import read_scores
 
-    return score_rows(path, MEASURE_NAMES.__contains__, layout)
+    return read_scores(path, MEASURE_NAMES.__contains__, layout)
 
 
 def _label_rows(path: Path) -> Any:
-    from cranfield.formats.small.labels import label_rows
+    from cranfield.formats.small.labels import read_labels
 
-    return label_rows(path)
+    return read_labels(path)
 
 
 _STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never detected
@@ -112,10 +112,10 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
     if parameter is None:
         return ()
     if option == "format":
-        from cranfield.formats.columns import What
-        from cranfield.formats.files import names_of
+        from cranfield.formats.columns import Side
+        from cranfield.formats.files import format_names
 
-        literals: list[Any] = names_of(What.QRELS if reader == "qrels" else What.RUN)
+        literals: list[Any] = format_names(Side.QRELS if reader == "qrels" else Side.RUN)
     else:
         literals = _literals(get_type_hints(function)[option])
     if not literals:

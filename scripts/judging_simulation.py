@@ -30,7 +30,7 @@ import numpy as np
 
 from cranfield import Qrels, Run, evaluate, fuse, kendall, parse, read_qrels, read_run
 from cranfield.data.judging import Judging
-from cranfield.extensions.labels.pools.deciding import deciding
+from cranfield.extensions.labels.pools.deciding import find_deciding
 from cranfield.extensions.labels.pools.move_to_front import ask_all, move_to_front
 
 SEED = 20_261_128
@@ -54,9 +54,9 @@ class Simulation:
         self.truth, self.runs, self.depth = qrels.to_dict(), dict(runs), depth
         self.top = qrels.top_grade
         self.query_ids = list(qrels.query_ids)
-        ranked = [one.rankings(self.query_ids, Judging()) for one in runs.values()]
+        ranked = [one.read_rankings(self.query_ids, Judging()) for one in runs.values()]
         self.lists: Lists = {
-            query: [list(one[query].of(query).docs[:depth]) for one in ranked]
+            query: [list(one[query].select_query(query).docs[:depth]) for one in ranked]
             for query in self.query_ids
         }
 
@@ -80,12 +80,12 @@ class Simulation:
         generator = np.random.default_rng(seed)
         if way in ("fusion", "rbp"):
             made = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
-            ranked = made.rankings(self.query_ids, Judging())
+            ranked = made.read_rankings(self.query_ids, Judging())
             pooled = {
                 query: {doc for one in its for doc in one} for query, its in self.lists.items()
             }
             return {
-                query: [doc for doc in ranked[query].of(query).docs if doc in pooled[query]]
+                query: [doc for doc in ranked[query].select_query(query).docs if doc in pooled[query]]
                 for query in self.query_ids
             }
         found: dict[str, Sequence[str]] = {}
@@ -172,7 +172,7 @@ def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
         asked: set[tuple[str, str]] = set()
         for left, right in combinations(one.runs, 2):
             pair = {left: one.runs[left], right: one.runs[right]}
-            found = deciding(qrels, pair, DECIDED, Judging())
+            found = find_deciding(qrels, pair, DECIDED, Judging())
             if not found.is_certain:
                 asked |= {*[it for it in found.documents if it not in asked][:STEP]}
         if not asked:
@@ -196,7 +196,7 @@ def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float
     known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
     n = 0
     while True:
-        found = deciding(Qrels(known).with_top_grade(one.top), one.runs, DECIDED, Judging())
+        found = find_deciding(Qrels(known).with_top_grade(one.top), one.runs, DECIDED, Judging())
         if found.is_certain:
             return n
         asked = found.documents[:step] if way == "decide" else in_turn[n : n + step]

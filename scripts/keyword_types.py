@@ -19,7 +19,7 @@ from typing import Any
 
 from cranfield.comparison.result import Pair
 from cranfield.extensions import load_entries
-from cranfield.options import Options, options_of
+from cranfield.options import Options, list_options
 
 PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
 CORE, EXTENSIONS = "cranfield.keywords", "cranfield.extensions.keywords"
@@ -122,7 +122,7 @@ def _verb(module: str, function: ast.FunctionDef, call: ast.Call, *, has_forms: 
 
 def _keys(family: type[Options]) -> set[str]:
     """Return the names of all options of a family."""
-    return {option.name for option in options_of(family)}
+    return {option.name for option in list_options(family)}
 
 
 def _parents(family: type[Options]) -> list[type[Options]]:

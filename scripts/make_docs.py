@@ -30,7 +30,7 @@ from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.rule import Convention
-from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.files import FORMATS
 
 ROOT = Path(__file__).parent.parent
@@ -64,15 +64,15 @@ def formats() -> str:
     for one in FORMATS.values():
         names = f"`{one.name}`" + "".join(f", for judgments also `{name}`" for name in one.aliases)
         suffixes = ", ".join(f"`{suffix}`" for suffix in one.suffixes) or "-"
-        holds = [(held and held.row) or "-" for held in (one.qrels, one.runs)]
+        holds = [(held and held.row_description) or "-" for held in (one.qrels, one.runs)]
         rows.append(f"| {one.title} | {names} | {suffixes} | {holds[0]} | {holds[1]} |")
     named = ["| column | of | names |", "|---|---|---|"]
-    for column in filter(lambda one: one.of, COLUMNS.values()):
+    for column in filter(lambda one: one.sides, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
-        of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
+        of = "both" if len(column.sides) > 1 else "runs" if Side.RUN in column.sides else "judgments"
         named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
-        for what, many in column.lists.items():
-            sides = {What.RUN: "runs", What.QRELS: "judgments", What.EXCLUDED: "exclusions"}
+        for what, many in column.list_names.items():
+            sides = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
             side = sides[what]
             named.append(
                 f"| the same, with several in a cell | {side} | {', '.join(shortly(many))} |"
@@ -98,12 +98,12 @@ def convention(one: Convention, qrels: Any, run: Any) -> str:
     not_run = "" if one.was_run else " Read in its source, not run."
     rows = ["| measures | choices |", "|---|---|"]
     for rule in one.rules:
-        measures = ", ".join(f"`{text}`" for text in rule.texts)
+        measures = ", ".join(f"`{text}`" for text in rule.measure_texts)
         rows.append(f"| {measures} | {', '.join(f'`{text}`' for text in rule.choices) or '-'} |")
     values = []
     for text in EXAMPLES:
         measure = parse(text)
-        if one.of(measure) is not None:
+        if one.translate(measure) is not None:
             usual = evaluate(qrels, run, measure)[measure]
             its = evaluate(qrels, run, measure, convention=one.name)[measure]
             values.append(f"| `{measure}` | {usual:.4f} | {its:.4f} |")

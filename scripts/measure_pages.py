@@ -11,8 +11,8 @@ from pathlib import Path
 
 from cranfield import figures
 from cranfield.compat.names import measure_names
-from cranfield.measures import Definition, Measure, definitions, example_of
-from cranfield.measures.user_models import MODELS
+from cranfield.measures import Definition, Measure, definitions, make_example
+from cranfield.measures.user_models import USER_MODELS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference" / "measures"
 FORMULAS: dict[str, dict[str, str]] = tomllib.loads(
@@ -90,7 +90,7 @@ def worked(one: Measure, value: float | str) -> str:
 def user_models() -> str:
     """Return the list of the user models of CWL."""
     rows = []
-    for model in MODELS.values():
+    for model in USER_MODELS.values():
         meanings = [f"`{name}`: {one.meaning}." for name, one in model.parameters.items()]
         text = " ".join([*model.documentation.split(), *meanings])
         rows.append(f"- **`{model.pattern}`**: `{model.formula}`. {text} ({model.source})")
@@ -117,11 +117,11 @@ def names_elsewhere(definition: Definition) -> list[str]:
 
 def section(definition: Definition) -> str:
     """Return the section of a measure."""
-    one, value = example_of(definition)
+    one, value = make_example(definition)
     formula = FORMULAS[definition.name]
     facts = [
-        f"- Range of a query's value: {definition.shown_range}",
-        f"- Over queries: {definition.over_queries}",
+        f"- Range of a query's value: {definition.range_text}",
+        f"- Over queries: {definition.aggregation_text}",
         f"- Example: {worked(one, value)}",
         f"- Source: {definition.source}",
     ]

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, Of, TextsLike, texts_of
-from cranfield.notes import Note, lines_of
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, IdRole, TextsLike, read_texts
+from cranfield.notes import Note, format_notes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
-LONGEST = 72  # characters of a text in a table
+MAX_TEXT_LENGTH = 72  # characters of a text in a table
 
 # By the heading of the column of ids: the heading of the texts, the name in rows, what ids are of.
 _KINDS: Mapping[str, tuple[str, str, str]] = {
@@ -20,11 +20,11 @@ _KINDS: Mapping[str, tuple[str, str, str]] = {
 
 
 def with_texts(
-    found: Shown,
+    result: Shown,
     *,
     query_texts: "TextsLike | None" = None,
     doc_texts: "TextsLike | None" = None,
-    **how: Any,
+    **table_options: Any,
 ) -> "WithTexts":
     """Show a result with the texts of its queries and documents beside their ids.
 
@@ -53,81 +53,81 @@ def with_texts(
     [['q1', '1.0000', '0.0000', '-1.0000', 'worse', 'read a CSV file']]
 
     """
-    if not isinstance(found, Shown):
-        raise OptionError(f"found={found!r:.80}: expected a result, as evaluate or explain returns")
+    if not isinstance(result, Shown):
+        raise OptionError(f"found={result!r:.80}: expected a result, as evaluate or explain returns")
     given = {"query_id": query_texts, "document": doc_texts}
-    return WithTexts(found, {kind: one for kind, one in given.items() if one is not None}, how)
+    return WithTexts(result, {kind: one for kind, one in given.items() if one is not None}, table_options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithTexts(Shown):
     """A result that is shown with texts beside its ids: see `with_texts`."""
 
-    found: Shown
+    result: Shown
     sources: Mapping[str, TextsLike]  # by the heading of the column of ids
-    how: Mapping[str, Any]
-    _read: dict[str, dict[str, str | None]] = field(default_factory=dict)  # None: it has no text
+    table_options: Mapping[str, Any]
+    _text_of_id: dict[str, dict[str, str | None]] = field(default_factory=dict)  # None: it has no text
 
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
         """The forms of the result, and the suffix of each."""
-        return self.found.forms
+        return self.result.forms
 
     def to_junit(self) -> str:
         """Return the JUnit report of a gate, with the texts beside the ids of its queries."""
-        gate: Any = self.found
+        gate: Any = self.result
         report: str = gate.to_junit(lambda alone: str(replace(self, found=alone)))
         return report
 
     @property
     def header(self) -> Sequence[str]:
         """The names of the columns of `rows`."""
-        more = (_KINDS[kind][1] for kind in self.sources if kind in self.found.header)
-        return (*self.found.header, *more)
+        more = (_KINDS[kind][1] for kind in self.sources if kind in self.result.header)
+        return (*self.result.header, *more)
 
     @property
     def notes(self) -> Sequence[Note]:
         """What to know beside the numbers; and which ids have no text."""
-        rows = self.found.rows(**self.how)
-        missing = (self._missing(kind, [row.get(kind) for row in rows]) for kind in self.sources)
-        return (*self.found.notes, *(note for notes in missing for note in notes))
+        rows = self.result.rows(**self.table_options)
+        missing = (self._missing_notes(kind, [row.get(kind) for row in rows]) for kind in self.sources)
+        return (*self.result.notes, *(note for notes in missing for note in notes))
 
     def tables(self, **how: Any) -> list[Table]:
         """Return the result's tables, with the texts as the last column."""
-        tables = self.found.tables(**{**self.how, **how})
+        tables = self.result.tables(**{**self.table_options, **how})
         for kind in self.sources:
-            ids = self._ids(tables, kind)
-            texts = self._texts(kind, ids)  # of all tables at once: a file is read once
-            missing = lines_of(self._missing(kind, ids))
-            tables = [self._with_column(one, kind) for one in tables]
+            ids = self._collect_ids(tables, kind)
+            texts = self._find_texts(kind, ids)  # of all tables at once: a file is read once
+            missing = format_notes(self._missing_notes(kind, ids))
+            tables = [self._add_text_column(one, kind) for one in tables]
             if kind == "query_id" and (query := self._query) in texts:
                 first, *lines = tables[0].title
-                title = [first, f"{query}: {_cut(texts[query])}", *lines]
+                title = [first, f"{query}: {_shorten(texts[query])}", *lines]
                 tables[0] = replace(tables[0], title=title)
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
 
     def _drawn(self, table: Table, width: int | None, color: bool) -> str:
-        return self.found._drawn(table, width, color)
+        return self.result._draw_table(table, width, color)
 
     @property
     def _query(self) -> str:
         """The query that the whole result explains; empty if there is none."""
-        return str(getattr(self.found, "query", ""))
+        return str(getattr(self.result, "query", ""))
 
-    def _ids(self, tables: Iterable[Table], kind: str) -> list[str]:
+    def _collect_ids(self, tables: Iterable[Table], kind: str) -> list[str]:
         """Return the ids that tables have, and that of the query that they are of."""
         return [
             *([self._query] if kind == "query_id" else []),
-            *(name for one in tables for name in _ids_in(one, kind)),
+            *(name for one in tables for name in _table_ids(one, kind)),
         ]
 
-    def _with_column(self, table: Table, kind: str) -> Table:
-        ids = _ids_in(table, kind)
-        texts = self._texts(kind, ids)
+    def _add_text_column(self, table: Table, kind: str) -> Table:
+        ids = _table_ids(table, kind)
+        texts = self._find_texts(kind, ids)
         if not texts:
             return table
-        cells = [_cut(texts.get(name, "")) for name in ids]
+        cells = [_shorten(texts.get(name, "")) for name in ids]
         return replace(
             table,
             header=[*table.header, _KINDS[kind][0]],
@@ -135,53 +135,53 @@ class WithTexts(Shown):
             n_sentences=table.n_sentences + 1,
         )
 
-    def _texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
+    def _find_texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
         """Return {id: text} of those that have one."""
-        is_first = kind not in self._read
-        known = self._read.setdefault(kind, {})
-        names = {one for one in ids if isinstance(one, str) and one not in _NO_IDS}
+        is_first = kind not in self._text_of_id
+        known = self._text_of_id.setdefault(kind, {})
+        names = {one for one in ids if isinstance(one, str) and one not in _NON_IDS}
         new = names - known.keys()
         if new or is_first:  # a file that is not there is refused where nothing is shown, too
-            of: Of = "doc" if kind == "document" else "query"
-            found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}", of=of)
+            of: IdRole = "doc" if kind == "document" else "query"
+            found = read_texts(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}", role=of)
             known.update({name: found.get(name) for name in new})
         return {name: text for name in names if (text := known[name])}
 
-    def _missing(self, kind: str, ids: Collection[Any]) -> list[Note]:
+    def _missing_notes(self, kind: str, ids: Collection[Any]) -> list[Note]:
         """Return a note on the ids that have no text, if there are any."""
-        names = dict.fromkeys(one for one in ids if isinstance(one, str) and one not in _NO_IDS)
-        return without_text(names, self._texts(kind, names), _KINDS[kind][2])
+        names = dict.fromkeys(one for one in ids if isinstance(one, str) and one not in _NON_IDS)
+        return missing_text_notes(names, self._find_texts(kind, names), _KINDS[kind][2])
 
     def rows(self, **how: Any) -> list[dict[str, Any]]:
         """Return the result's rows, with a column for the texts: None where there is none."""
-        rows = self.found.rows(**{**self.how, **how})
+        rows = self.result.rows(**{**self.table_options, **how})
         for kind in self.sources:
-            if kind in self.found.header:
-                texts = self._texts(kind, [row[kind] for row in rows])
+            if kind in self.result.header:
+                texts = self._find_texts(kind, [row[kind] for row in rows])
                 name = _KINDS[kind][1]
                 rows = [{**row, name: texts.get(row[kind])} for row in rows]
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with `query_texts` and `document_texts`."""
-        return self._with_dicts(self.found.to_dict(), self.found.rows(**self.how))
+        return self._add_texts(self.result.to_dict(), self.result.rows(**self.table_options))
 
     def _document(self, **how: Any) -> dict[str, Any]:
-        how = {**self.how, **how}
-        return self._with_dicts(self.found._document(**how), self.found.rows(**how))
+        how = {**self.table_options, **how}
+        return self._add_texts(self.result._document(**how), self.result.rows(**how))
 
-    def _with_dicts(
-        self, content: dict[str, Any], rows: Iterable[Mapping[str, Any]]
+    def _add_texts(
+        self, document: dict[str, Any], rows: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         every = list(rows)
-        tables = self.found.tables(**self.how)
+        tables = self.result.tables(**self.table_options)
         for kind in self.sources:
-            ids = [*(row.get(kind) for row in every), *self._ids(tables, kind)]
-            content[f"{_KINDS[kind][1]}s"] = dict(sorted(self._texts(kind, ids).items()))
-        return content
+            ids = [*(row.get(kind) for row in every), *self._collect_ids(tables, kind)]
+            document[f"{_KINDS[kind][1]}s"] = dict(sorted(self._find_texts(kind, ids).items()))
+        return document
 
 
-def without_text(ids: Collection[str], texts: Collection[str], what: str) -> list[Note]:
+def missing_text_notes(ids: Collection[str], texts: Collection[str], ids_name: str) -> list[Note]:
     """Return a note on the ids that are not among those with `texts`, if there are any.
 
     >>> [str(one) for one in without_text(["q1", "q2"], {"q1": "read a file"}, "queries")]
@@ -190,15 +190,15 @@ def without_text(ids: Collection[str], texts: Collection[str], what: str) -> lis
     without = [name for name in ids if name not in texts]
     if not without:
         return []
-    of = f"{len(without):,} of the {len(ids):,} {what} shown have no text"
+    of = f"{len(without):,} of the {len(ids):,} {ids_name} shown have no text"
     said = f"{of}; for instance {without[0]!r}."
     return [Note("no-text", "info" if texts else "warning", said, count=len(without))]
 
 
-_NO_IDS = ("all", "")  # of rows over all queries
+_NON_IDS = ("all", "")  # of rows over all queries
 
 
-def _ids_in(table: Table, kind: str) -> list[str]:
+def _table_ids(table: Table, kind: str) -> list[str]:
     """Return the ids of a table's rows; none if it has no column of these."""
     labels = list(table.header[: table.n_labels])
     if kind not in labels:
@@ -208,8 +208,8 @@ def _ids_in(table: Table, kind: str) -> list[str]:
     return ["" if row[-1] == "..." else row[at] for row in table.rows]
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a text that is no longer than a table shows."""
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_TEXT_LENGTH:
         return text
-    return f"{text[: LONGEST - 3].rsplit(' ', 1)[0] or text[: LONGEST - 3]}..."
+    return f"{text[: MAX_TEXT_LENGTH - 3].rsplit(' ', 1)[0] or text[: MAX_TEXT_LENGTH - 3]}..."

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def printable(text: str, limit: int | None = None) -> str:
+def escape_unprintable(text: str, limit: int | None = None) -> str:
     r"""Return `text` with everything that is not a visible character or a space escaped.
 
     Identifiers and lines come from other people's files. Escaped, they cannot move the cursor,
@@ -23,7 +23,7 @@ def printable(text: str, limit: int | None = None) -> str:
 
 # What is shown in the place of documentation where Python has none.
 NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
-_LONGEST = 2000  # characters of a line of what an error says
+_MAX_LINE_LENGTH = 2000  # characters of a line of what an error says
 
 
 class CranfieldError(Exception):
@@ -79,30 +79,30 @@ class InputError(CranfieldError, ValueError):
         self.query_id = query_id
         parts = [problem]
         if source is not None:
-            where = printable(source) if line is None else f"{printable(source)}:{line}"
+            where = escape_unprintable(source) if line is None else f"{escape_unprintable(source)}:{line}"
             parts = [f"{where}: {problem}"]
         if text is not None:
-            parts.append(f"    {printable(text, 200)}")
+            parts.append(f"    {escape_unprintable(text, 200)}")
         if hint is not None:
             parts.append(hint)
         # What other libraries say may quote anything of a file, too; an id may have any length.
         lines = (line for part in parts for line in part.split("\n"))
-        super().__init__("\n".join(printable(line, _LONGEST) for line in lines))
+        super().__init__("\n".join(escape_unprintable(line, _MAX_LINE_LENGTH) for line in lines))
 
-    def at(
+    def locate(
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
         """Return the same error, with the place where it was found: a line, or several."""
         problem, n_breaks = self.problem, (text or "").rstrip("\r\n").count("\n")
         if line is not None and n_breaks:
             problem = f"{problem} (lines {line} to {line + n_breaks})"
-        return self.but(problem=problem, source=source, line=line, text=text)
+        return self.replace(problem=problem, source=source, line=line, text=text)
 
-    def because(self, reason: str) -> "InputError":
+    def add_reason(self, reason: str) -> "InputError":
         """Return the same error, with the reason why something else was expected."""
-        return self.but(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
+        return self.replace(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
 
-    def but(self, **changes: Any) -> "InputError":
+    def replace(self, **changes: Any) -> "InputError":
         """Return the same error, with other arguments."""
         names = ("problem", "source", "line", "text", "hint", "kind", "query_id")
         return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
@@ -137,7 +137,7 @@ class LibraryError(CranfieldError, ImportError):
 _PACKAGES = {"vl_convert": "vl-convert-python"}  # what installs a module of another name
 
 
-def need(libraries: Iterable[str], what: str) -> None:
+def require_libraries(libraries: Iterable[str], feature: str) -> None:
     """Raise LibraryError unless the libraries are installed that `what` needs.
 
     >>> need(["math", "no_such_library"], "This")
@@ -150,18 +150,18 @@ def need(libraries: Iterable[str], what: str) -> None:
     lacking = [name for name in libraries if find_spec(name) is None]
     if lacking:
         packages = " ".join(_PACKAGES.get(name, name) for name in lacking)
-        raise LibraryError(f"{what} needs {' and '.join(lacking)}: pip install {packages}")
+        raise LibraryError(f"{feature} needs {' and '.join(lacking)}: pip install {packages}")
 
 
-def one_of(option: str, value: object, allowed: Iterable[str]) -> None:
+def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> None:
     """Raise OptionError unless `value` is among `allowed`."""
-    allowed = tuple(allowed)
-    if value not in allowed:
-        choices = ", ".join(map(repr, allowed))
-        raise OptionError(f"{option}={value!r} is not known; choose one of {choices}")
+    allowed_values = tuple(allowed_values)
+    if choice not in allowed_values:
+        choices = ", ".join(map(repr, allowed_values))
+        raise OptionError(f"{option}={choice!r} is not known; choose one of {choices}")
 
 
-def nearest(word: str, known: Iterable[str], n: int = 3, least: float = 0.6) -> list[str]:
+def nearest_words(word: str, words: Iterable[str], n: int = 3, min_similarity: float = 0.6) -> list[str]:
     """Return what is spelt most like a word, the nearest first: at most n.
 
     `least`: how like it has to be, 0 to 1, by difflib.
@@ -171,4 +171,4 @@ def nearest(word: str, known: Iterable[str], n: int = 3, least: float = 0.6) -> 
     """
     import difflib
 
-    return difflib.get_close_matches(word, list(known), n, least)
+    return difflib.get_close_matches(word, list(words), n, min_similarity)

@@ -10,7 +10,7 @@ from cranfield.comparison.settings import (
     GateTestName,
     Missing,
     Test,
-    Undecided,
+    UndecidedCount,
 )
 from cranfield.data.judging import IdenticalIds, Precision, Queries, Ties, Unretrieved
 from cranfield.formats.block import Duplicates, Errors, Order
@@ -117,7 +117,7 @@ class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=Fa
     changes: int | None
     at_least: Mapping[str, float] | None
     limit: bool
-    undecided: Undecided | None
+    undecided: UndecidedCount | None
     trained_again: bool
 
 

@@ -40,7 +40,7 @@ class cached_property(Generic[Value]):  # noqa: N801 - as property is written
         return value
 
 
-class kept_while_small(cached_property[Value]):  # noqa: N801 - as property is written
+class cached_if_small(cached_property[Value]):  # noqa: N801 - as property is written
     """A cached_property of an object with rows, (len,), which is not kept where these are many.
 
     What takes memory for each row would otherwise stay as long as the object does. Small ones are
@@ -51,9 +51,9 @@ class kept_while_small(cached_property[Value]):  # noqa: N801 - as property is w
         if instance is None:
             return self
         value = self._compute(instance)
-        if len(instance) <= MOST_KEPT:
+        if len(instance) <= MAX_CACHED_ROWS:
             instance.__dict__[self._name] = value
         return value
 
 
-MOST_KEPT = 1 << 18  # rows; a column of as many whole numbers takes 2 MB
+MAX_CACHED_ROWS = 1 << 18  # rows; a column of as many whole numbers takes 2 MB

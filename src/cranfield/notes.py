@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
-from cranfield.errors import CranfieldWarning, printable
+from cranfield.errors import CranfieldWarning, escape_unprintable
 
 Severity = Literal["error", "warning", "info"]
-_GRAVEST_FIRST: tuple[Severity, ...] = get_args(Severity)
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Note:
         said = self.text if self.source is None else f"{self.source:.500}: {self.text}"
         return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
 
-    def of(self, source: str) -> "Note":
+    def add_source(self, source: str) -> "Note":
         """Return the note of a source, named before the one that the note has.
 
         >>> str(Note("ties", "info", "2 documents are tied.", source="bm25").of("Under A"))
@@ -60,55 +60,55 @@ class Note:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def note_of(data: Any) -> Note | None:
+def read_note(document: Any) -> Note | None:
     """Return the note of a dict as `to_dict` returns it, read from a file; None if it is none.
 
     >>> note_of(Note("ties", "info", "2 documents are tied.").to_dict()).code
     'ties'
     """
     known: dict[str, type] = {"code": str, "severity": str, "text": str}
-    if not isinstance(data, dict) or not all(
-        isinstance(data.get(name), kind) for name, kind in known.items()
+    if not isinstance(document, dict) or not all(
+        isinstance(document.get(name), kind) for name, kind in known.items()
     ):
         return None
-    if data["severity"] not in _GRAVEST_FIRST:
+    if document["severity"] not in _SEVERITIES:
         return None
-    count = data.get("queries")
+    count = document.get("queries")
     queries = count if isinstance(count, int) else None
-    return Note(data["code"], data["severity"], data["text"], queries)
+    return Note(document["code"], document["severity"], document["text"], queries)
 
 
-def gravest_first(notes: Iterable[Note]) -> list[Note]:
+def sort_by_severity(notes: Iterable[Note]) -> list[Note]:
     """Return the notes, errors before warnings before the others, else in their order."""
-    return sorted(dict.fromkeys(notes), key=lambda note: _GRAVEST_FIRST.index(note.severity))
+    return sorted(dict.fromkeys(notes), key=lambda note: _SEVERITIES.index(note.severity))
 
 
-def lines_of(notes: Iterable[Note]) -> list[str]:
+def format_notes(notes: Iterable[Note]) -> list[str]:
     """Return what to print of the notes: a line each, the gravest first."""
-    return list(map(str, gravest_first(notes)))
+    return list(map(str, sort_by_severity(notes)))
 
 
-def around(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
+def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
     """Return the lines below a table: errors and warnings, what its columns are, other notes."""
     every = list(notes)
     grave = [note for note in every if note.is_grave]
-    return [*lines_of(grave), *legend, *lines_of(note for note in every if not note.is_grave)]
+    return [*format_notes(grave), *legend, *format_notes(note for note in every if not note.is_grave)]
 
 
-_MOST_NAMED = 10  # of more sources, so many that a page would be full of them
-_FIRST_NAMED = 3
+_MAX_NAMED = 10  # of more sources, so many that a page would be full of them
+_N_FIRST_NAMED = 3
 
 
-def _listed(names: Sequence[str]) -> str:
-    if len(names) <= _MOST_NAMED:
+def _join_names(names: Sequence[str]) -> str:
+    if len(names) <= _MAX_NAMED:
         return ", ".join(names)
-    return f"{', '.join(names[:_FIRST_NAMED])} and {len(names) - _FIRST_NAMED:,} more"
+    return f"{', '.join(names[:_N_FIRST_NAMED])} and {len(names) - _N_FIRST_NAMED:,} more"
 
 
-def merged(
-    found: Iterable[tuple[str, Note]],
-    of_all: int | None = None,
-    listed: Callable[[Sequence[str]], str] = _listed,
+def merge_notes(
+    notes_with_source: Iterable[tuple[str, Note]],
+    n_sources: int | None = None,
+    join_names: Callable[[Sequence[str]], str] = _join_names,
 ) -> list[Note]:
     """Return each note once, named after the sources that it applies to.
 
@@ -123,27 +123,27 @@ def merged(
     ['2 documents are tied.']
     """
     sources: dict[Note, list[str]] = {}
-    for source, note in found:
+    for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
     return [
-        note.of(listed(names)) if any(names) and len(names) != of_all else note
+        note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()
     ]
 
 
-def warn_of(notes: Iterable[Note]) -> None:
+def warn_about(notes: Iterable[Note]) -> None:
     """Give one CranfieldWarning of all errors and warnings among the notes, if there are any.
 
     The warning points at the line outside of the package that called it.
     """
     grave = [note for note in notes if note.is_grave]
     if grave:
-        lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
-        text = "\n".join(printable(line, 2000) for line in lines)
-        warnings.warn(text, CranfieldWarning, stacklevel=_level_of_caller())
+        lines = (str(note).partition(": ")[2] for note in sort_by_severity(grave))
+        text = "\n".join(escape_unprintable(line, 2000) for line in lines)
+        warnings.warn(text, CranfieldWarning, stacklevel=_caller_level())
 
 
-def _level_of_caller() -> int:
+def _caller_level() -> int:
     """Return how far above `warn_of` the first frame is that is not of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

@@ -31,7 +31,7 @@ from typing import (
 
 import numpy as np
 
-from cranfield.errors import OptionError, one_of
+from cranfield.errors import OptionError, check_choice
 
 if TYPE_CHECKING:  # "Unpack[keywords.Compare]" is for type checkers only
     from cranfield import keywords as keywords
@@ -45,55 +45,55 @@ Check = Callable[[Any], Any]
 # ---- checks ---------------------------------------------------------------------------------
 
 
-def is_whole(value: object) -> bool:
+def is_whole_number(candidate: object) -> bool:
     """Tell whether the type of a value is one of whole numbers, and not bool."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(candidate, int | np.integer) and not isinstance(candidate, bool)
 
 
-def finite(value: object) -> int | float | None:
+def finite_number(candidate: object) -> int | float | None:
     """Return a number as an int or a float; None for any other value, infinity and truth values.
 
     >>> finite(2), finite(0.5), finite(True), finite("2"), finite(float("nan"))
     (2, 0.5, None, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, Number):
+    if isinstance(candidate, bool) or not isinstance(candidate, Number):
         return None
     try:
-        found = operator.index(value) if isinstance(value, Integral) else float(value)  # type: ignore[arg-type]
+        found = operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)  # type: ignore[arg-type]
         return found if math.isfinite(found) else None
     except (TypeError, ValueError, OverflowError):  # complex; signalling NaN; beyond any float
         return None
 
 
-def number(least: float = -math.inf, most: float = math.inf) -> Check:
+def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
     """Return a check for numbers from `least` to `most`, both included."""
-    expected = f"a number from {least:g} to {most:g}"
-    if most == math.inf:
-        expected = "a number" if least == -math.inf else f"a number of at least {least:g}"
-    return _numbers(expected, float, lambda found: least <= found <= most)
+    expected = f"a number from {lowest:g} to {highest:g}"
+    if highest == math.inf:
+        expected = "a number" if lowest == -math.inf else f"a number of at least {lowest:g}"
+    return _make_number_check(expected, float, lambda found: lowest <= found <= highest)
 
 
-def whole(least: int, most: int | None = None) -> Check:
+def whole_check(lowest: int, highest: int | None = None) -> Check:
     """Return a check for whole numbers from `least` to `most`, both included."""
-    expected = f"a whole number of at least {least}"
-    if most is not None:
-        expected = f"a whole number from {least} to {most:,}"
-    last = math.inf if most is None else most
-    return _numbers(expected, int, lambda found: found == int(found) and least <= found <= last)
+    expected = f"a whole number of at least {lowest}"
+    if highest is not None:
+        expected = f"a whole number from {lowest} to {highest:,}"
+    last = math.inf if highest is None else highest
+    return _make_number_check(expected, int, lambda found: found == int(found) and lowest <= found <= last)
 
 
-def level(least: float = 0, most: int | None = None) -> Check:
+def level_check(lowest: float = 0, highest: int | None = None) -> Check:
     """Return a check for numbers that a grade may be, which are whole numbers where they can be.
 
     >>> check = level()
     >>> check(2.0), check(0.5)
     (2, 0.5)
     """
-    expected = f"a number of at least {least:g}"
-    if most is not None:
-        expected = f"a number from {least:g} to {most:,}"
-    last = math.inf if most is None else most
-    as_number = _numbers(expected, float, lambda found: least <= found <= last)
+    expected = f"a number of at least {lowest:g}"
+    if highest is not None:
+        expected = f"a number from {lowest:g} to {highest:,}"
+    last = math.inf if highest is None else highest
+    as_number = _make_number_check(expected, float, lambda found: lowest <= found <= last)
 
     def check(value: object) -> int | float:
         found: float = as_number(value)
@@ -102,20 +102,20 @@ def level(least: float = 0, most: int | None = None) -> Check:
     return check
 
 
-LEAST_SHARE = 1e-9  # the tails of distributions are still numbers there
+MIN_SHARE = 1e-9  # the tails of distributions are still numbers there
 
 
-def share(below: float = 1.0) -> Check:
+def share_check(upper: float = 1.0) -> Check:
     """Return a check for numbers above 0 (by 1e-9 at least) and below `below`, such as a level."""
-    expected = f"a number above 0 and below {below:g}"
-    return _numbers(expected, float, lambda found: LEAST_SHARE <= found < below)
+    expected = f"a number above 0 and below {upper:g}"
+    return _make_number_check(expected, float, lambda found: MIN_SHARE <= found < upper)
 
 
-def _numbers(expected: str, kind: type[int] | type[float], holds: Callable[[float], bool]) -> Check:
+def _make_number_check(expected: str, kind: type[int] | type[float], holds: Callable[[float], bool]) -> Check:
     """Return a check for the numbers of which something holds, which are then of a kind."""
 
     def check(value: object) -> int | float:
-        found = finite(value)
+        found = finite_number(value)
         if found is None or not holds(found):
             raise ValueError(expected)
         return kind(found)
@@ -123,14 +123,14 @@ def _numbers(expected: str, kind: type[int] | type[float], holds: Callable[[floa
     return check
 
 
-def flag(value: object) -> bool:
+def check_flag(candidate: object) -> bool:
     """Check for a truth value."""
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(candidate, bool | np.bool_):
         raise ValueError("True or False")
-    return bool(value)
+    return bool(candidate)
 
 
-def numbers_by_name(value: Any) -> dict[str, float] | None:
+def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
     """Check for one number for each of some names: {name: number}, or texts as NAME=NUMBER.
 
     One text is taken, too: "R@5=0.8", or "R@5>=0.8".
@@ -139,12 +139,12 @@ def numbers_by_name(value: Any) -> dict[str, float] | None:
     ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
     """
     found: dict[str, float] = {}
-    check = number()
+    check = number_check()
     try:
-        if isinstance(value, Mapping):
-            pairs = [(str(name), check(one)) for name, one in value.items()]
+        if isinstance(numbers, Mapping):
+            pairs = [(str(name), check(one)) for name, one in numbers.items()]
         else:
-            texts = [value] if isinstance(value, str) else value
+            texts = [numbers] if isinstance(numbers, str) else numbers
             parts = [text.rpartition("=") for text in texts]
             pairs = [(name.removesuffix(">"), check(float(one))) for name, _, one in parts]
     except (AttributeError, TypeError, ValueError):
@@ -157,16 +157,16 @@ def numbers_by_name(value: Any) -> dict[str, float] | None:
     return found or None
 
 
-def checked(name: str, value: object, check: Check) -> Any:
+def check_option(name: str, candidate: object, check: Check) -> Any:
     """Return a value in its one form; raise OptionError that names the option if it has none.
 
     >>> checked("depth", 10.0, whole(1))
     10
     """
     try:
-        return check(value)
+        return check(candidate)
     except ValueError as error:
-        raise OptionError(f"{name}={value!r:.40}: expected {error}") from None
+        raise OptionError(f"{name}={candidate!r:.40}: expected {error}") from None
 
 
 # ---- families of options --------------------------------------------------------------------
@@ -182,16 +182,16 @@ class Option:
     sentence: str  # what it does, in words that suit a docstring and `--help`
     choices: tuple[str, ...]  # its only values; empty: `check` decides
     check: Check | None
-    or_none: bool  # whether None is a value
+    allows_none: bool  # whether None is a value
     heading: str  # of its family in help; empty for those of the core
 
-    def checked(self, value: object, name: str | None = None) -> Any:
+    def validate(self, candidate: object, name: str | None = None) -> Any:
         """Return a value in its one form; raise OptionError, under `name` if that is another."""
-        if value in self.choices or (value is None and self.or_none):
-            return value
+        if candidate in self.choices or (candidate is None and self.allows_none):
+            return candidate
         if self.choices:
-            one_of(name or self.name, value, self.choices)
-        return value if self.check is None else checked(name or self.name, value, self.check)
+            check_choice(name or self.name, candidate, self.choices)
+        return candidate if self.check is None else check_option(name or self.name, candidate, self.check)
 
 
 def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = None) -> Any:
@@ -226,72 +226,72 @@ class Options:
 
     def __post_init__(self) -> None:
         values = vars(self)
-        for one in options_of(type(self)):
+        for one in list_options(type(self)):
             value = values[one.name]
             if value is not one.default:
-                values[one.name] = one.checked(value)  # frozen for others
+                values[one.name] = one.validate(value)  # frozen for others
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
+    def of(cls, option_values: Mapping[str, object]) -> Self:
         """Return the options of this family among those given, the others at their defaults."""
         own = {}
-        if given:
+        if option_values:
             known: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
-            own = {name: value for name, value in given.items() if name in known}
-        options: Self = cls(**own) if own else _usual(cast(Any, cls))
+            own = {name: value for name, value in option_values.items() if name in known}
+        options: Self = cls(**own) if own else _default_family(cast(Any, cls))
         return options
 
     def to_dict(self) -> dict[str, Any]:
         """Return {name: value}."""
         return dict(vars(self))
 
-    def unusual(self) -> dict[str, Any]:
+    def changed_options(self) -> dict[str, Any]:
         """Return {name: value} of those that are not at their defaults."""
-        if self is _usual(cast(Any, type(self))):  # as most often
+        if self is _default_family(cast(Any, type(self))):  # as most often
             return {}
         values = vars(self)
         return {
             one.name: values[one.name]
-            for one in options_of(type(self))
-            if not _same(values[one.name], one.default)
+            for one in list_options(type(self))
+            if not _is_default(values[one.name], one.default)
         }
 
 
-def _same(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     """Tell whether a value is the default; a table has no answer to `==`."""
     return value is default or (default is not None and value == default)
 
 
-def options_of(family: type[Options]) -> tuple[Option, ...]:
+def list_options(family: type[Options]) -> tuple[Option, ...]:
     """Return the options of a family, in the order of its fields."""
-    return _options_of(cast(Any, family))
+    return _list_options(cast(Any, family))
 
 
 @cache
-def _options_of(family: type[Any]) -> tuple[Option, ...]:
+def _list_options(family: type[Any]) -> tuple[Option, ...]:
     found = []
     for one in fields(family):
-        kinds = [kind for kind in _united(one.type) if kind is not NoneType]
+        kinds = [kind for kind in _union_members(one.type) if kind is not NoneType]
         plain = isinstance(kinds[0], type) and kinds[0] is not Any and len(kinds) == 1
         kind = kinds[0] if plain else str
         given = one.metadata["check"]
         choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else given
         choices = choices if isinstance(choices, tuple) else ()
-        check = None if choices else given or (flag if kind is bool else None)
-        sentence, or_none = one.metadata["sentence"], NoneType in _united(one.type)
+        check = None if choices else given or (check_flag if kind is bool else None)
+        sentence, or_none = one.metadata["sentence"], NoneType in _union_members(one.type)
         found.append(
             Option(one.name, kind, one.default, sentence, choices, check, or_none, family.heading)
         )
     return tuple(found)
 
 
-def _united(kind: Any) -> tuple[Any, ...]:
+def _union_members(kind: Any) -> tuple[Any, ...]:
     """Return the members of a union of types, or the only type."""
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 @cache
-def _usual(family: type[Any]) -> Any:
+def _default_family(family: type[Any]) -> Any:
     return family()
 
 
@@ -300,7 +300,7 @@ def _usual(family: type[Any]) -> Any:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class _Word(str):
+class _UnquotedText(str):
     """A text that signatures show without quotes."""
 
     __slots__ = ()
@@ -308,7 +308,7 @@ class _Word(str):
 
 
 def takes(
-    *families: type[Options], without: Collection[str] = ()
+    *families: type[Options], omit: Collection[str] = ()
 ) -> Callable[[_Function], _Function]:
     """Name the options of some families in the signature and the Args of a function.
 
@@ -317,7 +317,7 @@ def takes(
     left out of the signature, for people to read it; type checkers have the function's annotations.
     """
     options = [
-        option for family in families for option in options_of(family) if option.name not in without
+        option for family in families for option in list_options(family) if option.name not in omit
     ]
 
     def named(function: _Function) -> _Function:
@@ -329,7 +329,7 @@ def takes(
             inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
             for option in options
         ]
-        returns = _Word(_in_short(plain.return_annotation))
+        returns = _UnquotedText(_short_annotation(plain.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
         function.__annotations__[last.name] = Any  # its own names a type of `cranfield.keywords`
 
@@ -359,42 +359,42 @@ def takes(
 
 
 # Options of the command line that in Python are done to a run before: what to write.
-_INSTEAD = dict.fromkeys(
+_PYTHON_ALTERNATIVES = dict.fromkeys(
     ("map_docs", "map_docs_pattern", "map_docs_keep"),
     "chunks become documents before, by Run(rows).map_docs(...), or read_run(path).map_docs(...), "
     "in the place of the run; of a table of both sides, Qrels(rows), or read_qrels(path), in that "
     "of the qrels",
 )
-_INSTEAD["queries"] = (
+_PYTHON_ALTERNATIVES["queries"] = (
     "systems are compared over the same queries; missing='drop' leaves out those that one of them "
     "has not answered"
 )
-_INSTEAD["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
+_PYTHON_ALTERNATIVES["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
 
 
-def refuse_others(
-    function: Callable[..., Any], given: Mapping[str, object], more: Sequence[object] = ()
+def refuse_unknown_options(
+    function: Callable[..., Any], option_values: Mapping[str, object], extra_arguments: Sequence[object] = ()
 ) -> None:
     """Raise TypeError for what is none of the options that `takes` has given to the function.
 
     `more` are arguments beyond those that the function takes by their order.
     """
-    if not given and not more:  # as most often
+    if not option_values and not extra_arguments:  # as most often
         return
     known = function.__signature__.parameters  # type: ignore[attr-defined]
     called = function.__qualname__.removesuffix(".__init__")
-    if more:
+    if extra_arguments:
         order = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
         raise TypeError(
-            f"{called}() takes {', '.join(order)} by their order, and got {len(more)} "
+            f"{called}() takes {', '.join(order)} by their order, and got {len(extra_arguments)} "
             "more; several runs are one argument, a list or a dict {name: run}: "
             f"{called}(qrels, [one, other], ...)"
         )
-    for name in given:
+    for name in option_values:
         if name in ("metric", "metrics", "measure") and "measures" in known:
-            raise TypeError(f"{called}() takes measures={given[name]!r:.80}, not {name}=...")
-        if name not in known and name in _INSTEAD:
-            raise TypeError(f"{called}() takes no {name}=...: {_INSTEAD[name]}")
+            raise TypeError(f"{called}() takes measures={option_values[name]!r:.80}, not {name}=...")
+        if name not in known and name in _PYTHON_ALTERNATIVES:
+            raise TypeError(f"{called}() takes no {name}=...: {_PYTHON_ALTERNATIVES[name]}")
         if name in ("qrels_columns", "run_columns") and "columns" in known:
             side = name.removesuffix("_columns")
             raise TypeError(
@@ -409,11 +409,11 @@ def refuse_others(
             )
 
 
-def _in_short(annotation: Any) -> str:
+def _short_annotation(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
     names = (
         one.__name__ if isinstance(one, type) and not get_args(one) else str(one)
-        for one in _united(annotation)
+        for one in _union_members(annotation)
     )
     return " | ".join("None" if name == "NoneType" else name for name in names)

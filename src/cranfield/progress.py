@@ -19,22 +19,22 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol, TypeVar, cast
 
-from cranfield.errors import printable
-from cranfield.options import Options, checked, option
+from cranfield.errors import escape_unprintable
+from cranfield.options import Options, check_option, option
 
-Hear = Callable[[int], None]
-ProgressLike = bool | Hear | None
+ByteListener = Callable[[int], None]
+ProgressLike = bool | ByteListener | None
 
 _In = TypeVar("_In")
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
-AFTER = 1.0  # seconds, before which nothing is shown
-_EVERY = 0.1  # seconds between two pictures
-_LONGEST = 32  # characters of what is done; of a longer text, the end is shown
+SHOW_AFTER = 1.0  # seconds, before which nothing is shown
+_REDRAW_INTERVAL = 0.1  # seconds between two pictures
+_MAX_ACTIVITY_LENGTH = 32  # characters of what is done; of a longer text, the end is shown
 _WIDTH = 20  # of the bar
 
 
-def _progress(value: Any) -> ProgressLike:
+def _check_progress(value: Any) -> ProgressLike:
     if value is not None and not isinstance(value, bool) and not callable(value):
         raise ValueError("True, or a function to call with numbers of bytes")
     return cast(ProgressLike, value)
@@ -50,11 +50,11 @@ class Watching(Options):
         "second on: on the standard error, if that is a terminal, or below the cell of a notebook. "
         "A function is called with a number of bytes whenever some of a file were read; it hears "
         "of nothing else.",
-        _progress,
+        _check_progress,
     )
 
 
-class Sized(Protocol):
+class SizedFile(Protocol):
     """A file to be read."""
 
     name: str
@@ -67,44 +67,44 @@ class Sized(Protocol):
 class Stage:
     """Something that is done, and how much of it; called with how much more is done."""
 
-    def __init__(self, watch: "Watch", what: str, total: int | None, unit: str) -> None:
-        self.what = what
+    def __init__(self, watch: "Watch", activity: str, total: int | None, unit: str) -> None:
+        self.activity = activity
         self.total = total  # None: that is not known
         self.unit = unit
-        self.done = 0
+        self.n_done = 0
         self._watch = watch
 
     def __call__(self, n: int = 1) -> None:
         """Hear that so much more is done."""
-        self.done += n
-        self._watch.look()
+        self.n_done += n
+        self._watch.redraw()
 
-    def share(self, of_next: float | None) -> float | None:
+    def share(self, inner_share: float | None) -> float | None:
         """Return how much is done, 0 to 1; of the next step, `of_next` is. None: not known."""
         if not self.total:
             return None
-        begun = of_next or 0.0 if self.unit == "steps" else 0.0
-        return min(1.0, (self.done + begun) / self.total)
+        begun = inner_share or 0.0 if self.unit == "steps" else 0.0
+        return min(1.0, (self.n_done + begun) / self.total)
 
 
 class Watch:
     """Who watches a call: a function that hears of bytes, or a bar."""
 
-    def __init__(self, hear: Hear | None = None, *, shows: bool = False) -> None:
-        self.hear = hear
+    def __init__(self, listener: ByteListener | None = None, *, shows_bar: bool = False) -> None:
+        self.listener = listener
         self.stages: list[Stage] = []  # the outermost first
-        self._shows = shows
+        self._shows_bar = shows_bar
         self._bar: _TerminalBar | _NotebookBar | None = None
-        self._since = 0.0  # when the stage began that is the outermost now
-        self._next: float | None = None  # when the next picture may be shown; None: never yet
+        self._began = 0.0  # when the stage began that is the outermost now
+        self._next_draw: float | None = None  # when the next picture may be shown; None: never yet
 
-    def begin(self, what: str, total: int | None, unit: str) -> Stage:
+    def begin(self, activity: str, total: int | None, unit: str) -> Stage:
         """Return a stage that begins now, within those that have not ended."""
         if not self.stages:
-            self._since = monotonic()
-            self._next = self._since + AFTER if self._next is None else self._next
-        self.stages.append(stage := Stage(self, what, total, unit))
-        self.look()
+            self._began = monotonic()
+            self._next_draw = self._began + SHOW_AFTER if self._next_draw is None else self._next_draw
+        self.stages.append(stage := Stage(self, activity, total, unit))
+        self.redraw()
         return stage
 
     def end(self, stage: Stage) -> None:
@@ -113,26 +113,26 @@ class Watch:
         if not self.stages:
             self.close()
 
-    def look(self) -> None:
+    def redraw(self) -> None:
         """Show how far it is, if it is time to."""
-        if not (self._shows and self.stages) or self._next is None:
+        if not (self._shows_bar and self.stages) or self._next_draw is None:
             return
-        if (now := monotonic()) < self._next:
+        if (now := monotonic()) < self._next_draw:
             return
-        self._next = now + _EVERY
+        self._next_draw = now + _REDRAW_INTERVAL
         if self._bar is None:
-            self._bar = bar_here()
+            self._bar = find_bar()
         if self._bar is None:  # there is nowhere to show it
-            self._shows = False
+            self._shows_bar = False
             return
         share: float | None = None
         for stage in reversed(self.stages):
             share = stage.share(share)
         # Not files that are not read: rows of a bucket come from a file of their own.
-        shown = (one for one in reversed(self.stages) if one.done or one.unit != "bytes")
+        shown = (one for one in reversed(self.stages) if one.n_done or one.unit != "bytes")
         now_done = next(shown, self.stages[-1])
-        left = (now - self._since) * (1 - share) / share if share else None
-        self._bar.draw(now_done.what, share, (now_done.done, now_done.unit), left)
+        left = (now - self._began) * (1 - share) / share if share else None
+        self._bar.draw(now_done.activity, share, (now_done.n_done, now_done.unit), left)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -144,19 +144,19 @@ class Watch:
 _WATCH: ContextVar[Watch | None] = ContextVar("_WATCH", default=None)
 
 
-def looked_at() -> Callable[[], None] | None:
+def waiting_callback() -> Callable[[], None] | None:
     """Return what to call now and then while one waits; None if nobody watches."""
     watch = _WATCH.get()
-    return None if watch is None else watch.look
+    return None if watch is None else watch.redraw
 
 
-def _unheard(n: int = 1) -> None:
+def _ignore_progress(n: int = 1) -> None:
     """Hear of nothing: nobody watches."""
 
 
 @contextlib.contextmanager
 def stage(
-    what: str, total: int | None = None, unit: str = "steps"
+    activity: str, total: int | None = None, unit: str = "steps"
 ) -> Iterator[Callable[..., None]]:
     """Say that something is done in the block, as "flips"; call what it gives with each part done.
 
@@ -169,25 +169,25 @@ def stage(
     """
     watch = _WATCH.get()
     if watch is None:
-        yield _unheard
+        yield _ignore_progress
         return
-    begun = watch.begin(what, total, unit)
+    begun = watch.begin(activity, total, unit)
     try:
         yield begun
     finally:
         watch.end(begun)
 
 
-def steps(items: Iterable[_In], what: str, total: int | None = None) -> Iterable[_In]:
+def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) -> Iterable[_In]:
     """Return the items, each of which is a step of what is done, to be looped over at once.
 
     >>> [*steps("abc", "letters")]
     ['a', 'b', 'c']
     """
-    return items if _WATCH.get() is None else _steps(items, what, total)
+    return inputs if _WATCH.get() is None else _watch_steps(inputs, activity, total)
 
 
-def _steps(items: Iterable[_In], what: str, total: int | None) -> Iterator[_In]:
+def _watch_steps(items: Iterable[_In], what: str, total: int | None) -> Iterator[_In]:
     n = getattr(items, "__len__", lambda: None)() if total is None else total
     with stage(what, n) as done:
         for item in items:
@@ -195,20 +195,20 @@ def _steps(items: Iterable[_In], what: str, total: int | None) -> Iterator[_In]:
             done()
 
 
-def parts(slices: Iterable[slice], what: str, n: int) -> Iterator[slice]:
+def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterator[slice]:
     """Yield slices of 0 to n, which are the parts in which something is done n times.
 
     >>> [*parts([slice(0, 8), slice(8, 10)], "resamples", 10)]
     [slice(0, 8, None), slice(8, 10, None)]
     """
-    with stage(what, n, what) as done:
+    with stage(activity, n_total, activity) as done:
         for some in slices:
             yield some
             done(some.stop - some.start)
 
 
 @contextlib.contextmanager
-def reading(source: Sized) -> Iterator[Hear | None]:
+def watch_reading(source: SizedFile) -> Iterator[ByteListener | None]:
     """Say that a file is read; give what hears of its bytes, None if nobody watches.
 
     Where the files of a stage of "bytes" are read, it is a part of that.
@@ -220,11 +220,11 @@ def reading(source: Sized) -> Iterator[Hear | None]:
     what = f"reading {source.name.rpartition('/')[2]}"
     within = watch.stages[-1] if watch.stages and watch.stages[-1].unit == "bytes" else None
     stage = within or watch.begin(what, source.size, "bytes")
-    stage.what = what
+    stage.activity = what
 
     def heard(n: int) -> None:
-        if watch.hear is not None:
-            watch.hear(n)
+        if watch.listener is not None:
+            watch.listener(n)
         stage(n)
 
     try:
@@ -235,7 +235,7 @@ def reading(source: Sized) -> Iterator[Hear | None]:
 
 
 @contextlib.contextmanager
-def of_files(sources: Sequence[Sized]) -> Iterator[None]:
+def watch_files(sources: Sequence[SizedFile]) -> Iterator[None]:
     """Say that some files are read in the block, one after the other."""
     if _WATCH.get() is None or not sources:
         yield
@@ -247,13 +247,13 @@ def of_files(sources: Sequence[Sized]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def watching(progress: ProgressLike) -> Iterator[None]:
+def watch_calls(progress: ProgressLike) -> Iterator[None]:
     """Have the calls in the block watched as `progress=` says; None and False change nothing."""
-    asked = checked("progress", progress, _progress)
+    asked = check_option("progress", progress, _check_progress)
     if asked is None or asked is False:
         yield
         return
-    watch = Watch(shows=True) if asked is True else Watch(asked)
+    watch = Watch(shows_bar=True) if asked is True else Watch(asked)
     before = _WATCH.set(watch)
     try:
         yield
@@ -263,7 +263,7 @@ def watching(progress: ProgressLike) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unwatched() -> Iterator[None]:
+def hide_progress() -> Iterator[None]:
     """Let nobody know of the block: of a look at what is read in full, too."""
     before = _WATCH.set(None)
     try:
@@ -272,14 +272,14 @@ def unwatched() -> Iterator[None]:
         _WATCH.reset(before)
 
 
-def watched(verb: _Verb) -> _Verb:
+def add_progress(verb: _Verb) -> _Verb:
     """Have a verb take `progress=`; see `Watching`, which `takes` names in its signature."""
 
     @functools.wraps(verb)
     def with_progress(*args: Any, progress: ProgressLike = None, **how: Any) -> Any:
         if progress is None:  # as most often
             return verb(*args, **how)
-        with watching(progress):
+        with watch_calls(progress):
             return verb(*args, **how)
 
     return cast(_Verb, with_progress)
@@ -288,12 +288,12 @@ def watched(verb: _Verb) -> _Verb:
 # ---- bars: a line of a terminal, or what is below a notebook's cell
 
 
-def _in_words(what: str) -> str:
-    text = printable(what)
-    return text if len(text) <= _LONGEST else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _LONGEST :]}"
+def _shorten_activity(what: str) -> str:
+    text = escape_unprintable(what)
+    return text if len(text) <= _MAX_ACTIVITY_LENGTH else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
 
 
-def _how_far(share: float | None, done: tuple[int, str], left: float | None) -> str:
+def _describe_progress(share: float | None, done: tuple[int, str], left: float | None) -> str:
     """Return how far it is, and how long it still takes: "45 %, 0:12 left"."""
     n, unit = done
     if share is None:
@@ -327,15 +327,15 @@ class _TerminalBar:
         self._task = self._lines.add_task("", total=None, far="")
 
     def draw(
-        self, what: str, share: float | None, done: tuple[int, str], left: float | None
+        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
     ) -> None:
         """Show what is done; its share, 0 to 1, and the seconds left, None where not known."""
         self._lines.update(
             self._task,
-            description=_in_words(what),
+            description=_shorten_activity(activity),
             total=None if share is None else 1.0,
             completed=share or 0.0,
-            far=_how_far(share, done, left),
+            far=_describe_progress(share, done_count, seconds_left),
         )
         if self._lines.live.is_started:
             self._lines.refresh()
@@ -354,12 +354,12 @@ class _NotebookBar:
         self._handle: Any = None
 
     def draw(
-        self, what: str, share: float | None, done: tuple[int, str], left: float | None
+        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
     ) -> None:
         """Show the same as a line of a terminal."""
-        words, far = html.escape(_in_words(what)), html.escape(_how_far(share, done, left))
+        words, far = html.escape(_shorten_activity(activity)), html.escape(_describe_progress(share, done_count, seconds_left))
         value = "" if share is None else f' value="{share:.3f}"'
-        self._show(f"{words} <progress{value}></progress> {far}", f"{_in_words(what)} {far}")
+        self._show(f"{words} <progress{value}></progress> {far}", f"{_shorten_activity(activity)} {far}")
 
     def close(self) -> None:
         """Leave an empty place."""
@@ -373,7 +373,7 @@ class _NotebookBar:
             self._handle.update(bundle, raw=True)
 
 
-def bar_here() -> _TerminalBar | _NotebookBar | None:
+def find_bar() -> _TerminalBar | _NotebookBar | None:
     """Return a bar for where this process runs: a notebook, or a terminal; None for neither."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:

@@ -14,17 +14,17 @@ AXE = "axe_playwright_python"  # it comes with axe-core in one file; nothing els
 
 
 @cache
-def axe() -> str:
+def axe_source() -> str:
     """Return the source of axe-core."""
     if find_spec(AXE) is None:
         pytest.skip(f"there is no axe-core: pip install --no-deps {AXE.replace('_', '-')}")
     return files(AXE).joinpath("axe.min.js").read_text("utf-8")
 
 
-def faults(page: Page, *, without: Sequence[str] = ()) -> list[str]:
+def find_faults(page: Page, *, skipped_rules: Sequence[str] = ()) -> list[str]:
     """Return what axe-core finds, each with where it is; `without`: rules left out."""
-    rules = json.dumps({rule: {"enabled": False} for rule in without})
-    page.evaluate(f"{axe()}; 0")
+    rules = json.dumps({rule: {"enabled": False} for rule in skipped_rules})
+    page.evaluate(f"{axe_source()}; 0")
     found = page.evaluate(
         f'axe.run(document, {{resultTypes: ["violations"], rules: {rules}}})'
         ".then(({violations, passes}) =>"

@@ -12,14 +12,14 @@ class Bar:
     """Keeps what it is to show."""
 
     def __init__(self) -> None:
-        self.drawn: list[tuple[str, float | None, tuple[int, str]]] = []
+        self.drawings: list[tuple[str, float | None, tuple[int, str]]] = []
         self.n_closed = 0
 
     def draw(
-        self, what: str, share: float | None, done: tuple[int, str], left: float | None
+        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
     ) -> None:
-        assert left is None or left >= 0
-        self.drawn.append((what, share, done))
+        assert seconds_left is None or seconds_left >= 0
+        self.drawings.append((activity, share, done_count))
 
     def close(self) -> None:
         self.n_closed += 1

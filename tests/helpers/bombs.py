@@ -12,13 +12,13 @@ from cranfield import InputError
 
 
 def check_bomb(
-    name: str, read_file: Callable[[str], Any], begin: str, repeated: str, folder: Path
+    name: str, read_file: Callable[[str], Any], head: str, repeated_text: str, folder: Path
 ) -> None:
     """Assert that a small file that becomes large when it is unpacked is refused in time."""
     path = folder / f"{name}.gz"
-    many = repeated.encode() * ((1 << 20) // len(repeated))
+    many = repeated_text.encode() * ((1 << 20) // len(repeated_text))
     with gzip.open(path, "wb", 9) as stream:
-        stream.write(begin.encode())
+        stream.write(head.encode())
         for _ in range(8):
             stream.write(many)
     tracemalloc.start()

@@ -65,7 +65,7 @@ class BrowserError(AssertionError):
     """The browser refused, or did not answer in time; or a script that it ran failed."""
 
 
-def program() -> str | None:
+def find_chromium() -> str | None:
     """Return the path of a Chromium, or None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
@@ -74,7 +74,7 @@ class Browser:
     """One headless Chromium, ended when its `with` block ends."""
 
     def __init__(self) -> None:
-        path = program()
+        path = find_chromium()
         if path is None:
             raise BrowserError(f"none of {', '.join(NAMES)} is installed")
         self._profile = tempfile.mkdtemp(prefix="chromium-")
@@ -93,8 +93,8 @@ class Browser:
         finally:
             for end in (read, write, nowhere):
                 os.close(end)
-        self._rest = b""
-        self._last = 0
+        self._unread = b""
+        self._message_number = 0
         self._pages: dict[str, Page] = {}
 
     def __enter__(self) -> "Browser":
@@ -119,8 +119,8 @@ class Browser:
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
         """Send one message; return what is answered, and hand on what happens meanwhile."""
-        self._last += 1
-        number = self._last
+        self._message_number += 1
+        number = self._message_number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if session is not None:
             message["sessionId"] = session
@@ -133,16 +133,16 @@ class Browser:
                 return answer["result"]
             page = self._pages.get(answer.get("sessionId", ""))
             if page is not None and "method" in answer:
-                page._happened(answer["method"], answer["params"])
+                page._handle_event(answer["method"], answer["params"])
 
     def _receive(self, method: str) -> dict[str, Any]:
-        while b"\0" not in self._rest:
+        while b"\0" not in self._unread:
             ready, _, _ = select.select([self._read], [], [], PATIENCE)
             part = os.read(self._read, 1 << 20) if ready else b""
             if not part:
                 raise BrowserError(f"{method}: no answer in {PATIENCE} seconds")
-            self._rest += part
-        first, self._rest = self._rest.split(b"\0", 1)
+            self._unread += part
+        first, self._unread = self._unread.split(b"\0", 1)
         found: dict[str, Any] = json.loads(first)
         return found
 
@@ -179,9 +179,9 @@ class Browser:
                 page.call(f"{domain}.enable")
             page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
             page.call("Emulation.setScriptExecutionDisabled", value=not script)
-            page.size(*size)
-            page.media(**media)
-            page.go(path, fragment)
+            page.resize(*size)
+            page.emulate_media(**media)
+            page.load(path, fragment)
             if script and ready:
                 page.wait_ready()
             yield page
@@ -203,7 +203,7 @@ class Page:
         self._browser = browser
         self._session = session
         self._loaded = False
-        self._own = ""
+        self._address = ""
         self.messages: list[str] = []
         self.requests: list[str] = []
 
@@ -211,7 +211,7 @@ class Page:
         """Send one message of the protocol for this page; return what is answered."""
         return self._browser.call(method, self._session, **parameters)
 
-    def _happened(self, method: str, event: dict[str, Any]) -> None:
+    def _handle_event(self, method: str, event: dict[str, Any]) -> None:
         if method == "Runtime.consoleAPICalled":
             words = [str(one.get("value", one.get("description"))) for one in event["args"]]
             self.messages.append(f"{event['type']}: {' '.join(words)}")
@@ -224,33 +224,33 @@ class Page:
             self.messages.append(f"dialog: {event['message']}")
         elif method == "Network.requestWillBeSent":
             url = event["request"]["url"]
-            if url.split("#")[0] != self._own and not url.startswith("data:"):
+            if url.split("#")[0] != self._address and not url.startswith("data:"):
                 self.requests.append(url)
         elif method == "Page.loadEventFired":
             self._loaded = True
 
-    def go(self, path: Path | str, fragment: str = "") -> None:
+    def load(self, path: Path | str, fragment: str = "") -> None:
         """Load a file or an address, again where it is the one that is shown."""
-        self._own = path.resolve().as_uri() if isinstance(path, Path) else path
+        self._address = path.resolve().as_uri() if isinstance(path, Path) else path
         self._loaded = False
-        self.call("Page.navigate", url=self._own + (f"#{fragment}" if fragment else ""))
-        self._until(lambda: self._loaded, "the page was not loaded")
+        self.call("Page.navigate", url=self._address + (f"#{fragment}" if fragment else ""))
+        self._wait_until(lambda: self._loaded, "the page was not loaded")
 
     def wait_ready(self) -> None:
         """Wait until the page says that it has drawn everything."""
-        self.wait("document.documentElement.dataset.ready != null")
+        self.wait_for("document.documentElement.dataset.ready != null")
 
-    def wait(self, condition: str) -> None:
+    def wait_for(self, condition: str) -> None:
         """Wait until an expression is true."""
-        self._until(lambda: self.evaluate(f"Boolean({condition})"), f"never true: {condition}")
+        self._wait_until(lambda: self.evaluate(f"Boolean({condition})"), f"never true: {condition}")
 
-    def _until(self, happened: Any, otherwise: str) -> None:
+    def _wait_until(self, condition: Any, failure_message: str) -> None:
         for _ in range(100 * PATIENCE):
-            if happened():
+            if condition():
                 return
             self.call("Runtime.getIsolateId")  # so that what has happened is heard
             time.sleep(0.01)
-        raise BrowserError("; ".join([otherwise, *self.messages]))
+        raise BrowserError("; ".join([failure_message, *self.messages]))
 
     def settle(self) -> None:
         """Wait until two frames were drawn and the page has been idle once."""
@@ -269,13 +269,13 @@ class Page:
             raise BrowserError(thrown.get("exception", thrown).get("description", str(thrown)))
         return answer["result"].get("value")
 
-    def each(self, selector: str, expression: str = "it.textContent") -> list[Any]:
+    def read_all(self, selector: str, expression: str = "it.textContent") -> list[Any]:
         """Return an expression's value for each element (`it`) that a selector finds."""
         every = f"[...document.querySelectorAll({json.dumps(selector)})]"
         found: list[Any] = self.evaluate(f"{every}.map((it) => {expression})")
         return found
 
-    def one(self, selector: str, expression: str = "it.textContent") -> Any:
+    def read_first(self, selector: str, expression: str = "it.textContent") -> Any:
         """Return an expression's value for the first element (`it`) that a selector finds."""
         first = f"document.querySelector({json.dumps(selector)})"
         if self.evaluate(f"{first} == null"):
@@ -284,7 +284,7 @@ class Page:
 
     def click(self, selector: str) -> None:
         """Click the middle of the first element that a selector finds, as a mouse does."""
-        x, y = self._middle(selector)
+        x, y = self._find_middle(selector)
         for what in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = {} if what == "mouseMoved" else {"button": "left", "clickCount": 1}
             self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, **button)
@@ -292,20 +292,20 @@ class Page:
 
     def hover(self, selector: str) -> None:
         """Move the pointer to the middle of the first element that a selector finds."""
-        x, y = self._middle(selector)
+        x, y = self._find_middle(selector)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         self.settle()
 
-    def _middle(self, selector: str) -> tuple[float, float]:
-        self.one(selector, 'it.scrollIntoView({block: "center", behavior: "instant"})')
+    def _find_middle(self, selector: str) -> tuple[float, float]:
+        self.read_first(selector, 'it.scrollIntoView({block: "center", behavior: "instant"})')
         self.settle()
-        x, y, width, height = self.one(
+        x, y, width, height = self.read_first(
             selector, "((at) => [at.x, at.y, at.width, at.height])(it.getBoundingClientRect())"
         )
         return x + width / 2, y + height / 2
 
     def focus(self, selector: str) -> None:
-        self.one(selector, "it.focus()")
+        self.read_first(selector, "it.focus()")
 
     def press(self, *keys: str) -> None:
         """Press keys, one after the other, where the focus is."""
@@ -322,10 +322,10 @@ class Page:
         self.call("Input.insertText", text=text)
         self.settle()
 
-    def choose(self, selector: str, value: str) -> None:
+    def choose_option(self, selector: str, value: str) -> None:
         """Choose the option of a select whose value, or whose text, is this."""
         wanted = json.dumps(value)
-        self.one(
+        self.read_first(
             selector,
             f"(it.value = [...it.options].find((one) => one.value === {wanted}"
             f" || one.text === {wanted}).value,"
@@ -333,7 +333,7 @@ class Page:
         )
         self.settle()
 
-    def media(self, kind: str = "", **features: str) -> None:
+    def emulate_media(self, kind: str = "", **features: str) -> None:
         """Show the page as on paper (kind="print"), or with features of media.
 
         `scheme="dark"`, `motion="reduce"`, `forced="active"`, `contrast="more"`.
@@ -347,11 +347,11 @@ class Page:
         told = [{"name": names[name], "value": value} for name, value in features.items()]
         self.call("Emulation.setEmulatedMedia", media=kind, features=told)
 
-    def vision(self, deficiency: str) -> None:
+    def emulate_vision(self, deficiency: str) -> None:
         """Show the page as with a deficiency of vision: "deuteranopia", "achromatopsia", ..."""
         self.call("Emulation.setEmulatedVisionDeficiency", type=deficiency)
 
-    def size(self, width: int, height: int) -> None:
+    def resize(self, width: int, height: int) -> None:
         """Make the window this large, in pixels of the page."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -361,19 +361,19 @@ class Page:
             mobile=False,
         )
 
-    def screenshot(self, path: Path, *, full: bool = False) -> None:
+    def screenshot(self, path: Path, *, full_page: bool = False) -> None:
         """Write a picture (PNG) of the window, or of the full page."""
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=full)["data"]
+        data = self.call("Page.captureScreenshot", captureBeyondViewport=full_page)["data"]
         path.write_bytes(base64.b64decode(data))
 
-    def pdf(self, path: Path) -> None:
+    def print_pdf(self, path: Path) -> None:
         """Print the page on A4."""
         data = self.call(
             "Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69
         )["data"]
         path.write_bytes(base64.b64decode(data))
 
-    def refused(self) -> list[str]:
+    def list_refusals(self) -> list[str]:
         """Return what the page's policy has refused."""
         found: list[str] = self.evaluate("watched.refused")
         return found

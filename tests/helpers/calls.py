@@ -5,7 +5,7 @@ from types import FrameType
 from typing import Any
 
 
-def calls_of(function: Any, *arguments: Any) -> int:
+def count_calls(function: Any, *arguments: Any) -> int:
     """Count the calls of functions, Python's and C's, and the steps of generators."""
     found = 0
 
@@ -22,5 +22,5 @@ def calls_of(function: Any, *arguments: Any) -> int:
     return found
 
 
-def ranking(n: int) -> dict[str, dict[str, float]]:
+def make_ranking(n: int) -> dict[str, dict[str, float]]:
     return {"q": {f"d{i}": n - i + 0.25 for i in range(n)}}

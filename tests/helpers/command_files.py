@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from cranfield.cli import cli
 
 
-def comparing(folder: Path) -> list[str]:
+def comparison_arguments(folder: Path) -> list[str]:
     """Write judgments and two runs into a folder, and return the arguments that compare them."""
     qrels = [f"q{i} 0 d 1" for i in range(8)]
     old = [f"q{i} Q0 {'x' if i < 6 else 'd'} 1 1 t" for i in range(8)]
@@ -20,7 +20,7 @@ def comparing(folder: Path) -> list[str]:
     return ["compare", *(str(folder / name) for name in ("qrels", "old.run", "new.run"))]
 
 
-def saved(folder: Path) -> list[str]:
+def write_score_files(folder: Path) -> list[str]:
     """Write the scores of two systems under two measures, and one file with both systems."""
     scores = {"old": [0.1, 0.4, 0.3, 0.5, 0.2, 0.6], "new": [0.2, 0.5, 0.6, 0.5, 0.4, 0.7]}
     for name, values in scores.items():

@@ -18,7 +18,7 @@ from cranfield.cli import cli, main
 HEAVY = ["numpy.ma", "pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
 
 
-def loaded(code: str, *arguments: str) -> set[str]:
+def loaded_modules(code: str, *arguments: str) -> set[str]:
     """Run code in a new interpreter; return the modules that it has loaded at the end."""
     code += "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
     done = subprocess.run(
@@ -27,7 +27,7 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def run(
+def run_command(
     *arguments: str,
     input: str = "",  # noqa: A002 - as in `subprocess.run`
     cwd: Path | None = None,

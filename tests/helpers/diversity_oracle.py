@@ -18,83 +18,83 @@ def divide(a: float, b: float) -> float:
     return a / b if b else 0.0
 
 
-def by_name(subtopics: Subtopics) -> list[str]:
+def sort_names(subtopics: Subtopics) -> list[str]:
     return sorted(subtopics, key=str.encode)
 
 
-def relevant_to(subtopics: Subtopics, name: str, rel: int) -> set[str]:
+def relevant_docs(subtopics: Subtopics, name: str, rel: int) -> set[str]:
     return {doc for doc, grade in subtopics[name].items() if grade >= rel}
 
 
-def weights_of(subtopics: Subtopics, rel: int, weights: Weights) -> dict[str, float]:
+def subtopic_weights(subtopics: Subtopics, rel: int, weights: Weights) -> dict[str, float]:
     if weights is not None:
         return dict(weights)
-    return {name: float(bool(relevant_to(subtopics, name, rel))) for name in subtopics}
+    return {name: float(bool(relevant_docs(subtopics, name, rel))) for name in subtopics}
 
 
-def expected(
-    subtopics: Subtopics, rel: int, weights: Weights, value_of: Callable[[str], float]
+def weighted_mean(
+    subtopics: Subtopics, rel: int, weights: Weights, subtopic_value: Callable[[str], float]
 ) -> float:
-    weight = weights_of(subtopics, rel, weights)
+    weight = subtopic_weights(subtopics, rel, weights)
     total, of_all = 0.0, 0.0
-    for name in by_name(subtopics):
-        total += weight[name] * value_of(name)
+    for name in sort_names(subtopics):
+        total += weight[name] * subtopic_value(name)
         of_all += weight[name]
     return divide(total, of_all)
 
 
-def novelty(
+def sum_novelty(
     run: Sequence[str],
     subtopics: Subtopics,
     alpha: float,
     rel: int,
     weights: Weights,
-    worth: Callable[[float, int], float],
+    doc_gain: Callable[[float, int], float],
 ) -> float:
     """Go down the ranking for each subtopic; a relevant document is worth(its novelty, rank)."""
 
     def value_of(name: str) -> float:
-        relevant, total, novel = relevant_to(subtopics, name, rel), 0.0, 1.0
+        relevant, total, novel = relevant_docs(subtopics, name, rel), 0.0, 1.0
         for rank, doc in enumerate(run, 1):
             if doc in relevant:
-                total += worth(novel, rank)
+                total += doc_gain(novel, rank)
                 novel *= 1 - alpha
         return total
 
-    return expected(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, value_of)
 
 
-def greedy(subtopics: Subtopics, alpha: float, rel: int, weights: Weights) -> list[str]:
-    weight = weights_of(subtopics, rel, weights)
-    left = {doc for name in subtopics for doc in relevant_to(subtopics, name, rel)}
+def rank_greedily(subtopics: Subtopics, alpha: float, rel: int, weights: Weights) -> list[str]:
+    weight = subtopic_weights(subtopics, rel, weights)
+    left = {doc for name in subtopics for doc in relevant_docs(subtopics, name, rel)}
     novel = dict.fromkeys(subtopics, 1.0)
     ranking: list[str] = []
     while left:
         best, most = "", -1.0
         for doc in sorted(left, key=str.encode):
             adds = 0.0
-            for name in by_name(subtopics):
-                if doc in relevant_to(subtopics, name, rel):
+            for name in sort_names(subtopics):
+                if doc in relevant_docs(subtopics, name, rel):
                     adds += weight[name] * novel[name]
             if adds >= most:
                 best, most = doc, adds
         ranking.append(best)
         left.remove(best)
         for name in subtopics:
-            if best in relevant_to(subtopics, name, rel):
+            if best in relevant_docs(subtopics, name, rel):
                 novel[name] *= 1 - alpha
     return ranking
 
 
-def logarithmic(novel: float, rank: int) -> float:
-    return novel / math.log2(rank + 1)
+def logarithmic_gain(novelty: float, rank: int) -> float:
+    return novelty / math.log2(rank + 1)
 
 
-def linear(novel: float, rank: int) -> float:
-    return novel / rank
+def linear_gain(novelty: float, rank: int) -> float:
+    return novelty / rank
 
 
-def of_ideal(worth: Callable[[float, int], float]) -> Callable[..., float]:
+def normalize_by_ideal(doc_gain: Callable[[float, int], float]) -> Callable[..., float]:
     def measure(
         run: Sequence[str],
         subtopics: Subtopics,
@@ -103,16 +103,16 @@ def of_ideal(worth: Callable[[float, int], float]) -> Callable[..., float]:
         rel: int = 1,
         weights: Weights = None,
     ) -> float:
-        ideal = greedy(subtopics, alpha, rel, weights)
+        ideal = rank_greedily(subtopics, alpha, rel, weights)
         return divide(
-            novelty(run[:k], subtopics, alpha, rel, weights, worth),
-            novelty(ideal[:k], subtopics, alpha, rel, weights, worth),
+            sum_novelty(run[:k], subtopics, alpha, rel, weights, doc_gain),
+            sum_novelty(ideal[:k], subtopics, alpha, rel, weights, doc_gain),
         )
 
     return measure
 
 
-def of_all(worth: Callable[[float, int], float]) -> Callable[..., float]:
+def normalize_by_maximum(doc_gain: Callable[[float, int], float]) -> Callable[..., float]:
     def measure(
         run: Sequence[str],
         subtopics: Subtopics,
@@ -123,14 +123,14 @@ def of_all(worth: Callable[[float, int], float]) -> Callable[..., float]:
     ) -> float:
         most, novel = 0.0, 1.0
         for rank in range(1, k + 1):
-            most += worth(novel, rank)
+            most += doc_gain(novel, rank)
             novel *= 1 - alpha
-        return divide(novelty(run[:k], subtopics, alpha, rel, weights, worth), most)
+        return divide(sum_novelty(run[:k], subtopics, alpha, rel, weights, doc_gain), most)
 
     return measure
 
 
-def rank_biased(beta: float) -> Callable[[float, int], float]:
+def rank_biased_gain(beta: float) -> Callable[[float, int], float]:
     def worth(novel: float, rank: int) -> float:
         patience = 1.0
         for _ in range(1, rank):
@@ -148,12 +148,12 @@ def nrbp(
     rel: int = 1,
     weights: Weights = None,
 ) -> float:
-    found = novelty(run, subtopics, alpha, rel, weights, rank_biased(beta))
+    found = sum_novelty(run, subtopics, alpha, rel, weights, rank_biased_gain(beta))
     return found * (1 - (1 - alpha) * beta)
 
 
-def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **given: Any) -> float:
-    found: float = of_ideal(rank_biased(beta))(run, subtopics, **given)
+def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **parameters: Any) -> float:
+    found: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
     return found
 
 
@@ -165,23 +165,23 @@ def ap_ia(
     weights: Weights = None,
 ) -> float:
     def value_of(name: str) -> float:
-        relevant, found, total = relevant_to(subtopics, name, rel), 0, 0.0
+        relevant, found, total = relevant_docs(subtopics, name, rel), 0, 0.0
         for rank, doc in enumerate(run[:k], 1):
             if doc in relevant:
                 found += 1
                 total += found / rank
         return divide(total, len(relevant))
 
-    return expected(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, value_of)
 
 
 def p_ia(
     run: Sequence[str], subtopics: Subtopics, k: int, rel: int = 1, weights: Weights = None
 ) -> float:
     def value_of(name: str) -> float:
-        return divide(len(relevant_to(subtopics, name, rel) & set(run[:k])), k)
+        return divide(len(relevant_docs(subtopics, name, rel) & set(run[:k])), k)
 
-    return expected(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, value_of)
 
 
 def st_recall(
@@ -191,7 +191,7 @@ def st_recall(
     rel: int = 1,
     weights: Weights = None,
 ) -> float:
-    relevant = [relevant_to(subtopics, name, rel) for name in subtopics]
+    relevant = [relevant_docs(subtopics, name, rel) for name in subtopics]
     covered = sum(1 for docs in relevant if docs & set(run[:k]))
     return divide(covered, sum(1 for docs in relevant if docs))
 
@@ -199,9 +199,9 @@ def st_recall(
 def d_ndcg(
     run: Sequence[str], subtopics: Subtopics, k: int | None = None, weights: Weights = None
 ) -> float:
-    weight = weights_of(subtopics, 1, weights)
+    weight = subtopic_weights(subtopics, 1, weights)
     worth: dict[str, float] = {}
-    for name in by_name(subtopics):
+    for name in sort_names(subtopics):
         for doc, grade in subtopics[name].items():
             worth[doc] = worth.get(doc, 0.0) + weight[name] * max(grade, 0)
     ideal = sorted(sorted(worth, key=str.encode, reverse=True), key=lambda doc: -worth[doc])
@@ -213,7 +213,7 @@ def d_ndcg(
                 total += max(subtopics[name].get(doc, 0), 0) / math.log2(rank + 1)
             return total
 
-        return expected(subtopics, 1, weights, value_of)
+        return weighted_mean(subtopics, 1, weights, value_of)
 
     return divide(dcg(run), dcg(ideal))
 
@@ -229,10 +229,10 @@ def dsharp_ndcg(
 
 
 DIVERSITY: dict[str, Callable[..., float]] = {
-    "alpha_nDCG": of_ideal(logarithmic),
-    "alpha_DCG": of_all(logarithmic),
-    "nERR_IA": of_ideal(linear),
-    "ERR_IA": of_all(linear),
+    "alpha_nDCG": normalize_by_ideal(logarithmic_gain),
+    "alpha_DCG": normalize_by_maximum(logarithmic_gain),
+    "nERR_IA": normalize_by_ideal(linear_gain),
+    "ERR_IA": normalize_by_maximum(linear_gain),
     "nNRBP": n_nrbp,
     "NRBP": nrbp,
     "AP_IA": ap_ia,
@@ -243,7 +243,7 @@ DIVERSITY: dict[str, Callable[..., float]] = {
 }
 
 
-def of_one_subtopic(measure: Callable[..., float]) -> Callable[..., float]:
+def single_subtopic_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure of subtopics for plain judgments: a single subtopic."""
 
     def plain(ranking: Sequence[int | None], grades: Sequence[int], *k: int, **given: Any) -> float:
@@ -259,7 +259,7 @@ def of_one_subtopic(measure: Callable[..., float]) -> Callable[..., float]:
     return plain
 
 
-def subtopic_collection(
+def make_subtopic_collection(
     seed: int, n_queries: int = 6, *, grades: Sequence[int] = (-1, 0, 1, 1, 2, 3)
 ) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, list[str]]]:
     """Make judgments by subtopic, in which documents recur, and a run of distinct ranks."""

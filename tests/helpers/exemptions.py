@@ -219,7 +219,7 @@ EXEMPT: dict[str, dict[str, str]] = {
 }
 
 
-def reasons(measure: Measure) -> dict[str, str]:
+def exempt_reasons(measure: Measure) -> dict[str, str]:
     """Return what does not hold of a measure, for any parameters, and why."""
     found = dict(EXEMPT.get(measure.name, {}))
     definition = measure.definition
@@ -230,16 +230,16 @@ def reasons(measure: Measure) -> dict[str, str]:
     return found
 
 
-def exempting(measure: Measure, what: str) -> list[str]:
+def find_exemptions(measure: Measure, property_name: str) -> list[str]:
     """Return which exemptions say that a property need not hold of a measure with parameters."""
     defaults = measure.definition.defaults
     given = {k: value for k, value in measure.parameters.items() if value != defaults[k]}
     own_gains = isinstance(measure.parameters.get("gain"), dict)
     possible = [
-        what,
-        *[f"{what} at k"] * (measure.cutoff is not None),
-        *[f"{what} with own gains"] * own_gains,
-        *(f"{what} with {name} given" for name in given),
-        *(f"{what} with {name}={value!r}" for name, value in given.items()),
+        property_name,
+        *[f"{property_name} at k"] * (measure.cutoff is not None),
+        *[f"{property_name} with own gains"] * own_gains,
+        *(f"{property_name} with {name} given" for name in given),
+        *(f"{property_name} with {name}={value!r}" for name, value in given.items()),
     ]
-    return [one for one in possible if one in reasons(measure)]
+    return [one for one in possible if one in exempt_reasons(measure)]

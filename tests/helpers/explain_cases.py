@@ -28,19 +28,19 @@ OPTIONS: list[dict[str, Any]] = [
 SEEDS = seeds(5)
 
 
-def one(*arguments: Any, **options: Any) -> Explanation:
+def explain_query(*arguments: Any, **options: Any) -> Explanation:
     found = explain(*arguments, **options)
     assert isinstance(found, Explanation)
     return found
 
 
 @cache
-def collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
-    return oracle.collection(seed, n_queries=6)
+def make_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
+    return oracle.make_collection(seed, n_queries=6)
 
 
-def queries(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
-    qrels, run = collection(seed)
+def query_cases(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
+    qrels, run = make_collection(seed)
     for query, judged in qrels.items():
         yield query, judged, run.get(query, {})
 

@@ -15,37 +15,37 @@ Judgments = Mapping[str, int]
 Scores = Mapping[str, float]
 
 
-def cranfield(*arguments: str) -> Any:
+def run_explain(*arguments: str) -> Any:
     return invoke("explain", *arguments)
 
 
-def pair(*arguments: Any, **options: Any) -> Difference:
+def explain_pair(*arguments: Any, **options: Any) -> Difference:
     found = explain(*arguments, **options)
     assert isinstance(found, Difference)
     return found
 
 
-def last_line(shown: str) -> str:
-    return shown.rstrip("\n").split("\n")[-1]
+def last_line(printed_text: str) -> str:
+    return printed_text.rstrip("\n").split("\n")[-1]
 
 
-def same(left: float | str, right: float | str) -> bool:
+def same_bits(left: float | str, right: float | str) -> bool:
     """Tell whether two numbers are the same to the bit."""
     return np.float64(left).tobytes() == np.float64(right).tobytes()
 
 
-def said(found: Explanation | Difference, rows: int = 20) -> str:
+def join_notes(explanation: Explanation | Difference, n_rows: int = 20) -> str:
     """Return all that is beside the tables, in one line."""
-    return " ".join(note for table in found.tables(rows) for note in table.notes)
+    return " ".join(note for table in explanation.tables(n_rows) for note in table.notes)
 
 
-def as_single(score: float) -> float:
+def to_single(score: float) -> float:
     return float(np.float32(score))
 
 
-def ranked(
+def rank_docs(
     run: Scores,
-    judged: Judgments,
+    judgments: Judgments,
     *,
     order: str = "score",
     scores: str = "double",
@@ -56,11 +56,11 @@ def ranked(
     """Return the documents, best first."""
     by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
     single = scores == "single"
-    value = {doc: as_single(score) if single else score for doc, score in run.items()}
-    lowest = min([*judged.values(), 0]) - 1
+    value = {doc: to_single(score) if single else score for doc, score in run.items()}
+    lowest = min([*judgments.values(), 0]) - 1
     if ties in ("best", "worst"):
         up = -1 if ties == "best" else 1
-        by_id.sort(key=lambda doc: up * judged.get(doc, lowest))
+        by_id.sort(key=lambda doc: up * judgments.get(doc, lowest))
     docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -value[doc])
     docs = docs[:depth]
-    return [doc for doc in docs if not judged_only or judged.get(doc, -1) >= 0]
+    return [doc for doc in docs if not judged_only or judgments.get(doc, -1) >= 0]

@@ -15,7 +15,7 @@ QRELS = {"q1": {"a": 0.9, "b": 0.3, "c": 0.0, "d": 1.0}, "q2": {"e": 0.2, "f": 0
 RUN = {"q1": ["b", "x", "a", "c"], "q2": ["y", "e"]}
 
 
-def takes(measure: Measure) -> bool:
+def takes_fractions(measure: Measure) -> bool:
     """Tell whether a measure takes fractions, as far as its declaration says."""
     of_r = str(measure.cutoff).endswith(("R", "R)"))
     if "binary" in measure.parameters.values():
@@ -25,9 +25,9 @@ def takes(measure: Measure) -> bool:
     return measure.fractions == "taken" and (not of_r or "rel" in measure.parameters)
 
 
-def stated(name: str) -> list[Measure]:
+def list_measures(name: str) -> list[Measure]:
     """Return the measure in all its variants, and with thresholds that are fractions."""
     found = list(variants(name))
     if "rel" in Measure(name).definition.parameters:
         found += [one(rel=rel) for one in list(found) for rel in THRESHOLDS]
-    return [one for one in dict.fromkeys(found) if takes(one)]
+    return [one for one in dict.fromkeys(found) if takes_fractions(one)]

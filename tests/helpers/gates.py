@@ -14,17 +14,17 @@ from helpers.vectors import CASE_A
 A, B, C = CASE_A.values()
 
 
-def scores(hundredths: Sequence[float]) -> dict[str, float]:
+def make_scores(hundredths: Sequence[float]) -> dict[str, float]:
     return {f"q{i:03}": value / 100 for i, value in enumerate(hundredths)}
 
 
-def judged(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
-    data = {"left": scores(left), "right": scores(right)}
+def gate_scores(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
+    data = {"left": make_scores(left), "right": make_scores(right)}
     return gate(data, baseline="right", margin=margin, **options)
 
 
-def differing(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:
-    return judged(hundredths, [0] * len(hundredths), margin, **options)
+def gate_differences(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:
+    return gate_scores(hundredths, [0] * len(hundredths), margin, **options)
 
 
 QRELS = str(DEMO_QRELS)
@@ -38,8 +38,8 @@ BM25, DENSE, FUSION, TFIDF = (
 )
 
 
-def named(values: Any) -> dict[str, float]:
-    return {f"q{i:03}": float(value) for i, value in enumerate(values)}
+def number_queries(scores: Any) -> dict[str, float]:
+    return {f"q{i:03}": float(value) for i, value in enumerate(scores)}
 
 
 def run_gate(*arguments: str) -> tuple[int, str, str]:
@@ -47,8 +47,8 @@ def run_gate(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def saved_scores(folder: Path, name: str, values: Sequence[float], measure: str = "nDCG@10") -> str:
+def save_scores(folder: Path, name: str, scores: Sequence[float], measure: str = "nDCG@10") -> str:
     path = folder / f"{name}.csv"
-    rows = [f"q{i},{value}" for i, value in enumerate(values)]
+    rows = [f"q{i},{value}" for i, value in enumerate(scores)]
     path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
     return str(path)

@@ -38,43 +38,43 @@ from cranfield.extensions.tools.rule import Conventions
 COLOUR = "\x1b[31m\u202e"  # a command to the terminal, and one to write from right to left
 QUERIES = ["=1+1", "</td>", "a|b", "back\\slash", "@x", f"-2+3{COLOUR}", "{x_y}&#", '"so", then']
 DOCS = ["=1+1", "</td>", "|", "\\", "<b>bold</b>", "#1", "line\nbreak", f"tab\tthere{COLOUR}"]
-NAMES = ["=1+1", "</td>", "a|b\\"]
+SYSTEM_NAMES = ["=1+1", "</td>", "a|b\\"]
 
 QRELS = {q: {doc: (i + k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
-OTHERS = {q: {doc: (i + 2 * k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
+OTHER_QRELS = {q: {doc: (i + 2 * k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
 RUNS = {
     name: {
         q: {doc: float((i + 3 * j + (j + 1) * k) % 7) for k, doc in enumerate([*DOCS, "unjudged"])}
         for i, q in enumerate(QUERIES)
     }
-    for j, name in enumerate(NAMES)
+    for j, name in enumerate(SYSTEM_NAMES)
 }
 SCORES = {
     name: {
         measure: {q: ((i + 1) * (j + 2) + 3 * m) % 5 / 5 for i, q in enumerate(QUERIES)}
         for m, measure in enumerate(["AP", "a|b"])
     }
-    for j, name in enumerate(NAMES)
+    for j, name in enumerate(SYSTEM_NAMES)
 }
 NUGGETS = [
     (q, name, nugget, "vital" if k else "okay", "support" if (i + j + k) % 2 else "partial_support")
     for i, q in enumerate(QUERIES)
-    for j, name in enumerate(NAMES)
+    for j, name in enumerate(SYSTEM_NAMES)
     for k, nugget in enumerate(["=n", "|"])
 ]
-FIRST = Run(RUNS[NAMES[0]], NAMES[0])
-TWO = {name: RUNS[name] for name in NAMES[:2]}
+FIRST_RUN = Run(RUNS[SYSTEM_NAMES[0]], SYSTEM_NAMES[0])
+TWO_RUNS = {name: RUNS[name] for name in SYSTEM_NAMES[:2]}
 
 
-def tallied() -> Totals:
+def make_totals() -> Totals:
     """Return the totals of a tally with hostile labels of queries."""
     tally = Tally("AP P@2")
-    tally.update(QRELS, FIRST, {"=k|": dict(zip(QUERIES, DOCS, strict=True))})
+    tally.update(QRELS, FIRST_RUN, {"=k|": dict(zip(QUERIES, DOCS, strict=True))})
     return tally.result()
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
-    "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
+    "scores": lambda: evaluate(QRELS, FIRST_RUN, "AP P@2 NumRet"),
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
     "pool": lambda: pool(QRELS, RUNS, by="chance", n=2),
@@ -86,7 +86,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         doc_texts=dict(zip(DOCS, DOCS, strict=True)),
     ),
     "labels": lambda: collect(
-        {name: [(q, doc, k % 3) for k, doc in enumerate(DOCS)] for name in NAMES for q in QUERIES}
+        {name: [(q, doc, k % 3) for k, doc in enumerate(DOCS)] for name in SYSTEM_NAMES for q in QUERIES}
     ),
     "holes": lambda: holes(QRELS, RUNS, "RR", k=1),
     "tune": lambda: tune(QRELS, RUNS, "rrf", "RR", folds=2, steps=2),
@@ -97,33 +97,33 @@ RESULTS: dict[str, Callable[[], Any]] = {
         {"<b>=1": SCORES, "|\n": SCORES, "%&": SCORES}, all_pairs=True
     ),
     "all pairs": lambda: compare(SCORES, all_pairs=True),
-    "one system": lambda: compare({NAMES[0]: SCORES[NAMES[0]]}),
+    "one system": lambda: compare({SYSTEM_NAMES[0]: SCORES[SYSTEM_NAMES[0]]}),
     "paper's table": lambda: paper_table(compare(SCORES, all_pairs=True, correction="none")),
-    "gate": lambda: gate(SCORES, baseline=NAMES[0], margin=0.05),
-    "explanation": lambda: explain(QRELS, FIRST, "nDCG@5", QUERIES[0]),
-    "explanation of a mean": lambda: explain(QRELS, FIRST, "AP"),
-    "difference": lambda: explain(QRELS, TWO, "P@2", QUERIES[0]),
-    "queries by difference": lambda: explain(QRELS, TWO, "P@2"),
+    "gate": lambda: gate(SCORES, baseline=SYSTEM_NAMES[0], margin=0.05),
+    "explanation": lambda: explain(QRELS, FIRST_RUN, "nDCG@5", QUERIES[0]),
+    "explanation of a mean": lambda: explain(QRELS, FIRST_RUN, "AP"),
+    "difference": lambda: explain(QRELS, TWO_RUNS, "P@2", QUERIES[0]),
+    "queries by difference": lambda: explain(QRELS, TWO_RUNS, "P@2"),
     "with texts": lambda: with_texts(
-        explain(QRELS, FIRST, "nDCG@5", QUERIES[0]), query_texts={QUERIES[0]: "<b>&|*=1+1"}
+        explain(QRELS, FIRST_RUN, "nDCG@5", QUERIES[0]), query_texts={QUERIES[0]: "<b>&|*=1+1"}
     ),
-    "no difference": lambda: explain(QRELS, {"a": FIRST, "b": FIRST}, "P@2", QUERIES[0]),
+    "no difference": lambda: explain(QRELS, {"a": FIRST_RUN, "b": FIRST_RUN}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
     "reproduction": lambda: reproduce(
-        QRELS, TWO, {NAMES[0]: RUNS[NAMES[1]], NAMES[1]: RUNS[NAMES[2]]}, "AP P@2"
+        QRELS, TWO_RUNS, {SYSTEM_NAMES[0]: RUNS[SYSTEM_NAMES[1]], SYSTEM_NAMES[1]: RUNS[SYSTEM_NAMES[2]]}, "AP P@2"
     ),
-    "agreement": lambda: agreement(QRELS, OTHERS, RUNS, "AP", mixtures=10),
-    "qrels alone": lambda: agreement(QRELS, OTHERS),
+    "agreement": lambda: agreement(QRELS, OTHER_QRELS, RUNS, "AP", mixtures=10),
+    "qrels alone": lambda: agreement(QRELS, OTHER_QRELS),
     "discriminative power": lambda: discriminative_power(SCORES)["AP"],
     "swap rate": lambda: swap_rate(SCORES, splits=10)["AP"],
-    "joint bounds": lambda: joint_bounds(QRELS, TWO, "P@2 nDCG@5"),
+    "joint bounds": lambda: joint_bounds(QRELS, TWO_RUNS, "P@2 nDCG@5"),
     "overlap of lists": lambda: rbo(["=1+1", "|"], ["|", "</td>"]),
-    "overlap of runs": lambda: rbo(RUNS[NAMES[0]], RUNS[NAMES[1]]),
+    "overlap of runs": lambda: rbo(RUNS[SYSTEM_NAMES[0]], RUNS[SYSTEM_NAMES[1]]),
     "nuggets": lambda: nugget_recall(NUGGETS),
-    "tally": lambda: tallied(),
+    "tally": lambda: make_totals(),
     "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
     "check": lambda: check(QRELS, RUNS),
-    "one number under conventions": lambda: conventions(QRELS, FIRST, "nDCG@5", value=0.5),
+    "one number under conventions": lambda: conventions(QRELS, FIRST_RUN, "nDCG@5", value=0.5),
     "conventions": lambda: Conventions([*CONVENTIONS.values()]),
     "one convention": lambda: Conventions([CONVENTIONS["beir"]]),
 }

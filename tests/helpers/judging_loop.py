@@ -19,7 +19,7 @@ Judgments = dict[str, dict[str, int]]
 Options = dict[str, Any]
 
 
-VALUES: dict[str, Any] = {
+SLOW_MEASURES: dict[str, Any] = {
     "AP": oracle.ap,
     "RR": oracle.rr,
     "P@3": lambda ranking, grades: oracle.p(ranking, grades, 3),
@@ -31,11 +31,11 @@ VALUES: dict[str, Any] = {
 }
 
 
-QUERIES: Sequence[Queries] = get_args(Queries)
+QUERY_CHOICES: Sequence[Queries] = get_args(Queries)
 
 
 CHOICES: dict[str, Sequence[Any]] = {
-    "queries": QUERIES,
+    "queries": QUERY_CHOICES,
     "ties": ("document", "ascending", "given", "expected", "best", "worst"),
     "identical_ids": ("keep", "drop"),
     "scores_above": (None, None, -1.0, 0, 1.0),
@@ -47,112 +47,112 @@ CHOICES: dict[str, Sequence[Any]] = {
 }
 
 
-AGAIN = "\0"  # at the end of an id: a row that has a rank, and does not count
+REPEAT_MARK = "\0"  # at the end of an id: a row that has a rank, and does not count
 
 
-def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float]]:
+def select_docs(rows: list[Row], query: str, options: Options) -> list[tuple[str, float]]:
     """Return the documents of a query that are kept, with their scores, in the order of the run."""
 
     def as_told(score: float) -> float:
-        return float(np.float32(score)) if how["scores"] == "single" else score
+        return float(np.float32(score)) if options["scores"] == "single" else score
 
     docs = [(doc, as_told(score)) for q, doc, score in rows if q == query]
     kept: list[tuple[str, float]] = []
     for i, (doc, score) in enumerate(docs):
         same = [j for j, (other, _) in enumerate(docs) if other == doc]
         best = max(same, key=lambda j: (docs[j][1], -j))
-        counts = i == (same[0] if how["duplicates"] == "first" else best)
-        if counts or how["duplicates"] in ("each", "joined"):
+        counts = i == (same[0] if options["duplicates"] == "first" else best)
+        if counts or options["duplicates"] in ("each", "joined"):
             kept.append((doc, score))
-        elif how["duplicates"] == "once":
-            kept.append((doc + AGAIN, score))
-    if how["identical_ids"] == "drop":
-        kept = [(doc, score) for doc, score in kept if doc.removesuffix(AGAIN) != query]
-    if how["scores_above"] is not None:
-        kept = [(doc, score) for doc, score in kept if score > as_told(how["scores_above"])]
+        elif options["duplicates"] == "once":
+            kept.append((doc + REPEAT_MARK, score))
+    if options["identical_ids"] == "drop":
+        kept = [(doc, score) for doc, score in kept if doc.removesuffix(REPEAT_MARK) != query]
+    if options["scores_above"] is not None:
+        kept = [(doc, score) for doc, score in kept if score > as_told(options["scores_above"])]
     return kept
 
 
-def in_order(tied: list[str], judged: Mapping[str, int], ties: str) -> Iterator[list[str]]:
+def order_ties(tied_docs: list[str], judgments: Mapping[str, int], ties: str) -> Iterator[list[str]]:
     """Yield the orders of documents of one score over which is averaged."""
 
     def by(doc: str) -> bytes:
-        return doc.removesuffix(AGAIN).encode()
+        return doc.removesuffix(REPEAT_MARK).encode()
 
-    by_id = sorted(tied, key=by, reverse=True)
+    by_id = sorted(tied_docs, key=by, reverse=True)
     if ties == "expected":
         yield from map(list, itertools.permutations(by_id))
     elif ties == "document":
         yield by_id
     elif ties == "ascending":
-        yield sorted(tied, key=by)
+        yield sorted(tied_docs, key=by)
     elif ties == "given":
-        yield tied
+        yield tied_docs
     else:
-        best = sorted(by_id, key=lambda doc: judged.get(doc, -100), reverse=True)
+        best = sorted(by_id, key=lambda doc: judgments.get(doc, -100), reverse=True)
         yield best if ties == "best" else best[::-1]
 
 
-def orders(
-    docs: list[tuple[str, float]], judged: Mapping[str, int], how: Options
+def list_rankings(
+    docs: list[tuple[str, float]], judgments: Mapping[str, int], options: Options
 ) -> Iterator[list[str]]:
     """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
     levels = sorted({score for _, score in docs}, reverse=True)
     tied = [[doc for doc, score in docs if score == level] for level in levels]
-    for several in itertools.product(*(in_order(one, judged, how["ties"]) for one in tied)):
-        cut = list(itertools.chain(*several))[: how["depth"]]
-        below = [doc for doc in judged if doc not in cut]
-        if how["unretrieved"] == "leave-out":
+    for several in itertools.product(*(order_ties(one, judgments, options["ties"]) for one in tied)):
+        cut = list(itertools.chain(*several))[: options["depth"]]
+        below = [doc for doc in judgments if doc not in cut]
+        if options["unretrieved"] == "leave-out":
             below = []
-        for last in in_order(below, judged, how["ties"]):
+        for last in order_ties(below, judgments, options["ties"]):
             ranked = cut + last
-            if how["judged_only"]:
-                ranked = [doc for doc in ranked if judged.get(doc, -1) >= 0]
+            if options["judged_only"]:
+                ranked = [doc for doc in ranked if judgments.get(doc, -1) >= 0]
             yield ranked
 
 
-def averaged(qrels: Judgments, rows: list[Row], run: set[str], how: Options) -> list[str]:
+def choose_queries(qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options) -> list[str]:
     """Return the queries over which is averaged, of a run that has the queries `run`."""
 
     def retrieved(query: str) -> bool:
-        return bool(own_rows(rows, query, how))
+        return bool(select_docs(rows, query, options))
 
     def relevant(query: str) -> bool:
         return any(grade > 0 for grade in qrels[query].values())
 
     found = {
         "judged": set(qrels),
-        "both": set(qrels) & run,
+        "both": set(qrels) & run_queries,
         "relevant": {q for q in qrels if relevant(q)},
-        "relevant-and-both": {q for q in qrels if relevant(q) and q in run},
+        "relevant-and-both": {q for q in qrels if relevant(q) and q in run_queries},
         "retrieved": {q for q in qrels if retrieved(q)},
         "relevant-and-retrieved": {q for q in qrels if relevant(q) and retrieved(q)},
-        "run": {q for q in run if retrieved(q)},
+        "run": {q for q in run_queries if retrieved(q)},
     }
-    return sorted(found[how["queries"]], key=str.encode)
+    return sorted(found[options["queries"]], key=str.encode)
 
 
-def expected(
-    qrels: Judgments, rows: list[Row], run: set[str], how: Options
+def compute_scores(
+    qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options
 ) -> dict[str, dict[str, float]]:
     """Return {query: {measure: value}}."""
     found = {}
-    for query in averaged(qrels, rows, run, how):
-        judged, docs = qrels.get(query, {}), own_rows(rows, query, how)
+    for query in choose_queries(qrels, rows, run_queries, options):
+        judged, docs = qrels.get(query, {}), select_docs(rows, query, options)
         grades = [*judged.values()]
-        if how["duplicates"] == "joined":
+        if options["duplicates"] == "joined":
             names = [doc for doc, _ in docs]
             grades += [judged[doc] for doc in judged for _ in range(names.count(doc) - 1)]
         grades.sort(reverse=True)
-        every = [[judged.get(doc) for doc in ranked] for ranked in orders(docs, judged, how)]
+        every = [[judged.get(doc) for doc in ranked] for ranked in list_rankings(docs, judged, options)]
         found[query] = {
             name: sum(value(ranking, grades) for ranking in every) / len(every)
-            for name, value in VALUES.items()
+            for name, value in SLOW_MEASURES.items()
         }
     return found
 
 
-def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str]]:
+def make_collection(seed: int, *, repeat_docs: bool) -> tuple[Judgments, list[Row], set[str]]:
     """Return judgments, the rows of a run, and its queries, of which some have no rows.
 
     Few scores, of which two are the same as 32-bit floats; a query's id may be a document's. Rows
@@ -169,7 +169,7 @@ def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str
     rows = []
     for query in (run := chance.sample(queries, chance.randint(1, 5))):
         n = chance.randint(0, 4)
-        drawn = chance.choices(docs, k=n) if twice else chance.sample(docs, n)
+        drawn = chance.choices(docs, k=n) if repeat_docs else chance.sample(docs, n)
         rows += [(query, doc, chance.choice(scores)) for doc in drawn]
     if chance.random() < 0.5:  # apart, each query's rows in their order
         places = [query for query, *_ in rows]
@@ -179,14 +179,14 @@ def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str
     return qrels, rows, set(run)
 
 
-def as_dict(rows: list[Row], run: set[str]) -> dict[str, dict[str, float]]:
-    nested: dict[str, dict[str, float]] = {query: {} for query in sorted(run)}
+def nest_rows(rows: list[Row], run_queries: set[str]) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {query: {} for query in sorted(run_queries)}
     for query, doc, score in rows:
         nested[query][doc] = score
     return nested
 
 
-SOME: list[Options] = [
+OPTION_CASES: list[Options] = [
     {"ties": "given"},
     {"ties": "given", "scores": "single", "scores_above": 0},
     {"identical_ids": "drop"},

@@ -7,5 +7,5 @@ from click.testing import CliRunner
 from cranfield.cli import cli
 
 
-def invoke(*arguments: str, stdin: str | None = None) -> Any:
+def invoke_evaluate(*arguments: str, stdin: str | None = None) -> Any:
     return CliRunner().invoke(cli, ["evaluate", *arguments], input=stdin)

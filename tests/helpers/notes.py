@@ -8,18 +8,18 @@ from cranfield import Note
 EVERYWHERE = {"queries"}  # of every result, how many queries were averaged
 
 
-def codes(found: Any) -> list[str]:
+def codes(source: Any) -> list[str]:
     """Return the codes of notes, or of a result's, without those that every result has."""
-    notes: Iterable[Note] = getattr(found, "notes", found)
+    notes: Iterable[Note] = getattr(source, "notes", source)
     return [note.code for note in notes if note.code not in EVERYWHERE]
 
 
-def severities(found: Any) -> dict[str, str]:
+def severities(comparison: Any) -> dict[str, str]:
     """Return {code: severity} of what there is to know of a measure's comparison."""
-    return {note.code: note.severity for note in found.notes}
+    return {note.code: note.severity for note in comparison.notes}
 
 
-def note_of(notes: Iterable[Note], code: str) -> Note:
+def find_note(notes: Iterable[Note], code: str) -> Note:
     """Return the one note with a code."""
     (found,) = [note for note in notes if note.code == code]
     return found
@@ -27,4 +27,4 @@ def note_of(notes: Iterable[Note], code: str) -> Note:
 
 def sentence(notes: Iterable[Note], code: str) -> str:
     """Return the sentence of the one note with a code."""
-    return note_of(notes, code).text
+    return find_note(notes, code).text

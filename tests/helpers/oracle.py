@@ -26,7 +26,7 @@ Run = dict[str, dict[str, float]]
 # ---- measures -------------------------------------------------------------------------------
 
 
-def hits(ranking: Ranking, rel: int, k: int | None = None) -> int:
+def count_hits(ranking: Ranking, rel: int, k: int | None = None) -> int:
     return sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
 
 
@@ -34,7 +34,7 @@ def n_relevant(grades: Sequence[int], rel: int) -> int:
     return sum(1 for grade in grades if grade >= rel)
 
 
-def added(values: Sequence[float]) -> float:
+def sum_in_order(values: Sequence[float]) -> float:
     total = 0.0
     for value in values:
         total += value
@@ -42,23 +42,23 @@ def added(values: Sequence[float]) -> float:
 
 
 def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "cutoff") -> float:
-    return divide(hits(ranking, rel, k), len(ranking[:k]) if over == "returned" else k)
+    return divide(count_hits(ranking, rel, k), len(ranking[:k]) if over == "returned" else k)
 
 
 def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "judged") -> float:
     several = {
         "judged": n_relevant(grades, rel),
         "reachable": min(k, n_relevant(grades, rel)),
-        "retrieved": hits(ranking, rel),
+        "retrieved": count_hits(ranking, rel),
     }
-    return divide(hits(ranking, rel, k), several[over])
+    return divide(count_hits(ranking, rel, k), several[over])
 
 
 def mean_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
     """Add up what each hit adds; test_denominators.py has the mean of P@1, ..., P@k."""
-    ranks = ranks_of(ranking, rel, k)
+    ranks = relevant_ranks(ranking, rel, k)
     sums = list(accumulate((1 / i for i in range(1, k + 1)), initial=0.0))
-    return divide(len(ranks) * sums[k] - added([sums[rank - 1] for rank in ranks]), k)
+    return divide(len(ranks) * sums[k] - sum_in_order([sums[rank - 1] for rank in ranks]), k)
 
 
 def f(
@@ -75,19 +75,19 @@ def f(
 
 
 def rel_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    return divide(hits(ranking, rel, k), min(k, n_relevant(grades, rel)))
+    return divide(count_hits(ranking, rel, k), min(k, n_relevant(grades, rel)))
 
 
 def success(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    return 1.0 if hits(ranking, rel, k) else 0.0
+    return 1.0 if count_hits(ranking, rel, k) else 0.0
 
 
 def rprec(ranking: Ranking, grades: Sequence[int], multiple: float = 1.0, rel: int = 1) -> float:
     ranks = int(multiple * n_relevant(grades, rel) + 0.9)
-    return divide(hits(ranking, rel, ranks), ranks)
+    return divide(count_hits(ranking, rel, ranks), ranks)
 
 
-def ranks_of(ranking: Ranking, rel: int, k: int | None = None) -> list[int]:
+def relevant_ranks(ranking: Ranking, rel: int, k: int | None = None) -> list[int]:
     """Return the ranks of the relevant documents."""
     return [rank for rank, g in enumerate(ranking[:k], 1) if g is not None and g >= rel]
 
@@ -99,14 +99,14 @@ def rr(
     rel: int = 1,
     over: str = "first",
 ) -> float:
-    every = [1 / rank for rank in ranks_of(ranking, rel, k)]
+    every = [1 / rank for rank in relevant_ranks(ranking, rel, k)]
     some = every[:1] if over == "first" else every
-    return divide(added(some), len(some))
+    return divide(sum_in_order(some), len(some))
 
 
-def precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
+def sum_precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
     """Add up the precision at the rank of each relevant document."""
-    return added([n / rank for n, rank in enumerate(ranks_of(ranking, rel, k), 1)])
+    return sum_in_order([n / rank for n, rank in enumerate(relevant_ranks(ranking, rel, k), 1)])
 
 
 def ap(
@@ -125,7 +125,7 @@ def ap(
         several = min(several, len(ranking[:k]))
     if over == "cutoff" and k is not None:
         several = k
-    return divide(precisions(ranking, rel, k), several)
+    return divide(sum_precisions(ranking, rel, k), several)
 
 
 def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -167,7 +167,7 @@ def iap(
     rel: int = 1,
 ) -> float:
     every = [iprec(ranking, grades, point, version, rel) for point in reversed(points)]
-    return added(every) / len(points)
+    return sum_in_order(every) / len(points)
 
 
 def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -192,17 +192,17 @@ def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
 
 
 def bing(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    ranks = ranks_of(ranking, rel)
-    total = added([1 / math.log2(2 + rank - n) for n, rank in enumerate(ranks, 1)])
+    ranks = relevant_ranks(ranking, rel)
+    total = sum_in_order([1 / math.log2(2 + rank - n) for n, rank in enumerate(ranks, 1)])
     return divide(total, n_relevant(grades, rel))
 
 
 def yaap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    total = precisions(ranking, rel)
+    total = sum_precisions(ranking, rel)
     return math.log((1 + total) / (1 + n_relevant(grades, rel) - total))
 
 
-def unjudged(ranking: Ranking, grades: Sequence[int], k: int) -> float:
+def unjudged_share(ranking: Ranking, grades: Sequence[int], k: int) -> float:
     return sum(1 for grade in ranking[:k] if grade is None or grade < 0) / k if k else 0.0
 
 
@@ -265,7 +265,7 @@ def compat(
         weight *= p
 
     def share(first: int) -> float:
-        return added(weights[first - 1 :][::-1])
+        return sum_in_order(weights[first - 1 :][::-1])
 
     found: dict[int, int] = {}
     score = best = most = 0.0
@@ -282,7 +282,7 @@ def compat(
     return divide(score, best if normalize else most)
 
 
-def judged(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
+def judged_share(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
     top = ranking[:k]
     return divide(sum(1 for grade in top if grade is not None), len(top))
 
@@ -314,7 +314,7 @@ def divisor(rank: int, discount: Any) -> float:
     return math.log2(rank + 1)
 
 
-def discounted(values: Sequence[float], discount: Any, k: int) -> float:
+def sum_discounted(values: Sequence[float], discount: Any, k: int) -> float:
     """Add up the values, rank by rank; `k` is the cutoff or the number of documents retrieved."""
     if discount == "linear":  # (k + 1 - i) / k, with one division
         plain, by_rank = 0.0, 0.0
@@ -322,7 +322,7 @@ def discounted(values: Sequence[float], discount: Any, k: int) -> float:
             plain += value
             by_rank += value * rank
         return divide((k + 1) * plain - by_rank, k)
-    return added([value / divisor(rank, discount) for rank, value in enumerate(values, 1)])
+    return sum_in_order([value / divisor(rank, discount) for rank, value in enumerate(values, 1)])
 
 
 def ideal_gains(grades: Sequence[int], gain: Any) -> list[float]:
@@ -338,7 +338,7 @@ def dcg(
     discount: Any = "log2",
 ) -> float:
     end = len(ranking) if k is None else k
-    return discounted([gain_of(grade, gain) for grade in ranking[:k]], discount, end)
+    return sum_discounted([gain_of(grade, gain) for grade in ranking[:k]], discount, end)
 
 
 def idcg(
@@ -357,8 +357,8 @@ def idcg(
         pool = [g for g in ranking if g is not None] if ideal == "retrieved" else grades
         best = ideal_gains(pool, gain)
     if ideal == "uncut":
-        return discounted(best, discount, len(best))
-    return discounted(best[:k], discount, end)
+        return sum_discounted(best, discount, len(best))
+    return sum_discounted(best[:k], discount, end)
 
 
 def ndcg(
@@ -409,16 +409,16 @@ def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
         cost += max(best[i], 1) if i < len(best) else 1
         so_far += gain_of(grade, gain)
         total += gain_of(grade, gain) / math.log2(2 + cost - so_far)
-    return divide(total, added(best))
+    return divide(total, sum_in_order(best))
 
 
-def of_set(measure: Callable[..., float]) -> Callable[..., float]:
+def set_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure at a cutoff for that at the number of documents retrieved."""
     return lambda ranking, grades, **given: measure(ranking, grades, len(ranking), **given)
 
 
 def set_ap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    found = hits(ranking, rel)
+    found = count_hits(ranking, rel)
     return divide(found * found, len(ranking) * n_relevant(grades, rel))
 
 
@@ -433,7 +433,7 @@ def utility(
     collection: int = 0,
     rel: int = 1,
 ) -> float:
-    found, retrieved, relevant = hits(ranking, rel), len(ranking), n_relevant(grades, rel)
+    found, retrieved, relevant = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
     a, b, c, d = weights
     total = a * found + b * (retrieved - found) + c * (relevant - found)
     return total + d * (collection + found - retrieved - relevant)
@@ -455,12 +455,12 @@ def cwl_gain(grade: int | None, gain: Any, top: int, unjudged: float) -> float:
     return divide(grade, top)
 
 
-def cwl_user(
+def cwl_continuation(
     name: str,
     rank: int,
     k: float,
-    gained: float,
-    spent: float,
+    total_gain: float,
+    total_cost: float,
     g: Sequence[float],
     *,
     T: float,
@@ -480,24 +480,24 @@ def cwl_user(
     if name == "RBP":
         return p
     if name == "RR":
-        return 0.0 if gained else 1.0
+        return 0.0 if total_gain else 1.0
     if name == "SDCG":
         return math.log2(rank + 1) / math.log2(rank + 2) if rank < k else 0.0
     if name == "INSQ":
-        return squared((rank + 2 * T - 1) / (rank + 2 * T))
+        return square((rank + 2 * T - 1) / (rank + 2 * T))
     if name == "INST":
-        return squared((rank + T + (T - gained) - 1) / (rank + T + (T - gained)))
+        return square((rank + T + (T - total_gain) - 1) / (rank + T + (T - total_gain)))
     if name.startswith("IFT"):
-        goal = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - gained))))
-        rate = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - gained / spent))))
+        goal = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - total_gain))))
+        rate = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - total_gain / total_cost))))
         return {"IFT_C1": goal, "IFT_C2": rate, "IFT": goal * rate}[name]
     if name == "BPM":
-        return 1.0 if gained < T and spent < k else 0.0
+        return 1.0 if total_gain < T and total_cost < k else 0.0
     if name == "BPM_dynamic":
         for value in g[: rank - 1]:
             T += hb * (value - med)
             k += hc * (value - med)
-        return 1.0 if gained < T and spent < k else 0.0
+        return 1.0 if total_gain < T and total_cost < k else 0.0
     if name == "NERR8":
         return 1 - g[rank - 1] if rank < k else 0.0
     if name == "NERR9":
@@ -505,7 +505,7 @@ def cwl_user(
     if name == "NERR10":
         return p * (1 - g[rank - 1])
     if name == "NERR11":
-        return squared((rank + 2 * T - 1) / (rank + 2 * T)) * (1 - g[rank - 1])
+        return square((rank + 2 * T - 1) / (rank + 2 * T)) * (1 - g[rank - 1])
     raise KeyError(name)
 
 
@@ -528,11 +528,11 @@ def cwl_weights(
         weights = [math.exp(before * -(math.log(2) / h)) for before in [0.0, *spent[:-1]]]
     else:
         weights = [max(0.0, 1 - before / L) for before in [0.0, *spent[:-1]]]
-    total = added(weights)
+    total = sum_in_order(weights)
     return [w / total for w in weights] if total else [1.0] + [0.0] * (n - 1)
 
 
-def cwl_parts(text: str) -> tuple[str, dict[str, float]]:
+def parse_model(text: str) -> tuple[str, dict[str, float]]:
     name, _, rest = text.rstrip(")").partition("(")
     pairs = [pair.split("=") for pair in rest.split(", ") if pair]
     return name, {key: float(value) for key, value in pairs}
@@ -555,7 +555,7 @@ def cwl(
     every = [*ranking[:depth], *[None] * (depth - len(ranking))]
     g = [cwl_gain(grade, gain, top, unjudged) for grade in every]
     c = [*costs[:depth], *[1.0] * (depth - len(costs))]
-    name, parameters = cwl_parts(model)
+    name, parameters = parse_model(model)
     budget = parameters.pop("K", k or 0)
     if name in ("AP", "TrAP", "TBG", "U"):
         n_gaining = sum(1 for grade in grades if cwl_gain(grade, gain, top, 0) > 0)
@@ -572,31 +572,31 @@ def cwl(
             spent += c[rank - 1]
             goes_on = 0.0
             if here:  # where nobody comes, nobody goes on
-                goes_on = cwl_user(name, rank, budget, gained, spent, g, **parameters)
+                goes_on = cwl_continuation(name, rank, budget, gained, spent, g, **parameters)
             reached.append(here)
             last.append(here * (1 - goes_on))
             here *= goes_on
-        total = added(reached)
+        total = sum_in_order(reached)
         w = [one / total for one in reached]
     if value == "EU":
-        return added([a * b for a, b in zip(w, g, strict=True)])
+        return sum_in_order([a * b for a, b in zip(w, g, strict=True)])
     if value == "EC":
-        return added([a * b for a, b in zip(w, c, strict=True)])
+        return sum_in_order([a * b for a, b in zip(w, c, strict=True)])
     if value == "ETU":
-        return added([a * b for a, b in zip(last, accumulate(g), strict=True)])
+        return sum_in_order([a * b for a, b in zip(last, accumulate(g), strict=True)])
     if value == "ETC":
-        return added([a * b for a, b in zip(last, accumulate(c), strict=True)])
+        return sum_in_order([a * b for a, b in zip(last, accumulate(c), strict=True)])
     return 1 / w[0]
 
 
-def squared(value: float) -> float:
+def square(value: float) -> float:
     return value * value
 
 
 # ---- grades as probabilities, NTCIR, review ---------------------------------------------------
 
 
-def chance(grade: int | None, stop: Any, top: int) -> float:
+def stop_probability(grade: int | None, stop: Any, top: int) -> float:
     if grade is None:
         return 0.0
     if isinstance(stop, Mapping):
@@ -605,7 +605,7 @@ def chance(grade: int | None, stop: Any, top: int) -> float:
     return positive / (top + 1) if stop == "linear" else float((2**positive - 1) / 2**top)
 
 
-def reciprocal(chances: Sequence[float]) -> float:
+def expected_reciprocal_rank(chances: Sequence[float]) -> float:
     total, goes_on = 0.0, 1.0
     for rank, p in enumerate(chances, 1):
         total += goes_on * p / rank
@@ -622,7 +622,7 @@ def err(
     top_grade: int = 0,
 ) -> float:
     scale = (top_grade if top_grade > 0 else 1) if top is None else top
-    return reciprocal([chance(grade, stop, scale) for grade in ranking[:k]])
+    return expected_reciprocal_rank([stop_probability(grade, stop, scale) for grade in ranking[:k]])
 
 
 def nerr(
@@ -634,8 +634,8 @@ def nerr(
     top_grade: int = 0,
 ) -> float:
     scale = (top_grade if top_grade > 0 else 1) if top is None else top
-    best = sorted((chance(grade, stop, scale) for grade in grades), reverse=True)
-    return divide(err(ranking, grades, k, stop, top, top_grade), reciprocal(best[:k]))
+    best = sorted((stop_probability(grade, stop, scale) for grade in grades), reverse=True)
+    return divide(err(ranking, grades, k, stop, top, top_grade), expected_reciprocal_rank(best[:k]))
 
 
 def gap(
@@ -648,12 +648,12 @@ def gap(
     shares = dict.fromkeys(range(1, top_grade + 1), 1.0) if share == "uniform" else share
     found, possible = 0.0, 0.0
     for rel, part in shares.items():
-        found += part * precisions(ranking, rel, k)
+        found += part * sum_precisions(ranking, rel, k)
         possible += part * n_relevant(grades, rel)
     return divide(found, possible)
 
 
-def blended(
+def blended_ratios(
     ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
 ) -> list[tuple[int, float, float]]:
     """Return (rank, gain, blended ratio) of what gains something."""
@@ -677,7 +677,7 @@ def q(
     beta: float = 1.0,
     gain: Any = "linear",
 ) -> float:
-    total = added([ratio for _, _, ratio in blended(ranking[:k], grades, gain, beta)])
+    total = sum_in_order([ratio for _, _, ratio in blended_ratios(ranking[:k], grades, gain, beta)])
     relevant = len(ideal_gains(grades, gain))
     return divide(total, relevant if k is None else min(k, relevant))
 
@@ -685,14 +685,14 @@ def q(
 def o_measure(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended(ranking, grades, gain, beta)
+    found = blended_ratios(ranking, grades, gain, beta)
     return found[0][2] if found else 0.0
 
 
 def p_measure(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended(ranking, grades, gain, beta)
+    found = blended_ratios(ranking, grades, gain, beta)
     best = max((value for _, value, _ in found), default=0.0)
     return next((ratio for _, value, ratio in found if value == best), 0.0)
 
@@ -700,7 +700,7 @@ def p_measure(
 def p_plus(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended(ranking, grades, gain, beta)
+    found = blended_ratios(ranking, grades, gain, beta)
     best = max((value for _, value, _ in found), default=0.0)
     total = 0.0
     for n, (_, value, ratio) in enumerate(found, 1):
@@ -728,7 +728,7 @@ def ncu(
         weight *= base
     found = [grade for grade in ranking if gain_of(grade, gain) > 0]
     total, weight = 0.0, 1.0
-    for grade, (_, _, ratio) in zip(found, blended(ranking, grades, gain, beta), strict=True):
+    for grade, (_, _, ratio) in zip(found, blended_ratios(ranking, grades, gain, beta), strict=True):
         total += (gain_of(grade, stops) if users == "gu" else weight) * ratio
         weight *= base
     return divide(total, weights)
@@ -736,7 +736,7 @@ def ncu(
 
 def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -> float:
     relevant = n_relevant(grades, rel)
-    target = divide(added([p**i for i in range(relevant)]), relevant)
+    target = divide(sum_in_order([p**i for i in range(relevant)]), relevant)
     total, found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         is_relevant = grade is not None and grade >= rel
@@ -758,8 +758,8 @@ def fall_out(
     collection: int = 0,
     rel: int = 1,
 ) -> float:
-    in_vain = len(ranking[:k]) - hits(ranking, rel, k)
-    others = len(ranking) - hits(ranking, rel)
+    in_vain = len(ranking[:k]) - count_hits(ranking, rel, k)
+    others = len(ranking) - count_hits(ranking, rel)
     if collection:
         others = max(max(collection, len(ranking)) - n_relevant(grades, rel), in_vain)
     return divide(in_vain, others)
@@ -771,25 +771,25 @@ def wss(
     size = max(collection, len(ranking))
     relevant, read = n_relevant(grades, rel), 0
     if relevant:
-        while read < len(ranking) and hits(ranking, rel, read) / relevant < recall:
+        while read < len(ranking) and count_hits(ranking, rel, read) / relevant < recall:
             read += 1
-        if hits(ranking, rel, read) / relevant < recall:
+        if count_hits(ranking, rel, read) / relevant < recall:
             read = size
     return divide(size - read, size) - (1 - recall)
 
 
 def search_length(ranking: Ranking, grades: Sequence[int], n: int = 1, rel: int = 1) -> float:
-    ranks = ranks_of(ranking, rel)
+    ranks = relevant_ranks(ranking, rel)
     return float(ranks[n - 1] - n if len(ranks) >= n else len(ranking) - len(ranks))
 
 
 # ---- preferences ----------------------------------------------------------------------------
 
-Part = Mapping[str, float]
-Groups = Sequence[Sequence[Part]]  # of one query: groups of subgroups
+Subgroup = Mapping[str, float]
+Groups = Sequence[Sequence[Subgroup]]  # of one query: groups of subgroups
 
 
-def preferred(group: Sequence[Part]) -> set[tuple[str, str]]:
+def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
     """Return pairs (better, worse) of a group, with what follows from them."""
     pairs = {(a, b) for part in group for a in part for b in part if part[a] > part[b] >= 0}
     while True:
@@ -799,32 +799,32 @@ def preferred(group: Sequence[Part]) -> set[tuple[str, str]]:
         pairs |= more
 
 
-def kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
+def preference_kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
     """Return how a preference of a to b counts, and whether the run fulfils it."""
     if a in run and b in run:
         return "retrieved", run.index(a) < run.index(b)
     return ("implied", a in run) if a in run or b in run else ("all", False)
 
 
-COUNTS = {
+COUNTED_KINDS = {
     "retrieved": {"retrieved"},
     "implied": {"retrieved", "implied"},
     "all": {"retrieved", "implied", "all"},
 }
 
 
-def count(run: Sequence[str], pairs: set[tuple[str, str]], over: str) -> tuple[int, int]:
-    kinds = [kind(run, a, b) for a, b in pairs]
-    counted = [fulfilled for what, fulfilled in kinds if what in COUNTS[over]]
+def count_preferences(run: Sequence[str], pairs: set[tuple[str, str]], over: str) -> tuple[int, int]:
+    kinds = [preference_kind(run, a, b) for a, b in pairs]
+    counted = [fulfilled for what, fulfilled in kinds if what in COUNTED_KINDS[over]]
     return sum(counted), len(counted)
 
 
 def num_prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    return float(sum(count(run, preferred(group), over)[1] for group in groups))
+    return float(sum(count_preferences(run, preferred_pairs(group), over)[1] for group in groups))
 
 
 def num_prefs_ful(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    return float(sum(count(run, preferred(group), over)[0] for group in groups))
+    return float(sum(count_preferences(run, preferred_pairs(group), over)[0] for group in groups))
 
 
 def prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -832,11 +832,11 @@ def prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
 
 
 def prefs_by_group(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    return added([divide(*count(run, preferred(group), over)) for group in groups]) / len(groups)
+    return sum_in_order([divide(*count_preferences(run, preferred_pairs(group), over)) for group in groups]) / len(groups)
 
 
 def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    every = [preferred(group) for group in groups]
+    every = [preferred_pairs(group) for group in groups]
     ids = {doc for group in groups for part in group for doc in part}
     docs = [doc for doc in run if doc in ids]
     n_found = len(docs)
@@ -849,11 +849,11 @@ def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> floa
             agree = sum((a, docs[j]) in pairs for pairs in every)
             against = sum((docs[j], a) in pairs for pairs in every)
             what = "retrieved" if j < n_found else "implied" if i < n_found else "all"
-            if agree + against and what in COUNTS[over]:
+            if agree + against and what in COUNTED_KINDS[over]:
                 n_pairs += 1
                 if what != "all":
                     (first if what == "retrieved" else second).append(agree / (agree + against))
-    return divide(added(first + second), n_pairs)
+    return divide(sum_in_order(first + second), n_pairs)
 
 
 def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -872,11 +872,11 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
             docs = [doc for doc in docs if doc in found]
             r, n = n_relevant_found, len([doc for doc in others if doc in found])
         limit = len(relevant) if over == "retrieved" and len(group) > 1 else r
-        pairs = {(a, b) for a, b in preferred(group) if a in docs and b in docs}
+        pairs = {(a, b) for a, b in preferred_pairs(group) if a in docs and b in docs}
         if r < n:
             left_out = set([doc for doc in docs if level[doc] == 0][limit:])
             pairs = {(a, b) for a, b in pairs if a not in left_out and b not in left_out}
-        fulfilled, possible = count(run, pairs, over)
+        fulfilled, possible = count_preferences(run, pairs, over)
         if r >= n:
             fulfilled += n_relevant_found * (r - n)
             possible += len(relevant) * (r - n)
@@ -890,7 +890,7 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
     return total / len(groups)
 
 
-def of_grades(measure: Callable[..., float]) -> Callable[..., float]:
+def single_group_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure of groups for plain judgments: a single group of all grades from 0 up."""
 
     def plain(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
@@ -922,7 +922,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "infAP": infap,
     "binG": bing,
     "YAAP": yaap,
-    "Unjudged": unjudged,
+    "Unjudged": unjudged_share,
     "RelString": relstring,
     "RBP": rbp,
     "RBPResidual": rbp_residual,
@@ -932,9 +932,9 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "GroupAP": ap,
     "GroupP": p,
     "GroupRprec": rprec,
-    **{name: of_grades(measure) for name, measure in PREFERENCES.items()},
+    **{name: single_group_measure(measure) for name, measure in PREFERENCES.items()},
     **{
-        name: diversity_oracle.of_one_subtopic(measure)
+        name: diversity_oracle.single_subtopic_measure(measure)
         for name, measure in diversity_oracle.DIVERSITY.items()
     },
     "nDCG": ndcg,
@@ -952,7 +952,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "Bpref": bpref,
     "IPrec": iprec,
     "IAP": iap,
-    "Judged": judged,
+    "Judged": judged_share,
     "ERR": err,
     "nERR": nerr,
     "GAP": gap,
@@ -965,25 +965,25 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "EEL": eel,
     "FallOut": fall_out,
     "WSS": wss,
-    "LastRel": lambda ranking, grades, rel=1: float(max(ranks_of(ranking, rel), default=0)),
+    "LastRel": lambda ranking, grades, rel=1: float(max(relevant_ranks(ranking, rel), default=0)),
     "SearchLength": search_length,
-    "SetP": of_set(p),
-    "SetR": of_set(r),
-    "SetF": of_set(f),
+    "SetP": set_measure(p),
+    "SetR": set_measure(r),
+    "SetF": set_measure(f),
     "Compat": compat,
     # Without strata and probabilities; test_sampled.py has them with these.
     "xinfAP": infap,
     "statAP": lambda ranking, grades, itself="once", rel=1: ap(ranking, grades, None, rel),
     "SetAP": set_ap,
-    "SetRelP": of_set(rel_p),
+    "SetRelP": set_measure(rel_p),
     "NumQ": lambda ranking, grades: 1.0,
     "NumRet": lambda ranking, grades: float(len(ranking)),
     "NumRel": lambda ranking, grades, rel=1: float(n_relevant(grades, rel)),
-    "NumRelRet": lambda ranking, grades, rel=1: float(hits(ranking, rel)),
+    "NumRelRet": lambda ranking, grades, rel=1: float(count_hits(ranking, rel)),
 }
 
 
-def value_of(
+def compute_value(
     measure: Measure, ranking: Sequence[Any], grades: Sequence[Any], top_grade: Any
 ) -> Any:
     """Return a measure's value by its slow loop; `top_grade` is that of the collection."""
@@ -995,7 +995,7 @@ def value_of(
         return loop(ranking, grades, **parameters)
     if isinstance(cutoff, Depth):
         relevant = n_relevant(grades, parameters.get("rel", 1))
-        depth = cutoff.ranks if cutoff.ranks is not None else relevant
+        depth = cutoff.n_ranks if cutoff.n_ranks is not None else relevant
         return loop(
             ranking, grades, min(depth, relevant) if cutoff.at_relevant else depth, **parameters
         )
@@ -1005,21 +1005,21 @@ def value_of(
 # ---- rankings -------------------------------------------------------------------------------
 
 
-def ranked(scores: Mapping[str, float]) -> list[str]:
+def rank_docs(scores: Mapping[str, float]) -> list[str]:
     """Rank documents: score falling, then the bytes of the id falling."""
     by_id = sorted(scores, key=lambda doc: doc.encode(), reverse=True)
     return sorted(by_id, key=lambda doc: -scores[doc])
 
 
-def rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], list[int]]]:
+def grade_rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], list[int]]]:
     """Return, for each query of the qrels, the grades by rank and the grades of the judgments."""
     return {
-        query: ([docs.get(doc) for doc in ranked(run.get(query, {}))], list(docs.values()))
+        query: ([docs.get(doc) for doc in rank_docs(run.get(query, {}))], list(docs.values()))
         for query, docs in qrels.items()
     }
 
 
-def grouped_collection(seed: int, n_queries: int = 6, *, whole: bool) -> tuple[Any, Run]:
+def make_grouped_collection(seed: int, n_queries: int = 6, *, whole_grades: bool) -> tuple[Any, Run]:
     """Make judgments in groups, some with subgroups, and a run; `whole`: grades, no subgroups."""
     chance = random.Random(seed)
     qrels: dict[str, dict[str, list[dict[str, float]]]] = {}
@@ -1029,9 +1029,9 @@ def grouped_collection(seed: int, n_queries: int = 6, *, whole: bool) -> tuple[A
         groups: dict[str, list[dict[str, float]]] = {}
         for name in chance.sample(["ann", "bob", "cy", "é"], chance.randint(1, 3)):
             docs = chance.sample(pool, chance.randint(1, 9))
-            levels = [-1, 0, 0, 1, 2, 3] if whole else [0, 0, 0.5, 1, 2.5]
+            levels = [-1, 0, 0, 1, 2, 3] if whole_grades else [0, 0, 0.5, 1, 2.5]
             level = {doc: chance.choice(levels) for doc in docs}
-            if whole or chance.random() < 0.5:
+            if whole_grades or chance.random() < 0.5:
                 groups[name] = [level]
             else:  # the same order, told in parts
                 parts = [chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)]
@@ -1044,7 +1044,7 @@ def grouped_collection(seed: int, n_queries: int = 6, *, whole: bool) -> tuple[A
     return qrels, run
 
 
-def rounded(measure: Measure, expected: Any) -> Any:
+def allow_rounding(measure: Measure, expected: Any) -> Any:
     """Return what a value has to equal: the slow loop's, to the bit.
 
     But EEL adds squares and products, which a loop rounds otherwise.
@@ -1057,8 +1057,8 @@ def rounded(measure: Measure, expected: Any) -> Any:
 # ---- collections ----------------------------------------------------------------------------
 
 
-def collection(
-    seed: int, n_queries: int = 12, *, lowest: int = -2, depth: int = 15, tied: float = 0.4
+def make_collection(
+    seed: int, n_queries: int = 12, *, lowest: int = -2, depth: int = 15, tie_share: float = 0.4
 ) -> tuple[Qrels, Run]:
     """Make odd judgments and an odd run: ties, missing and unknown queries, empty lists."""
     chance = random.Random(seed)
@@ -1077,7 +1077,7 @@ def collection(
             found = chance.sample(pool, chance.randint(0 if chance.random() < 0.2 else 1, depth))
             few = [0.0, 1.5, 1.5 + 1e-8, -2.25]  # two of them are equal as 32-bit floats
             run[query] = {
-                doc: chance.choice(few) if chance.random() < tied else chance.gauss(0, 5)
+                doc: chance.choice(few) if chance.random() < tie_share else chance.gauss(0, 5)
                 for doc in found
             }
     if not qrels.keys() & run.keys():

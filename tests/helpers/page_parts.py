@@ -28,25 +28,25 @@ class Element:
         return "".join(one if isinstance(one, str) else one.text for one in self.children)
 
     @property
-    def inside(self) -> list["Element"]:
+    def descendants(self) -> list["Element"]:
         """Every element in it, in the order of the page."""
         found = []
         for one in self.children:
             if isinstance(one, Element):
-                found += [one, *one.inside]
+                found += [one, *one.descendants]
         return found
 
-    def all(self, tag: str, class_: str | None = None) -> list["Element"]:
+    def find_all(self, tag: str, class_: str | None = None) -> list["Element"]:
         """Return the elements in it with a tag, and of a class."""
         return [
             one
-            for one in self.inside
+            for one in self.descendants
             if one.tag == tag and (class_ is None or class_ in one.classes)
         ]
 
-    def by_id(self, name: str) -> "Element":
+    def find_by_id(self, name: str) -> "Element":
         """Return the element with an id."""
-        (found,) = (one for one in self.inside if one.attributes.get("id") == name)
+        (found,) = (one for one in self.descendants if one.attributes.get("id") == name)
         return found
 
     @property
@@ -79,7 +79,7 @@ class _Parser(HTMLParser):
         self.open[-1].children.append(data)
 
 
-def parsed(html: str) -> Element:
+def parse_page(html: str) -> Element:
     """Return the page as elements; every element must be closed where it belongs."""
     parser = _Parser()
     parser.feed(html)
@@ -95,57 +95,57 @@ class Page:
     html: str
 
     def __post_init__(self) -> None:
-        self.root = parsed(self.html)
-        self.data: dict[str, Any] = json.loads(self._part("data"), parse_constant=_refused)
+        self.root = parse_page(self.html)
+        self.archive: dict[str, Any] = json.loads(self._read_script("data"), parse_constant=_refuse_constant)
 
-    def _part(self, name: str) -> str:
+    def _read_script(self, name: str) -> str:
         (found,) = re.findall(
             rf'<script type="[a-z/]+" id="{name}">(.*?)</script>', self.html, re.S
         )
         return str(found)
 
     @property
-    def lists(self) -> dict[int, dict[str, Any]]:
+    def rankings(self) -> dict[int, dict[str, Any]]:
         """The rankings, by the number of the query."""
-        return {int(query): one for query, one in self._unpacked("lists").items()}
+        return {int(query): one for query, one in self._unpack_json("lists").items()}
 
     @property
-    def sheets(self) -> dict[tuple[int, int], str]:
+    def worksheets(self) -> dict[tuple[int, int], str]:
         """The worksheets, by the numbers of query and system."""
         found = {}
-        for key, text in self._unpacked("sheets").items():
+        for key, text in self._unpack_json("sheets").items():
             query, _, system = key.partition(",")
             found[int(query), int(system)] = text
         return found
 
-    def _unpacked(self, name: str) -> Any:
-        part = self._part(name)
+    def _unpack_json(self, name: str) -> Any:
+        part = self._read_script(name)
         return json.loads(gzip.decompress(base64.b64decode(part, validate=True))) if part else {}
 
     def scores(self, measure: int) -> npt.NDArray[np.float64]:
         """Return the scores of a measure: (n_systems, n_queries)."""
-        raw = gzip.decompress(base64.b64decode(self._part("scores"), validate=True))
-        shape = len(self.data["systems"]), len(self.data["queries"])
+        raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
+        shape = len(self.archive["systems"]), len(self.archive["queries"])
         at = 0
-        blocks = [one for one in self.data["measures"] if one["queries"] is not None]
+        blocks = [one for one in self.archive["measures"] if one["queries"] is not None]
         for n, one in enumerate(blocks):
             assert one["queries"] == n
             size = shape[0] * shape[1] * (8 if one["unit"] is None else 2)
             block, at = raw[at : at + size], at + size
-            if one is self.data["measures"][measure]:
+            if one is self.archive["measures"][measure]:
                 if one["unit"] is None:
                     return np.frombuffer(block, "<f8").reshape(shape)
                 steps: npt.NDArray[np.float64] = np.frombuffer(block, "<u2").reshape(shape) / 1.0
                 return steps / float(one["unit"])
         raise AssertionError(f"measure {measure} has no scores")
 
-    def whole(self) -> None:
+    def check_sizes(self) -> None:
         """Check that the blocks of scores are as long as they should be, and no longer."""
-        raw = gzip.decompress(base64.b64decode(self._part("scores"), validate=True))
-        n = len(self.data["systems"]) * len(self.data["queries"])
-        units = [one["unit"] for one in self.data["measures"] if one["queries"] is not None]
+        raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
+        n = len(self.archive["systems"]) * len(self.archive["queries"])
+        units = [one["unit"] for one in self.archive["measures"] if one["queries"] is not None]
         assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise AssertionError(f"{constant} in JSON")

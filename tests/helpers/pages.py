@@ -34,12 +34,12 @@ HOSTILE = (
 
 
 @dataclass(frozen=True)
-class Made:
+class ReportFile:
     """A page: the comparison that it shows, and its file."""
 
-    found: Comparison
+    comparison: Comparison
     path: Path
-    told: dict[str, Any] = field(default_factory=dict)
+    report_options: dict[str, Any] = field(default_factory=dict)
 
 
 def demonstration() -> tuple[Comparison, dict[str, Any]]:
@@ -65,16 +65,16 @@ def _documents(run: Path) -> list[str]:
     return [line.split()[2] for line in run.read_text("utf-8").splitlines()]
 
 
-def deep_learning(data: Path) -> tuple[Comparison, dict[str, Any]]:
+def deep_learning(data_folder: Path) -> tuple[Comparison, dict[str, Any]]:
     """TREC Deep Learning 2019: 12 systems, 43 queries, no texts."""
-    runs = {name: data / "dl19" / f"{name}.run.gz" for name in SYSTEMS}
+    runs = {name: data_folder / "dl19" / f"{name}.run.gz" for name in SYSTEMS}
     found = compare(
-        data / "dl19" / "qrels.txt", runs, "nDCG@10 AP RR@10 R@100 P@10", baseline="bm25"
+        data_folder / "dl19" / "qrels.txt", runs, "nDCG@10 AP RR@10 R@100 P@10", baseline="bm25"
     )
     return found, {}
 
 
-def saved() -> tuple[Comparison, dict[str, Any]]:
+def saved_scores() -> tuple[Comparison, dict[str, Any]]:
     """Precomputed scores: no rankings."""
     chance = random.Random(19)
     scores: Scores = {
@@ -91,12 +91,12 @@ def saved() -> tuple[Comparison, dict[str, Any]]:
     return compare(by_query), {}
 
 
-def one_run() -> tuple[Comparison, dict[str, Any]]:
+def single_run() -> tuple[Comparison, dict[str, Any]]:
     """One system alone."""
     return compare(demo.QRELS, [demo.RUNS[0]], "nDCG@10 AP"), {"query_texts": demo.queries()}
 
 
-def geometric() -> tuple[Comparison, dict[str, Any]]:
+def geometric_means() -> tuple[Comparison, dict[str, Any]]:
     """Geometric means first, beside others."""
     slices = {"words": {q: _length(text) for q, text in demo.queries().items()}}
     return compare(demo.QRELS, list(demo.RUNS), "GMAP nDCG@10", slices=slices), {}
@@ -112,7 +112,7 @@ def probabilities() -> tuple[Comparison, dict[str, Any]]:
     return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02), {}
 
 
-def far_apart() -> tuple[Comparison, dict[str, Any]]:
+def large_differences() -> tuple[Comparison, dict[str, Any]]:
     """Differences of ten and more."""
     chance = random.Random(5)
     means = {"low": 10.0, "middle": 20.5, "high": 40.25}
@@ -140,7 +140,7 @@ def odd_grades() -> tuple[Comparison, dict[str, Any]]:
     return compare(qrels, runs, "nDCG@5 P@5"), {}
 
 
-def hostile() -> tuple[Comparison, dict[str, Any]]:
+def hostile_texts() -> tuple[Comparison, dict[str, Any]]:
     """Ids, names, texts and a title that would like to be more than text."""
     chance = random.Random(3)
     ids = [one.replace(" ", "_").replace("\0", "") for one in HOSTILE]  # what an id may be
@@ -155,7 +155,7 @@ def hostile() -> tuple[Comparison, dict[str, Any]]:
     return compare(qrels, runs, "nDCG@10 AP"), {**told, "doc_texts": texts}
 
 
-def large(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Comparison, dict[str, Any]]:
+def large_comparison(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Comparison, dict[str, Any]]:
     """Scores of dozens of systems on thousands of queries."""
     chance = np.random.default_rng(19)
     hard = chance.beta(2, 2, n_queries)
@@ -166,23 +166,23 @@ def large(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Comparison, dict
     return compare(systems, test="t"), {}
 
 
-def texts_free_pair() -> tuple[Comparison, dict[str, Any]]:
+def single_query() -> tuple[Comparison, dict[str, Any]]:
     """Two systems on one query."""
     return compare({"q": {"a": 1, "b": 0}}, {"x": {"q": ["a", "b"]}, "y": {"q": ["b", "a"]}}), {}
 
 
 KINDS: dict[str, Callable[[], tuple[Comparison, dict[str, Any]]]] = {
     "demonstration": demonstration,
-    "saved": saved,
-    "one run": one_run,
-    "geometric": geometric,
+    "saved": saved_scores,
+    "one run": single_run,
+    "geometric": geometric_means,
     "all pairs": all_pairs,
     "probabilities": probabilities,
-    "far apart": far_apart,
+    "far apart": large_differences,
     "odd grades": odd_grades,
-    "hostile": hostile,
-    "large": large,
-    "one query": texts_free_pair,
+    "hostile": hostile_texts,
+    "large": large_comparison,
+    "one query": single_query,
 }
 
 
@@ -191,22 +191,22 @@ class Pages:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, Made] = {}
+        self._report_of_kind: dict[str, ReportFile] = {}
 
-    def __call__(self, kind: str, data: Path | None = None) -> Made:
+    def __call__(self, kind: str, data_folder: Path | None = None) -> ReportFile:
         """Return a page; `deep learning` takes the shared data."""
-        if kind not in self._made:
-            found, told = KINDS[kind]() if data is None else deep_learning(data)
+        if kind not in self._report_of_kind:
+            found, told = KINDS[kind]() if data_folder is None else deep_learning(data_folder)
             path = self._folder / f"{kind.replace(' ', '-')}.html"
             report(found, **told).save(path)
-            self._made[kind] = Made(found, path, told)
-        return self._made[kind]
+            self._report_of_kind[kind] = ReportFile(found, path, told)
+        return self._report_of_kind[kind]
 
 
-def quiet(page: Page) -> None:
+def check_quiet(page: Page) -> None:
     """Assert that a page says nothing, asks for nothing; that nothing ran or was refused."""
     page.settle()
     assert page.messages == []
     assert page.requests == []
-    assert page.refused() == []
+    assert page.list_refusals() == []
     assert page.evaluate("globalThis.ran") is None

@@ -16,12 +16,12 @@ VARIABLE = "CRANFIELD_PROFILE"
 Case = TypeVar("Case")
 
 
-def thorough() -> bool:
+def is_thorough() -> bool:
     """Tell whether everything is tried."""
     return os.environ.get(VARIABLE) == "thorough"
 
 
-def combined(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
+def choose_cases(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
     """Return which cases of a test with several lists of parameters the quick profile tries.
 
     A case is its value of each list. Every fourth is tried, or every fifth or seventh where that
@@ -38,23 +38,23 @@ def combined(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
     return tried
 
 
-def some_of(cases: Iterable[Case], every: int = 4) -> list[Case]:
+def sample_cases(cases: Iterable[Case], step: int = 4) -> list[Case]:
     """Return all cases; in the quick profile every fourth, and the last one."""
     listed = list(cases)
-    if thorough() or len(listed) <= 2:
+    if is_thorough() or len(listed) <= 2:
         return listed
-    chosen = listed[::every]
-    return chosen if (len(listed) - 1) % every == 0 else [*chosen, listed[-1]]
+    chosen = listed[::step]
+    return chosen if (len(listed) - 1) % step == 0 else [*chosen, listed[-1]]
 
 
-def seeds(n: int, every: int = 4) -> range:
+def seeds(n: int, step: int = 4) -> range:
     """Return the seeds of n generated collections; in the quick profile every fourth of them."""
-    return range(0, n, 1 if thorough() else every)
+    return range(0, n, 1 if is_thorough() else step)
 
 
 def examples(n: int) -> int:
     """Return how many examples Hypothesis tries; in the quick profile a quarter of n."""
-    return n if thorough() else -(-n // 4)
+    return n if is_thorough() else -(-n // 4)
 
 
 def repetitions(n: int) -> int:
@@ -62,4 +62,4 @@ def repetitions(n: int) -> int:
 
     Its limits are computed from this number.
     """
-    return n if thorough() else n // 5
+    return n if is_thorough() else n // 5

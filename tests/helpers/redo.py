@@ -20,7 +20,7 @@ LEAVES = frozenset(
 )
 SYMBOL = re.compile(r"[A-Z]\d*(?![\w'])")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda a, b: a >= b,
     "<=": lambda a, b: a <= b,
     "is not": lambda a, b: a != b,
@@ -36,274 +36,274 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": math.floor,
     "abs": abs,
 }
-Value = Callable[[int], Any]  # of a row
+RowFunction = Callable[[int], Any]  # of a row
 Symbols = Mapping[str, Sequence[Any]]
 
 
-def divided(a: Any, b: Any) -> Any:
+def divide(a: Any, b: Any) -> Any:
     """0/0 is 0, as a line says beside every explanation in which it happens."""
     return a / b if b else 0.0
 
 
-class Text:
+class ExpressionReader:
     """What is left to read of an expression, in a sheet (or in none: numbers of the query)."""
 
     def __init__(
-        self, text: str, symbols: Symbols, sheet: Sheet | None = None, others: Sequence[Sheet] = ()
+        self, text: str, symbols: Symbols, sheet: Sheet | None = None, other_sheets: Sequence[Sheet] = ()
     ) -> None:
-        self.whole, self.left = text, text
-        self.symbols, self.sheet, self.others = symbols, sheet, others
-        self.used: set[str] = set()
-        self.index: list[int] = []  # what i is, in a sum over i
-        columns = {} if sheet is None else columns_of(sheet)
-        self.names = sorted(columns, key=len, reverse=True)
+        self.text, self.remainder = text, text
+        self.symbols, self.sheet, self.other_sheets = symbols, sheet, other_sheets
+        self.used_symbols: set[str] = set()
+        self.index_values: list[int] = []  # what i is, in a sum over i
+        columns = {} if sheet is None else find_columns(sheet)
+        self.column_names = sorted(columns, key=len, reverse=True)
         self.columns = columns
 
-    def value(self) -> Value:
+    def read_all(self) -> RowFunction:
         """Read all of it."""
-        found = self.either()
-        assert not self.left, f"{self.left!r} of {self.whole!r}"
+        found = self.read_choice()
+        assert not self.remainder, f"{self.remainder!r} of {self.text!r}"
         return found
 
-    def takes(self, token: str) -> bool:
-        left = self.left.lstrip()
+    def take(self, token: str) -> bool:
+        left = self.remainder.lstrip()
         if not left.startswith(token):
             return False
         if token[-1].isalpha() and left[len(token) : len(token) + 1].isalnum():
             return False
-        self.left = left[len(token) :].lstrip()
+        self.remainder = left[len(token) :].lstrip()
         return True
 
-    def needs(self, token: str) -> None:
-        assert self.takes(token), f"{token!r} before {self.left!r} of {self.whole!r}"
+    def require(self, token: str) -> None:
+        assert self.take(token), f"{token!r} before {self.remainder!r} of {self.text!r}"
 
     # ---- from what binds least to what binds most
 
-    def either(self) -> Value:
-        yes = self.any_of()
-        if not self.takes("if"):
+    def read_choice(self) -> RowFunction:
+        yes = self.read_or()
+        if not self.take("if"):
             return yes
-        condition = self.any_of()
-        self.needs(",")
-        self.needs("else")
-        no = self.compared()
+        condition = self.read_or()
+        self.require(",")
+        self.require("else")
+        no = self.read_comparison()
         return lambda row: yes(row) if condition(row) else no(row)
 
-    def any_of(self) -> Value:
-        found = [self.all_of()]
-        while self.takes("or"):
-            found.append(self.all_of())
+    def read_or(self) -> RowFunction:
+        found = [self.read_and()]
+        while self.take("or"):
+            found.append(self.read_and())
         return found[0] if len(found) == 1 else lambda row: any(one(row) for one in found)
 
-    def all_of(self) -> Value:
-        found = [self.compared()]
-        while self.takes("and"):
-            found.append(self.compared())
+    def read_and(self) -> RowFunction:
+        found = [self.read_comparison()]
+        while self.take("and"):
+            found.append(self.read_comparison())
         return found[0] if len(found) == 1 else lambda row: all(one(row) for one in found)
 
-    def compared(self) -> Value:
-        if self.takes("not"):
-            negated = self.atom()
+    def read_comparison(self) -> RowFunction:
+        if self.take("not"):
+            negated = self.read_atom()
             return lambda row: not negated(row)
-        left = self.sum()
-        for sign, compare in COMPARED.items():
-            if self.takes(sign):
-                right = self.sum()
+        left = self.read_sum()
+        for sign, compare in COMPARISONS.items():
+            if self.take(sign):
+                right = self.read_sum()
                 return lambda row: compare(left(row), right(row))
         return left
 
-    def sum(self) -> Value:
-        if self.takes("-"):
-            negative = self.power()
-            found: Value = lambda row: -negative(row)  # noqa: E731
+    def read_sum(self) -> RowFunction:
+        if self.take("-"):
+            negative = self.read_power()
+            found: RowFunction = lambda row: -negative(row)  # noqa: E731
         else:
-            found = self.product()
-        while self.left.startswith(("+ ", "- ")):
-            found = self.both(found, "+" if self.takes("+") else "-", self.product)
+            found = self.read_product()
+        while self.remainder.startswith(("+ ", "- ")):
+            found = self.read_operation(found, "+" if self.take("+") else "-", self.read_product)
         return found
 
-    def product(self) -> Value:
-        found = self.power()
-        while self.left.startswith(("* ", "/ ", "// ")):
-            sign = next(sign for sign in ("//", "*", "/") if self.takes(sign))
-            found = self.both(found, sign, self.power)
+    def read_product(self) -> RowFunction:
+        found = self.read_power()
+        while self.remainder.startswith(("* ", "/ ", "// ")):
+            sign = next(sign for sign in ("//", "*", "/") if self.take(sign))
+            found = self.read_operation(found, sign, self.read_power)
         return found
 
-    def both(self, left: Value, sign: str, read: Callable[[], Value]) -> Value:
+    def read_operation(self, left: RowFunction, sign: str, read_next: Callable[[], RowFunction]) -> RowFunction:
         if sign == "-":
-            self.takes("-")
-        right = read()
+            self.take("-")
+        right = read_next()
         reckon: dict[str, Callable[[Any, Any], Any]] = {
             "+": lambda a, b: a + b,
             "-": lambda a, b: a - b,
             "*": lambda a, b: a * b,
-            "/": divided,
+            "/": divide,
             "//": lambda a, b: a // b,
         }
         return lambda row: reckon[sign](left(row), right(row))
 
-    def power(self) -> Value:
-        if self.takes("e^"):
-            exponent = self.atom()
+    def read_power(self) -> RowFunction:
+        if self.take("e^"):
+            exponent = self.read_atom()
             return lambda row: math.exp(exponent(row))
-        base = self.atom()
-        if not self.takes("^"):
+        base = self.read_atom()
+        if not self.take("^"):
             return base
-        raised = self.atom()
+        raised = self.read_atom()
         return lambda row: base(row) ** raised(row)
 
-    def atom(self) -> Value:
-        found = self.operand()
+    def read_atom(self) -> RowFunction:
+        found = self.read_operand()
         while True:
-            if self.takes("so far"):
-                found = self.down(found, lambda so_far, one: so_far + one)
-            elif self.takes("from here down"):
-                found = self.down(found, lambda so_far, one: so_far + one, upwards=True)
-            elif self.takes("changes below"):
-                found = self.changes(found)
+            if self.take("so far"):
+                found = self.accumulate(found, lambda so_far, one: so_far + one)
+            elif self.take("from here down"):
+                found = self.accumulate(found, lambda so_far, one: so_far + one, upwards=True)
+            elif self.take("changes below"):
+                found = self.mark_changes(found)
             elif (
-                start := re.match(r"one above \((\S+) in the first row\)", self.left)
+                start := re.match(r"one above \((\S+) in the first row\)", self.remainder)
             ) is not None:
-                self.left = self.left[start.end() :].lstrip()
-                found = self.beside(found, -1, float(start[1]))
-            elif self.takes("one below (0 in the last row)"):
-                found = self.beside(found, 1, 0)
+                self.remainder = self.remainder[start.end() :].lstrip()
+                found = self.neighbour_value(found, -1, float(start[1]))
+            elif self.take("one below (0 in the last row)"):
+                found = self.neighbour_value(found, 1, 0)
             else:
                 return found
 
-    def operand(self) -> Value:
-        for name in self.names:
-            if self.takes(name):
+    def read_operand(self) -> RowFunction:
+        for name in self.column_names:
+            if self.take(name):
                 values = self.columns[name]
                 return lambda row: values[row]
-        if self.takes('"'):
-            text, _, self.left = self.left.partition('"')
-            self.left = self.left.lstrip()
+        if self.take('"'):
+            text, _, self.remainder = self.remainder.partition('"')
+            self.remainder = self.remainder.lstrip()
             return lambda row: text
         for word, is_so in (("yes", True), ("no", False)):
-            if self.takes(word):
+            if self.take(word):
                 return lambda row: is_so
         for name, function in FUNCTIONS.items():
-            if self.takes(name + "("):
-                return self.called(function)
-        if self.takes("rows so far with"):
-            return self.counted(self.any_of())
-        if self.takes("rows above with"):
-            marked = self.any_of()
-            so_far = self.counted(marked)
+            if self.take(name + "("):
+                return self.read_call(function)
+        if self.take("rows so far with"):
+            return self.count_marked(self.read_or())
+        if self.take("rows above with"):
+            marked = self.read_or()
+            so_far = self.count_marked(marked)
             return lambda row: so_far(row) - marked(row)
-        if self.takes("product of"):
-            factor = self.atom()
-            self.needs("above")
-            return self.down(self.beside(factor, -1, 1.0), lambda product, one: product * one)
-        if self.takes("the ranking's") or self.takes("ideal"):
-            return self.elsewhere()
-        if self.takes("(sum of"):
-            return self.series()
-        if self.takes("("):
-            found = self.either()
-            self.needs(")")
+        if self.take("product of"):
+            factor = self.read_atom()
+            self.require("above")
+            return self.accumulate(self.neighbour_value(factor, -1, 1.0), lambda product, one: product * one)
+        if self.take("the ranking's") or self.take("ideal"):
+            return self.read_other_column()
+        if self.take("(sum of"):
+            return self.read_series()
+        if self.take("("):
+            found = self.read_choice()
+            self.require(")")
             return found
-        if self.index and self.takes("i"):
-            return lambda row: self.index[-1]
-        return self.symbol_or_number()
+        if self.index_values and self.take("i"):
+            return lambda row: self.index_values[-1]
+        return self.read_symbol_or_number()
 
-    def symbol_or_number(self) -> Value:
-        written = SYMBOL.match(self.left)
+    def read_symbol_or_number(self) -> RowFunction:
+        written = SYMBOL.match(self.remainder)
         if written is not None:
             symbol = written[0]
-            assert symbol in self.symbols, f"{symbol} of {self.whole!r} is not defined"
-            self.needs(symbol)
-            self.used.add(symbol)
+            assert symbol in self.symbols, f"{symbol} of {self.text!r} is not defined"
+            self.require(symbol)
+            self.used_symbols.add(symbol)
             values = self.symbols[symbol]
-            if self.takes("of the group"):
-                return lambda row: values[self.group(row)]
+            if self.take("of the group"):
+                return lambda row: values[self.find_group(row)]
             if len(values) == 1:
                 return lambda row: values[0]
             return lambda row: values[row]  # of the sheet of the groups
-        digits = NUMBER.match(self.left)
-        assert digits is not None, f"{self.left!r} of {self.whole!r}"
-        self.needs(digits[0])
+        digits = NUMBER.match(self.remainder)
+        assert digits is not None, f"{self.remainder!r} of {self.text!r}"
+        self.require(digits[0])
         value = float(digits[0])
         whole = int(value) if re.fullmatch(r"\d+", digits[0]) else value
         return lambda row: whole
 
-    def called(self, function: Callable[..., Any]) -> Value:
-        arguments = [self.either()]
-        while self.takes(","):
-            arguments.append(self.either())
-        self.needs(")")
+    def read_call(self, function: Callable[..., Any]) -> RowFunction:
+        arguments = [self.read_choice()]
+        while self.take(","):
+            arguments.append(self.read_choice())
+        self.require(")")
         return lambda row: function(*(one(row) for one in arguments))
 
-    def series(self) -> Value:
-        self.index.append(0)
-        term = self.either()
-        self.index.pop()
-        self.needs(", i =")
-        first = self.sum()
-        self.needs("to")
-        last = self.sum()
-        self.needs(")")
+    def read_series(self) -> RowFunction:
+        self.index_values.append(0)
+        term = self.read_choice()
+        self.index_values.pop()
+        self.require(", i =")
+        first = self.read_sum()
+        self.require("to")
+        last = self.read_sum()
+        self.require(")")
 
         def added(row: int) -> float:
             total = 0.0
             for i in range(int(first(row)), int(last(row)) + 1):
-                self.index.append(i)
+                self.index_values.append(i)
                 total += term(row)
-                self.index.pop()
+                self.index_values.pop()
             return total
 
         return added
 
     # ---- other rows
 
-    def rows(self) -> int:
+    def count_rows(self) -> int:
         assert self.sheet is not None
         return len(next(iter(self.sheet.labels.values())))
 
-    def is_of_groups(self) -> bool:
+    def has_group_rows(self) -> bool:
         return self.sheet is not None and list(self.sheet.labels) == ["group"]
 
-    def group(self, row: int) -> Any:
+    def find_group(self, row: int) -> Any:
         """Return which group a row is of; the query alone is one."""
         assert self.sheet is not None
-        if "group" not in self.sheet.labels or self.is_of_groups():
+        if "group" not in self.sheet.labels or self.has_group_rows():
             return 0
         return self.symbols["groups"].index(self.sheet.labels["group"][row])
 
-    def down(self, one: Value, add: Callable[[Any, Any], Any], upwards: bool = False) -> Value:
+    def accumulate(self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False) -> RowFunction:
         """Go down (or up) the rows, group by group."""
         found: dict[int, Any] = {}
-        rows = range(self.rows())
+        rows = range(self.count_rows())
         above: int | None = None
         for row in reversed(rows) if upwards else rows:
-            is_first = above is None or self.group(above) != self.group(row)
-            found[row] = one(row) if is_first else add(found[above or 0], one(row))
+            is_first = above is None or self.find_group(above) != self.find_group(row)
+            found[row] = row_value(row) if is_first else add(found[above or 0], row_value(row))
             above = row
         return lambda row: found[row]
 
-    def counted(self, marked: Value) -> Value:
-        return self.down(lambda row: int(marked(row)), lambda so_far, one: so_far + one)
+    def count_marked(self, is_marked: RowFunction) -> RowFunction:
+        return self.accumulate(lambda row: int(is_marked(row)), lambda so_far, one: so_far + one)
 
-    def beside(self, one: Value, step: int, at_end: Any) -> Value:
+    def neighbour_value(self, row_value: RowFunction, step: int, at_end: Any) -> RowFunction:
         def found(row: int) -> Any:
             there = row + step
-            inside = 0 <= there < self.rows() and self.group(there) == self.group(row)
-            return one(there) if inside else at_end
+            inside = 0 <= there < self.count_rows() and self.find_group(there) == self.find_group(row)
+            return row_value(there) if inside else at_end
 
         return found
 
-    def changes(self, one: Value) -> Value:
-        below = self.beside(one, 1, None)
-        return lambda row: below(row) is None or one(row) != below(row)
+    def mark_changes(self, row_value: RowFunction) -> RowFunction:
+        below = self.neighbour_value(row_value, 1, None)
+        return lambda row: below(row) is None or row_value(row) != below(row)
 
-    def elsewhere(self) -> Value:
+    def read_other_column(self) -> RowFunction:
         """Read a column of the other ranking: what is at its last row that is not deeper."""
-        headers = [(column.header, other) for other in self.others for column in other.columns]
-        found = [(h, other) for h, other in headers if self.left.startswith(h)]
-        assert found, f"no column {self.left!r} in another table"
+        headers = [(column.header, other) for other in self.other_sheets for column in other.columns]
+        found = [(h, other) for h, other in headers if self.remainder.startswith(h)]
+        assert found, f"no column {self.remainder!r} in another table"
         header, other = max(found, key=lambda one: len(one[0]))
-        self.needs(header)
+        self.require(header)
         values = next(column.values for column in other.columns if column.header == header)
         here = self.sheet
         assert here is not None
@@ -321,24 +321,24 @@ class Text:
         return looked_up
 
 
-def columns_of(sheet: Sheet) -> dict[str, Sequence[Any]]:
+def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
     """Return the columns that have a name: {name: values}; others are expressions."""
     found = {name: values for name, values in sheet.labels.items() if name != "document"}
     if "grade" in found:  # as the title says, what is unjudged counts as 0
         found["grade"] = [0 if one is None else one for one in found["grade"]]
     for column in sheet.columns:
-        if column.made or column.header in LEAVES:
+        if column.formula or column.header in LEAVES:
             found[column.header] = column.values
     return found
 
 
-def same(found: Any, shown: Any, exact: bool) -> bool:
+def is_same(computed_value: Any, shown_value: Any, exact: bool) -> bool:
     """Tell whether what was computed is what is shown."""
-    if isinstance(shown, str) or isinstance(found, str):
-        return str(found) == str(shown)
+    if isinstance(shown_value, str) or isinstance(computed_value, str):
+        return str(computed_value) == str(shown_value)
     if exact:
-        return bool(found == shown)
-    return math.isclose(found, shown, rel_tol=1e-9, abs_tol=1e-12)
+        return bool(computed_value == shown_value)
+    return math.isclose(computed_value, shown_value, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def is_exact(text: str) -> bool:
@@ -346,17 +346,17 @@ def is_exact(text: str) -> bool:
     return not re.search(r"\^|\be\b|sum of", text)
 
 
-def check(of: Worksheet, groups: Sequence[str]) -> None:
+def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
     """Redo all that is shown. AssertionError names what cannot be."""
-    tables = [entry for entry in of.entries if isinstance(entry, Sheet)]
+    tables = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
     symbols: dict[str, Sequence[Any]] = {"groups": list(groups)}
-    for entry in of.entries:
+    for entry in worksheet.entries:
         totals = entry.totals if isinstance(entry, Sheet) else ()
         symbols |= {total.symbol: total.values for total in totals}
         if isinstance(entry, Line):
             symbols[entry.symbol] = [entry.value]
     known: set[str] = set()
-    for entry in of.entries:
+    for entry in worksheet.entries:
         if isinstance(entry, Sheet):
             assert known.issuperset(SYMBOL.findall(entry.title)), f"{entry.title!r}: {known}"
             check_sheet(entry, symbols, [one for one in tables if one is not entry])
@@ -364,36 +364,36 @@ def check(of: Worksheet, groups: Sequence[str]) -> None:
         else:
             check_line(entry, symbols, known)
             known.add(entry.symbol)
-    check_line(of.result, symbols, known)
+    check_line(worksheet.value_line, symbols, known)
     assert len(symbols) - 1 == len(known), "every symbol stands for one number"
 
 
-def check_line(line: Line, symbols: Symbols, known: set[str]) -> None:
+def check_line(line: Line, symbols: Symbols, known_symbols: set[str]) -> None:
     if not line.numbers and not SYMBOL.fullmatch(line.words):
         return  # a number that is given
     words = re.sub(r"^[a-zR][a-z]*[\w -]* = ", "", line.words)
-    text = Text(words, symbols)
-    found = text.value()(0)
-    assert text.used <= known, f"{line.words!r} comes before {text.used - known}"
+    text = ExpressionReader(words, symbols)
+    found = text.read_all()(0)
+    assert text.used_symbols <= known_symbols, f"{line.words!r} comes before {text.used_symbols - known_symbols}"
     exact = is_exact(words) and not isinstance(found, str)
-    assert same(found, line.value, exact), (line, found)
+    assert is_same(found, line.value, exact), (line, found)
     if line.numbers:
-        typed = Text(line.numbers, {}).value()(0)
+        typed = ExpressionReader(line.numbers, {}).read_all()(0)
         close = math.isclose(typed, float(line.value), rel_tol=2e-5, abs_tol=2e-6)
         assert close, f"a pocket calculator has {typed}: {line}"
 
 
-def check_sheet(sheet: Sheet, symbols: Symbols, others: Sequence[Sheet]) -> None:
+def check_sheet(sheet: Sheet, symbols: Symbols, other_sheets: Sequence[Sheet]) -> None:
     headers = [*sheet.labels, *(column.header for column in sheet.columns)]
     assert len(set(headers)) == len(headers), headers
     for column in sheet.columns:
-        if not column.made and column.header in LEAVES:
+        if not column.formula and column.header in LEAVES:
             continue
-        words = column.made or column.header
-        redo = Text(words, symbols, sheet, others).value()
+        words = column.formula or column.header
+        redo = ExpressionReader(words, symbols, sheet, other_sheets).read_all()
         exact = is_exact(words)
         for row, shown in enumerate(column.values):
-            assert same(redo(row), shown, exact), (sheet.title, column.header, words, row)
+            assert is_same(redo(row), shown, exact), (sheet.title, column.header, words, row)
     for total in sheet.totals:
         check_total(sheet, total, symbols["groups"])
 
@@ -429,14 +429,14 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
             assert shown == "".join(map(str, values))
 
 
-def form(of: Worksheet) -> list[Any]:
+def describe_form(worksheet: Worksheet) -> list[Any]:
     """Return what a worksheet is except the query's numbers: the same for every query."""
     found: list[Any] = []
-    for entry in (*of.entries, of.result):
+    for entry in (*worksheet.entries, worksheet.value_line):
         if isinstance(entry, Line):
             found.append((entry.symbol, entry.words))
         else:
-            columns = [(one.header, one.made) for one in entry.columns]
+            columns = [(one.header, one.formula) for one in entry.columns]
             totals = [(one.symbol, one.words, one.column) for one in entry.totals]
             found.append((entry.title, list(entry.labels), columns, totals))
     return found

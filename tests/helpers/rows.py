@@ -37,14 +37,14 @@ def trec(rows: Iterable[Row]) -> str:
     return "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
 
 
-def by_query(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
+def nest_rows(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for query, doc, score in rows:
         found.setdefault(query, {})[doc] = score
     return found
 
 
-def apart(rows: Iterable[Row]) -> list[Row]:
+def scatter_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the first row of each query, then the second of each: those of one are apart."""
     seen: Counter[str] = Counter()
     numbered = []
@@ -60,7 +60,7 @@ Forms = dict[str, Callable[[list[Row], Write], Any]]
 # In which a document may be more than once for a query.
 FORMS: Forms = {
     "rows": lambda rows, write: rows,
-    "apart": lambda rows, write: apart(rows),
+    "apart": lambda rows, write: scatter_rows(rows),
     "frame": lambda rows, write: frame(("query", "doc", "score"), rows),
     "table": lambda rows, write: table(("qid", "docno", "score"), rows),
     "TREC": lambda rows, write: write("a.run", trec(rows)),
@@ -68,18 +68,18 @@ FORMS: Forms = {
     "JSON lines": lambda rows, write: write("a.jsonl", json_lines(_NAMES, rows)),
 }
 # And those in which it cannot be.
-EVERY: Forms = {
+ALL_FORMS: Forms = {
     **FORMS,
-    "dict": lambda rows, write: by_query(rows),
-    "JSON": lambda rows, write: write("a.json", json.dumps(by_query(rows))),
+    "dict": lambda rows, write: nest_rows(rows),
+    "JSON": lambda rows, write: write("a.json", json.dumps(nest_rows(rows))),
 }
 
 
-def run_of(data: Any) -> Run:
-    return read_run(data) if isinstance(data, str) else Run(data)
+def make_run(source: Any) -> Run:
+    return read_run(source) if isinstance(source, str) else Run(source)
 
 
-def in_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def vary_block_sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Let files and tables be read in blocks of the usual size, and then of a row each."""
     for n_rows, n_bytes in ((SIZES.rows, SIZES.bytes), (1, 30)):
         monkeypatch.setattr(SIZES, "rows", n_rows)

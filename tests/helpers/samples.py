@@ -6,9 +6,9 @@ from typing import Any
 from helpers import oracle
 
 
-def collections(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any], oracle.Run]:
+def make_sampled_collection(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any], oracle.Run]:
     chance = random.Random(seed)
-    qrels, run = oracle.collection(seed)
+    qrels, run = oracle.make_collection(seed)
     rows, samples = [], {}
     for query, docs in qrels.items():
         samples[query] = {

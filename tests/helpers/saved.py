@@ -3,7 +3,7 @@
 from typing import Any
 
 from cranfield import CranfieldError
-from cranfield.formats.small.score_files import Layout, ScoreRows, score_rows
+from cranfield.formats.small.score_files import Layout, ScoreRows, read_scores
 from cranfield.measures import parse
 
 QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}
@@ -18,9 +18,9 @@ def is_measure(name: str) -> bool:
     return True
 
 
-def read(data: Any, layout: Layout = "measures") -> ScoreRows:
-    return score_rows(data, is_measure, layout)
+def read_saved(source: Any, layout: Layout = "measures") -> ScoreRows:
+    return read_scores(source, is_measure, layout)
 
 
-def scores(data: Any, layout: Layout = "measures") -> dict[Any, dict[str, float]]:
-    return {key: dict(values) for key, values in read(data, layout).scores.items()}
+def read_score_dicts(source: Any, layout: Layout = "measures") -> dict[Any, dict[str, float]]:
+    return {key: dict(values) for key, values in read_saved(source, layout).scores.items()}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pytest
 
 # What every retriever below returns: in the order of the ranking, with scores.
-FOUND = {
+RETRIEVED_DOCS = {
     "read a CSV file": [("csv", 0.9), ("pathlib", 0.7)],
     "parse arguments": [("getopt", 0.8), ("argparse", 0.6)],
 }
@@ -49,11 +49,11 @@ class Model:
 
     words: Sequence[str]
     card: list[Any] = field(default_factory=list)
-    encoded: list[str] = field(default_factory=list)
+    encoded_texts: list[str] = field(default_factory=list)
 
     def encode_query(self, texts: Sequence[str], *, prompt: str | None = None, **_: Any) -> Floats:
         given = [f"{prompt or ''}{text}" for text in texts]
-        self.encoded += given
+        self.encoded_texts += given
         return np.array([[one.split().count(word) for word in self.words] for one in given], "f4")
 
     encode_document = encode_query
@@ -173,11 +173,11 @@ class Retriever:
     def invoke(self, query: str) -> list[Document]:
         return [
             Document(f"{doc}#0", {"source": doc}, {"source": doc}, score)
-            for doc, score in FOUND[query]
+            for doc, score in RETRIEVED_DOCS[query]
         ]
 
     def retrieve(self, query: str) -> list[Node]:
-        return [Node(f"{doc}#{i}", doc, score) for doc, score in FOUND[query] for i in range(2)]
+        return [Node(f"{doc}#{i}", doc, score) for doc, score in RETRIEVED_DOCS[query] for i in range(2)]
 
     def run(self, query: str) -> dict[str, list[Document]]:
         return {"documents": self.invoke(query)}
@@ -214,7 +214,7 @@ Dataset.__module__ = DatasetDict.__module__ = "datasets.arrow_dataset"
 
 BEIR: dict[str, dict[str, list[Any]]] = {
     "qrels": {"query-id": ["q1", "q2"], "corpus-id": ["csv", "argparse"], "score": [1, 2]},
-    "queries": {"_id": ["q1", "q2"], "text": [*FOUND]},
+    "queries": {"_id": ["q1", "q2"], "text": [*RETRIEVED_DOCS]},
     "corpus": {
         "_id": ["argparse", "csv", "getopt", "pathlib"],
         "title": ["argparse", "csv", "getopt", "pathlib"],
@@ -231,7 +231,7 @@ def load_dataset(name: str, config: str = "", *, split: str) -> Any:
 # ---- frames: RecTools 0.19.0, PyTerrier 1.1.2 ---------------------------------------------------
 
 
-def frames() -> dict[str, "pd.DataFrame"]:
+def make_frames() -> dict[str, "pd.DataFrame"]:
     """Return frames such as RecTools and PyTerrier make and take."""
     import pandas
 
@@ -249,13 +249,13 @@ def frames() -> dict[str, "pd.DataFrame"]:
     }
 
 
-def names() -> dict[str, Any]:
+def adapter_page_names() -> dict[str, Any]:
     """Return what docs/how-to/adapters.md speaks of."""
     return {
         "retriever": Retriever(),
         "load_dataset": load_dataset,
         "model": Model(WORDS),
-        **frames(),
+        **make_frames(),
     }
 
 

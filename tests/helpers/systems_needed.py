@@ -29,13 +29,13 @@ _LINUX = re.compile(
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
+def _parse_file(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
-def imported(path: Path) -> Iterator[str]:
+def list_imports(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, at its top or in a function."""
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(_parse_file(path)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -43,10 +43,10 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{one.name}" for one in node.names)
 
 
-def _run_by_an_import(path: Path) -> str:
+def _import_time_code(path: Path) -> str:
     """Return the code that runs when a file is imported: all but the bodies of its functions."""
     parts: list[ast.AST] = []
-    for node in _parsed(path).body:
+    for node in _parse_file(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             parts += node.decorator_list
         elif not isinstance(node, ast.Expr):
@@ -57,9 +57,9 @@ def _run_by_an_import(path: Path) -> str:
 @cache
 def needs_posix(path: Path) -> bool:
     """Tell whether a file can be imported only on Linux and macOS, or imports such a file."""
-    if _ABSENT.search(_run_by_an_import(path)):
+    if _ABSENT.search(_import_time_code(path)):
         return True
-    for name in imported(path):
+    for name in list_imports(path):
         if name.partition(".")[0] in _MODULES:
             return True
         parts = Path(*name.split(".")).with_suffix(".py")
@@ -74,7 +74,7 @@ def needs_posix(path: Path) -> bool:
 def _definitions(path: Path) -> dict[str, ast.AST]:
     """Return the functions, classes and constants at the top of a file."""
     found: dict[str, ast.AST] = {}
-    for node in _parsed(path).body:
+    for node in _parse_file(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = node
         elif isinstance(node, ast.Assign):
@@ -85,7 +85,7 @@ def _definitions(path: Path) -> dict[str, ast.AST]:
 
 
 @cache
-def _used(path: Path, name: str) -> str:
+def _collect_source(path: Path, name: str) -> str:
     """Return the source of what a test is, and of all that it uses of its file and conftest.py."""
     definitions = _definitions(ROOT / "conftest.py") | _definitions(path)
     parts, seen, left = [], {name}, [name]
@@ -103,11 +103,11 @@ def _used(path: Path, name: str) -> str:
 
 
 @cache
-def systems(path: Path, test: str) -> set[str]:
+def find_marks(path: Path, test: str) -> set[str]:
     """Return the marks of a test of a file: "posix", "linux", both, or none."""
     if path.suffix != ".py":
         return set()
-    used = _used(path, test)
+    used = _collect_source(path, test)
     found = set()
     if needs_posix(path) or _POSIX.search(used):
         found.add("posix")

@@ -16,7 +16,7 @@ from transcripts import as_seen
 from helpers.commands import call_main
 
 
-def on_terminal_here(
+def run_on_terminal(
     *arguments: str, columns: int = 100, cwd: Path | None = None
 ) -> tuple[int, str]:
     """Run cranfield on a terminal, as `transcripts.on_terminal` does, but in this process."""

@@ -7,7 +7,7 @@ from cranfield.cli import cli
 QRELS, BM25, DENSE = "demo/qrels.txt", "demo/bm25.run", "demo/dense.run"
 
 
-def refused(*arguments: str) -> str:
+def refusal_text(*arguments: str) -> str:
     """Return what a command says that does nothing, on the standard error."""
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 2

@@ -32,7 +32,7 @@ CASE_E = [-4, 6, -14, 16, 9, 1, 1, 6, 1, 1, 10, 8, 3, 3, 5, -2, 0, 8, 2, -9, -1,
 CASE_E += [-3, 16, -8, 5]
 
 
-def parts(hundredths: Iterable[float]) -> list[float]:
+def to_fractions(hundredths: Iterable[float]) -> list[float]:
     """Return hundredths as the numbers they stand for.
 
     >>> parts([70, 5])

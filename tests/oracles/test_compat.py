@@ -10,12 +10,12 @@ import cranfield
 from cranfield import evaluate
 
 
-def theirs(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+def score_by_ir_measures(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
     measure = ir_measures.Compat(p=p, normalize=normalize)
     return {one.query_id: one.value for one in measure.iter_calc(qrels, run)}
 
 
-def ours(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+def score_by_cranfield(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
     """Return our values at its depth, which it takes from the data: Clarke's is always 1,000."""
     values = {}
     for query, grades in qrels.items():
@@ -28,7 +28,7 @@ def ours(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dic
     return values
 
 
-def orders_the_ideal_otherwise(grades: dict[str, int], scores: dict[str, float]) -> bool:
+def may_differ_in_ideal(grades: dict[str, int], scores: dict[str, float]) -> bool:
     """Tell whether its ideal may be another one.
 
     It orders equal grades by the run's *score*, with 0.0 for what was not retrieved: then a
@@ -45,15 +45,15 @@ def orders_the_ideal_otherwise(grades: dict[str, int], scores: dict[str, float])
 def test_compat(p: float, normalize: bool) -> None:
     compared = other = 0
     for seed in range(40):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         run = {query: docs for query, docs in run.items() if query in qrels and docs}
         qrels = {query: docs for query, docs in qrels.items() if query in run}
-        a, b = ours(qrels, run, p, normalize), theirs(qrels, run, p, normalize)
+        a, b = score_by_cranfield(qrels, run, p, normalize), score_by_ir_measures(qrels, run, p, normalize)
         assert a.keys() == b.keys()
         for query, value in a.items():
             compared += 1
             if value != pytest.approx(b[query], rel=1e-13, abs=0):
-                assert orders_the_ideal_otherwise(qrels[query], run[query])
+                assert may_differ_in_ideal(qrels[query], run[query])
                 assert value > b[query], "its ideal is not the nearest one"
                 other += 1
     assert (compared, other) == (409, 20)
@@ -62,11 +62,11 @@ def test_compat(p: float, normalize: bool) -> None:
 def test_scores_above_0_and_no_ties() -> None:
     chance = random.Random(1)
     for seed in range(30):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         for docs in run.values():
             for doc in docs:
                 docs[doc] = chance.uniform(1, 2)
         run = {query: docs for query, docs in run.items() if query in qrels and docs}
-        a, b = ours(qrels, run, 0.95, True), theirs(qrels, run, 0.95, True)
+        a, b = score_by_cranfield(qrels, run, 0.95, True), score_by_ir_measures(qrels, run, 0.95, True)
         for query, value in a.items():
             assert value == pytest.approx(b[query], rel=1e-13, abs=0)

@@ -35,7 +35,7 @@ from helpers import oracle
 from cranfield import Run, evaluate, parse, read_qrels, read_run
 
 VALUES = ("EU", "ETU", "EC", "ETC", "ED")
-THEIRS = {
+CWL_METRICS = {
     "P@1": PrecisionCWLMetric(1),
     "P@10": PrecisionCWLMetric(10),
     "RBP": RBPCWLMetric(0.9),
@@ -70,22 +70,22 @@ THEIRS = {
     "U(L=8)": UMeasureCWLMetric(8),
 }
 # What these three differ in is known:
-THEIRS["TrAP"].residuals = False  # its constructor forgets to say so, and measure() then raises
+CWL_METRICS["TrAP"].residuals = False  # its constructor forgets to say so, and measure() then raises
 ONE_RANK_MORE = {"U", "U(L=8)"}  # its last rank has no weight: ours at depth n is theirs at n + 1
 
 
 def test_every_user_model_is_compared() -> None:
     described = parse("CWL").definition.documentation.split("The user models:\n\n")[1].split("\n\n")
     names = {text.split(":")[0].split("(")[0] for text in described}
-    assert {name.split("(")[0].split("@")[0] for name in THEIRS} == names
+    assert {name.split("(")[0].split("@")[0] for name in CWL_METRICS} == names
 
 
-def ours(name: str, value: str, more: str) -> str:
+def cwl_name(name: str, value: str, parameters: str) -> str:
     model, _, cutoff = name.partition("@")
-    return f"CWL({model!r}, value={value!r}{more})" + (f"@{cutoff}" if cutoff else "")
+    return f"CWL({model!r}, value={value!r}{parameters})" + (f"@{cutoff}" if cutoff else "")
 
 
-def compare(
+def count_equal_values(
     qrels: Any, run: Any, depth: int, top: int, costs: dict[str, dict[str, float]] | None = None
 ) -> int:
     """Compare every quantity of every model; return how many values were compared.
@@ -93,8 +93,8 @@ def compare(
     `costs` are those of the run's documents, 1 each if there are none.
     """
     texts = {
-        (name, value): str(parse(ours(name, value, f", depth={depth}")))
-        for name in THEIRS
+        (name, value): str(parse(cwl_name(name, value, f", depth={depth}")))
+        for name in CWL_METRICS
         for value in VALUES
     }
     rows: Any = run
@@ -106,13 +106,13 @@ def compare(
         ]
     values = evaluate(qrels, Run(rows), list(texts.values())).to_dict()
     compared = 0
-    for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+    for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
         gains = [math.nan if g is None else max(g, 0) / top for g in ranking]
         n_relevant = sum(1 for grade in grades if grade > 0)
         spent = [math.nan] * len(gains)
         if costs is not None:
-            spent = [costs[query][doc] for doc in oracle.ranked(run.get(query, {}))]
-        for name, metric in THEIRS.items():
+            spent = [costs[query][doc] for doc in oracle.rank_docs(run.get(query, {}))]
+        for name, metric in CWL_METRICS.items():
             seen = Ranking(query, gains, spent, max_n=depth + (name in ONE_RANK_MORE))
             seen.total_qrel_rels = n_relevant
             if name == "TrAP" and not np.nansum(gains[:depth]):
@@ -129,9 +129,9 @@ def compare(
 def test_generated_collections(depth: int) -> None:
     compared = 0
     for seed in range(10 if depth < 100 else 1):
-        qrels, run = oracle.collection(seed, tied=0.2)
+        qrels, run = oracle.make_collection(seed, tie_share=0.2)
         top = max(grade for docs in qrels.values() for grade in docs.values())
-        compared += compare(qrels, run, depth, top)
+        compared += count_equal_values(qrels, run, depth, top)
     assert compared > (15_000 if depth < 100 else 1500)
 
 
@@ -139,30 +139,30 @@ def test_generated_collections_with_costs() -> None:
     compared = 0
     for seed in range(10):
         chance = random.Random(seed)
-        qrels, run = oracle.collection(seed, tied=0.2)
+        qrels, run = oracle.make_collection(seed, tie_share=0.2)
         costs = {
             query: {doc: chance.choice([0.25, 1, 1, 2.5, 30]) for doc in docs}
             for query, docs in run.items()
         }
         top = max(grade for docs in qrels.values() for grade in docs.values())
-        compared += compare(qrels, run, 25, top, costs)
+        compared += count_equal_values(qrels, run, 25, top, costs)
     assert compared > 15_000
 
 
 def test_residuals() -> None:
     """Its best case: what is not judged, and what is beyond the end, gains 1."""
     for seed in range(4):
-        qrels, run = oracle.collection(seed, tied=0.2)
+        qrels, run = oracle.make_collection(seed, tie_share=0.2)
         top = max(grade for docs in qrels.values() for grade in docs.values())
         texts = {
-            (name, value): str(parse(ours(name, value, ", depth=20, unjudged=1")))
-            for name in THEIRS
+            (name, value): str(parse(cwl_name(name, value, ", depth=20, unjudged=1")))
+            for name in CWL_METRICS
             for value in VALUES
         }
         values = evaluate(qrels, run, list(texts.values())).to_dict()
-        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+        for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
             gains = [math.nan if g is None else max(g, 0) / top for g in ranking]
-            for name, metric in THEIRS.items():
+            for name, metric in CWL_METRICS.items():
                 depth = 20 + (name in ONE_RANK_MORE)
                 seen = Ranking(query, gains, [math.nan] * len(gains), max_n=depth)
                 seen.total_qrel_rels = sum(1 for grade in grades if grade > 0)
@@ -178,13 +178,13 @@ def test_residuals() -> None:
 def test_real_systems(system: str, data: Path) -> None:
     qrels = read_qrels(data / "dl19" / "qrels.txt").to_dict()
     run = read_run(data / "dl19" / f"{system}.run.gz").to_dict()
-    assert compare(qrels, run, 1000, 3) == 43 * len(THEIRS) * 5
+    assert count_equal_values(qrels, run, 1000, 3) == 43 * len(CWL_METRICS) * 5
 
 
 # ---- what is known to differ ----------------------------------------------------------------
 
 
-def ranking(gains: list[float], n: int, relevant: int = 1) -> Ranking:
+def make_cwl_ranking(gains: list[float], n: int, relevant: int = 1) -> Ranking:
     made = Ranking("q", gains, [1.0] * len(gains), max_n=n)
     made.total_qrel_rels = relevant
     return made
@@ -192,7 +192,7 @@ def ranking(gains: list[float], n: int, relevant: int = 1) -> Ranking:
 
 def test_their_precision_beyond_the_depth_raises() -> None:
     with pytest.raises(ValueError, match="shapes"):
-        PrecisionCWLMetric(1002).measure(ranking([1.0], 1000))
+        PrecisionCWLMetric(1002).measure(make_cwl_ranking([1.0], 1000))
 
 
 def test_their_dynamic_bpm_never_changes_the_budget() -> None:
@@ -201,7 +201,7 @@ def test_their_dynamic_bpm_never_changes_the_budget() -> None:
     scores = []
     for hc in (0, 5):
         metric = BPMDCWLMetric(9, 3, 0, hc)
-        metric.measure(ranking(gains, 10))
+        metric.measure(make_cwl_ranking(gains, 10))
         scores.append(metric.get_scores())
     assert scores[0] == scores[1]
     truth, found = {"a": 1, "d": 1}, list("abcdefg")
@@ -215,7 +215,7 @@ def test_their_dynamic_bpm_never_changes_the_budget() -> None:
 def test_trap_without_a_gain() -> None:
     """Theirs has no weight at the last rank alone; without relevant documents, R counts as 1."""
     metric = TrAPCWLMetric()
-    weights = metric.w_vector(ranking([0.0, 0.0], 4, 0))
+    weights = metric.w_vector(make_cwl_ranking([0.0, 0.0], 4, 0))
     assert weights.tolist() == [1 / 1, 1 / 2, 1 / 3, 0]
     mine = parse("CWL('TrAP', value='EC', depth=4)")({"x": 0}, ["x"])
     assert mine == 1 / 1 + 1 / 2 + 1 / 3 + 1 / 4
@@ -223,7 +223,7 @@ def test_trap_without_a_gain() -> None:
 
 def test_their_gains_must_not_be_negative_and_ours_count_as_nothing() -> None:
     with pytest.raises(ValueError, match="violate metric assumptions"):
-        INSTCWLMetric(1.0).measure(ranking([-1.0], 10))
+        INSTCWLMetric(1.0).measure(make_cwl_ranking([-1.0], 10))
     assert parse("INST")({"a": -1, "b": 1}, ["a", "b"]) == parse("INST")({"b": 1}, ["a", "b"])
 
 
@@ -256,7 +256,7 @@ def test_ir_measures_names_have_their_numbers() -> None:
     assert all(provider.supports(one) for one in theirs.values())
     assert [str(one) for one in theirs.values()] == IR_MEASURES
     for seed in range(20):
-        qrels, run = oracle.collection(seed, tied=0)
+        qrels, run = oracle.make_collection(seed, tie_share=0)
         scores = evaluate(qrels, run, IR_MEASURES)
         mine = {name: scores.per_query(name) for name in IR_MEASURES}
         compared = 0

@@ -49,7 +49,7 @@ MEASURES: dict[str, Peer] = {
 }
 
 
-def collection(seed: int) -> tuple[dict[str, int], list[str], list[tuple[str, int | None]]]:
+def make_collection(seed: int) -> tuple[dict[str, int], list[str], list[tuple[str, int | None]]]:
     """Return judgments of levels 0 to 3, a ranking, and the ranking with its levels."""
     chance = random.Random(seed)
     grades = {f"d{i}": chance.choice([0, 0, 1, 1, 2, 3]) for i in range(chance.randint(1, 12))}
@@ -58,7 +58,7 @@ def collection(seed: int) -> tuple[dict[str, int], list[str], list[tuple[str, in
     return grades, ranking, [(doc, grades.get(doc)) for doc in ranking]
 
 
-def levels(grades: dict[str, int]) -> list[int]:
+def count_levels(grades: dict[str, int]) -> list[int]:
     values: Sequence[int] = list(grades.values())
     return [values.count(level) for level in range(len(GRADES) + 1)]
 
@@ -68,12 +68,12 @@ def test_every_value_is_pyntcirevals(name: str) -> None:
     measure: Measure = parse(name)
     n_compared = 0
     for seed in range(300):
-        grades, ranking, with_levels = collection(seed)
+        grades, ranking, with_levels = make_collection(seed)
         value = measure(grades, ranking)
         if not any(grades.values()):
             assert value == 0, "where theirs divides by 0"
             continue
-        theirs = MEASURES[name](levels(grades)).compute(with_levels)
+        theirs = MEASURES[name](count_levels(grades)).compute(with_levels)
         assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-15), (seed, value, theirs)
         n_compared += 1
     assert n_compared > 250
@@ -81,5 +81,5 @@ def test_every_value_is_pyntcirevals(name: str) -> None:
 
 def test_ap_at_k_is_divided_by_something_else() -> None:
     grades, ranking = {"a": 1, "b": 1, "c": 1}, ["a", "x"]
-    theirs = ntcir.AP(levels(grades), GRADES, 2).compute([("a", 1), ("x", None)])
+    theirs = ntcir.AP(count_levels(grades), GRADES, 2).compute([("a", 1), ("x", None)])
     assert (parse("AP@2")(grades, ranking), theirs) == (1 / 3, 1 / 2)

@@ -21,7 +21,7 @@ from cranfield.adapters.ir_measures import provider
 from cranfield.errors import DuplicateError, MeasureError
 from cranfield.extensions.tools.adapters import ir_measures as adapter
 
-ALIKE = """
+SAME_MEASURES = """
 AP AP@5 AP(rel=2) AP(rel=2)@5 AP(judged_only=True) AP(judged_only=True)@5 Bpref Bpref(rel=2)
 IPrec@0.1 IPrec@0.7 IPrec(rel=2)@0.1 IPrec(rel=2)@0.5 IPrec(judged_only=True)@0.5 Judged@5 Judged
 nDCG nDCG@5 nDCG(judged_only=True)@5 nDCG(gains={1:1,2:3,3:8})@5
@@ -35,16 +35,16 @@ SUBTOPICS = """
 alpha_DCG@5 alpha_nDCG@5 alpha_nDCG(alpha=0.2)@10 ERR_IA@5 nERR_IA@5 NRBP nNRBP AP_IA P_IA@5
 StRecall@5
 """
-ROUNDED = "ERR@5 ERR@10 nDCG(dcg='exp-log2')@5"  # by gdeval, to five digits; grades up to 4
+ROUNDED_MEASURES = "ERR@5 ERR@10 nDCG(dcg='exp-log2')@5"  # by gdeval, to five digits; grades up to 4
 # Of these, cranfield's number may be another one, on purpose: docs/how-to/adapters.md says why.
-OTHERS = "Compat NumQ NumRel SetF(beta=2.0) Accuracy RBP"
+DIFFERENT_MEASURES = "Compat NumQ NumRel SetF(beta=2.0) Accuracy RBP"
 
 
-def measures(text: str) -> list[Any]:
+def parse_measures(text: str) -> list[Any]:
     return [parse_measure(one) for one in text.split()]
 
 
-def collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
+def make_collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
     """Return judgments of 8 queries and a run of 7 of them and one more; scores differ."""
     chance = random.Random(seed)
     qrels, run = [], []
@@ -59,15 +59,15 @@ def collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
     return qrels, run
 
 
-def frames(rows: list[Any]) -> pd.DataFrame:
+def make_frame(rows: list[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(title="of no matter")
 
 
-def frames_without_iteration(rows: list[Any]) -> pd.DataFrame:
-    return frames(rows).drop(columns="iteration", errors="ignore")
+def make_frame_without_iteration(rows: list[Any]) -> pd.DataFrame:
+    return make_frame(rows).drop(columns="iteration", errors="ignore")
 
 
-def dicts(rows: list[Any]) -> dict[str, dict[str, Any]]:
+def nest_rows(rows: list[Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for query, doc, number, *_ in rows:
         found.setdefault(query, {})[doc] = number
@@ -77,17 +77,17 @@ def dicts(rows: list[Any]) -> dict[str, dict[str, Any]]:
 FORMS: dict[str, Any] = {
     "rows": iter,
     "list": list,
-    "frames": frames,
-    "frames without iteration": frames_without_iteration,
-    "dicts": dicts,
+    "frames": make_frame,
+    "frames without iteration": make_frame_without_iteration,
+    "dicts": nest_rows,
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_those_of_the_other_providers(seed: int, form: str) -> None:
-    qrels, run = collection(seed)
-    asked = measures(ALIKE)
+    qrels, run = make_collection(seed)
+    asked = parse_measures(SAME_MEASURES)
     ours = provider.calc(asked, FORMS[form](qrels), FORMS[form](run))
     found = {(one.query_id, one.measure): one.value for one in ours.per_query}
     values: dict[Any, float] = {}
@@ -101,9 +101,9 @@ def test_values_are_those_of_the_other_providers(seed: int, form: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_subtopics(seed: int) -> None:
     chance = random.Random(seed)
-    qrels, run = collection(seed)
+    qrels, run = make_collection(seed)
     several = [one._replace(iteration=topic) for one in qrels for topic in chance.sample("abc", 2)]
-    asked = measures(SUBTOPICS)
+    asked = parse_measures(SUBTOPICS)
     theirs = {one: ir_measures.calc_aggregate([one], several, run)[one] for one in asked}
     ours = provider.calc_aggregate(asked, several, run)
     assert ours == pytest.approx(theirs, rel=1e-9)
@@ -111,8 +111,8 @@ def test_subtopics(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_subtopics_without_iteration(seed: int) -> None:
-    qrels, run = (frames_without_iteration(rows) for rows in collection(seed))
-    for measure in measures(SUBTOPICS):
+    qrels, run = (make_frame_without_iteration(rows) for rows in make_collection(seed))
+    for measure in parse_measures(SUBTOPICS):
         theirs = ir_measures.calc_aggregate([measure], qrels, run)
         assert provider.calc_aggregate([measure], qrels, run) == pytest.approx(theirs, rel=1e-9)
 
@@ -159,9 +159,9 @@ def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gdeval(seed: int) -> None:
-    qrels, run = collection(seed)
+    qrels, run = make_collection(seed)
     qrels.append(Qrel("1", "d99", 4))
-    asked = measures(ROUNDED)
+    asked = parse_measures(ROUNDED_MEASURES)
     theirs, ours = (one.calc(asked, qrels, run) for one in (ir_measures, provider))
     values, found = (
         {(one.query_id, one.measure): one.value for one in each.per_query}
@@ -171,7 +171,7 @@ def test_gdeval(seed: int) -> None:
 
 
 def test_every_measure_is_compared_or_named() -> None:
-    named = measures(" ".join((ALIKE, SUBTOPICS, ROUNDED, OTHERS)))
+    named = parse_measures(" ".join((SAME_MEASURES, SUBTOPICS, ROUNDED_MEASURES, DIFFERENT_MEASURES)))
     assert {one.NAME for one in registry.values()} == {one.NAME for one in named}
     assert all(map(provider.supports, named[:-1]))
 
@@ -222,7 +222,7 @@ def test_expected_reciprocal_rank_goes_up_to_the_highest_grade_of_the_judgments(
 
 
 def test_a_run_of_nothing_has_the_values_of_queries_without_results() -> None:
-    asked = measures("AP NumRet")
+    asked = parse_measures("AP NumRet")
     none: list[Any] = [{}, [], iter([]), pd.DataFrame(columns=["query_id", "doc_id", "score"])]
     for empty in none:
         assert provider.calc_aggregate(asked, {"q": {"a": 1}}, empty) == dict.fromkeys(asked, 0)

@@ -20,17 +20,17 @@ import pytest
 from cranfield import Qrels, Run, evaluate
 
 CUTOFFS = range(1, 21)
-CUT = ("alpha-DCG", "alpha-nDCG", "ERR-IA", "nERR-IA", "P-IA", "strec")
-UNCUT = ("NRBP", "nNRBP", "MAP-IA")
-NAMES = [*(f"{name}@{k}" for name in CUT for k in CUTOFFS), *UNCUT]
-NOT_DIVIDED = ("alpha-DCG@1", "ERR-IA@1")
+CUT_MEASURES = ("alpha-DCG", "alpha-nDCG", "ERR-IA", "nERR-IA", "P-IA", "strec")
+UNCUT_MEASURES = ("NRBP", "nNRBP", "MAP-IA")
+NAMES = [*(f"{name}@{k}" for name in CUT_MEASURES for k in CUTOFFS), *UNCUT_MEASURES]
+UNDIVIDED_MEASURES = ("alpha-DCG@1", "ERR-IA@1")
 # Both add up the same terms, in another order.
-SAME: dict[str, Any] = {"rel": 1e-12, "abs": 0}
+TOLERANCE: dict[str, Any] = {"rel": 1e-12, "abs": 0}
 
 Collection = tuple[list[tuple[str, str, str, int]], list[tuple[str, str, float]]]
 
 
-def collection(seed: int, *, tied: bool = False, n_relevant: int = 20) -> Collection:
+def make_collection(seed: int, *, with_ties: bool = False, n_relevant: int = 20) -> Collection:
     """Make judgments of up to 6 subtopics, with a subtopic 0 of what is relevant to none."""
     chance = random.Random(seed)
     qrels: list[tuple[str, str, str, int]] = []
@@ -43,13 +43,13 @@ def collection(seed: int, *, tied: bool = False, n_relevant: int = 20) -> Collec
             qrels += [(query, str(subtopic), doc, chance.choice([0, 1, 1])) for doc in docs]
         qrels += [(query, "0", doc, 0) for doc in chance.sample(pool, 10)]
         found = chance.sample(pool, chance.randint(1, 50))
-        scores = [chance.choice([1.0, 2.0, 3.0]) if tied else chance.gauss(0, 1) for _ in found]
+        scores = [chance.choice([1.0, 2.0, 3.0]) if with_ties else chance.gauss(0, 1) for _ in found]
         run += [(query, doc, score) for doc, score in zip(found, scores, strict=True)]
     return qrels, run
 
 
-def ours(found: Collection, measures: list[str], **options: Any) -> dict[str, dict[str, float]]:
-    qrels, run = found
+def score_by_cranfield(collection: Collection, measures: list[str], **options: Any) -> dict[str, dict[str, float]]:
+    qrels, run = collection
     names = ("query_id", "subtopic", "doc_id", "relevance")
     nested: dict[str, dict[str, float]] = {}
     for query, doc, score in run:
@@ -58,8 +58,8 @@ def ours(found: Collection, measures: list[str], **options: Any) -> dict[str, di
     return evaluate(judged, Run(nested), measures, **options).to_dict()
 
 
-def pairs(
-    found: Collection, alpha: float = 0.5, beta: float = 0.5, **options: Any
+def pair_values(
+    collection: Collection, alpha: float = 0.5, beta: float = 0.5, **options: Any
 ) -> Iterator[tuple[str, str, float, float]]:
     """Yield (query, measure, pyndeval's value, ours)."""
     from cranfield import parse
@@ -70,8 +70,8 @@ def pairs(
         return str(one(**{k: v for k, v in given.items() if k in one.definition.parameters}))
 
     written = {name: with_parameters(name) for name in NAMES}
-    mine = ours(found, list(written.values()), **options)
-    theirs = pyndeval.ndeval(*found, measures=NAMES, alpha=alpha, beta=beta)
+    mine = score_by_cranfield(collection, list(written.values()), **options)
+    theirs = pyndeval.ndeval(*collection, measures=NAMES, alpha=alpha, beta=beta)
     for query, values in theirs.items():
         for name, value in values.items():
             yield query, name, value, mine[query][written[name]]
@@ -82,31 +82,31 @@ def pairs(
 def test_every_measure_equals_pyndeval(alpha: float, beta: float) -> None:
     compared = 0
     for seed in range(25):
-        for query, name, theirs, mine in pairs(collection(seed), alpha, beta):
-            if name in NOT_DIVIDED:
+        for query, name, theirs, mine in pair_values(make_collection(seed), alpha, beta):
+            if name in UNDIVIDED_MEASURES:
                 continue
             if math.isnan(theirs):  # nothing is relevant
                 assert (name, mine, query, seed) == ("nNRBP", 0, "5", 15)
                 continue
-            assert mine == pytest.approx(theirs, **SAME), (seed, query, name)
+            assert mine == pytest.approx(theirs, **TOLERANCE), (seed, query, name)
             compared += 1
-    assert compared == 25 * 8 * (len(NAMES) - len(NOT_DIVIDED)) - 1
+    assert compared == 25 * 8 * (len(NAMES) - len(UNDIVIDED_MEASURES)) - 1
 
 
 def test_ties_by_document_ascending() -> None:
     compared = 0
     for seed in range(25):
-        for query, name, theirs, mine in pairs(collection(seed, tied=True), ties="ascending"):
-            if name not in NOT_DIVIDED:
-                assert mine == pytest.approx(theirs, **SAME), (seed, query, name)
+        for query, name, theirs, mine in pair_values(make_collection(seed, with_ties=True), ties="ascending"):
+            if name not in UNDIVIDED_MEASURES:
+                assert mine == pytest.approx(theirs, **TOLERANCE), (seed, query, name)
                 compared += 1
-    assert compared == 25 * 8 * (len(NAMES) - len(NOT_DIVIDED))
+    assert compared == 25 * 8 * (len(NAMES) - len(UNDIVIDED_MEASURES))
 
 
 def test_at_1_ndeval_does_not_divide() -> None:
     judged = [("1", "1", "a", 1), ("1", "2", "a", 1), ("1", "3", "b", 1)]
     found: Collection = (judged, [("1", "a", 1.0)])
-    values: dict[str, Any] = {name: pair for _, name, *pair in pairs(found)}
+    values: dict[str, Any] = {name: pair for _, name, *pair in pair_values(found)}
     assert values["alpha-DCG@1"] == [2, 2 / 3]
     assert values["ERR-IA@1"] == [2, 2 / 3]
     assert values["alpha-nDCG@1"] == [1, 1]
@@ -115,16 +115,16 @@ def test_at_1_ndeval_does_not_divide() -> None:
 def test_the_ideal_ranking_holds_more_than_20_documents_in_both() -> None:
     compared = 0
     for seed in range(25):
-        for query, name, theirs, mine in pairs(collection(seed, n_relevant=50), 0.1, 0.8):
-            if name not in NOT_DIVIDED:
-                assert mine == pytest.approx(theirs, **SAME), (seed, query, name)
+        for query, name, theirs, mine in pair_values(make_collection(seed, n_relevant=50), 0.1, 0.8):
+            if name not in UNDIVIDED_MEASURES:
+                assert mine == pytest.approx(theirs, **TOLERANCE), (seed, query, name)
                 compared += 1
-    assert compared == 25 * 8 * (len(NAMES) - len(NOT_DIVIDED))
+    assert compared == 25 * 8 * (len(NAMES) - len(UNDIVIDED_MEASURES))
 
 
 def test_a_query_without_relevant_documents() -> None:
     found: Collection = ([("1", "1", "a", 0), ("2", "1", "a", 1)], [("1", "a", 1.0)])
-    values = {(query, name): (theirs, mine) for query, name, theirs, mine in pairs(found)}
+    values = {(query, name): (theirs, mine) for query, name, theirs, mine in pair_values(found)}
     assert math.isnan(values["1", "nNRBP"][0])
     assert values["1", "nNRBP"][1] == 0
     assert all(pair == (0, 0) for (_, name), pair in values.items() if name != "nNRBP")
@@ -133,16 +133,16 @@ def test_a_query_without_relevant_documents() -> None:
 def test_a_query_without_results() -> None:
     found: Collection = ([("1", "1", "a", 1), ("2", "1", "a", 1)], [("1", "a", 1.0)])
     assert list(pyndeval.ndeval(*found, measures=["MAP-IA"])) == ["1"]
-    assert ours(found, ["MAP-IA"]) == {"1": {"AP_IA": 1}, "2": {"AP_IA": 0}}
+    assert score_by_cranfield(found, ["MAP-IA"]) == {"1": {"AP_IA": 1}, "2": {"AP_IA": 0}}
 
 
 def test_grades_count_from_rel_on() -> None:
-    qrels, run = collection(3)
+    qrels, run = make_collection(3)
     graded = [(q, s, d, g * (1 + len(d + s) % 3)) for q, s, d, g in qrels]
     binary = [(q, s, d, int(g >= 2)) for q, s, d, g in graded]
     theirs = pyndeval.ndeval(binary, run, measures=["alpha-nDCG@10", "MAP-IA"])
-    mine = ours((graded, run), ["alpha_nDCG(rel=2)@10", "AP_IA(rel=2)"])
+    mine = score_by_cranfield((graded, run), ["alpha_nDCG(rel=2)@10", "AP_IA(rel=2)"])
     for query, values in theirs.items():
         assert list(mine[query].values()) == pytest.approx(
-            [values["alpha-nDCG@10"], values["MAP-IA"]], **SAME
+            [values["alpha-nDCG@10"], values["MAP-IA"]], **TOLERANCE
         )

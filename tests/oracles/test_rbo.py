@@ -8,10 +8,10 @@ from rbo import RankingSimilarity
 from cranfield import rbo
 
 
-def lists(seed: int, *, even: bool) -> tuple[list[int], list[int]]:
+def make_lists(seed: int, *, same_length: bool) -> tuple[list[int], list[int]]:
     chance = random.Random(seed)
     n = chance.randint(1, 30)
-    m = n if even else chance.randint(1, 30)
+    m = n if same_length else chance.randint(1, 30)
     return chance.sample(range(40), n), chance.sample(range(40), m)
 
 
@@ -19,7 +19,7 @@ def lists(seed: int, *, even: bool) -> tuple[list[int], list[int]]:
 @pytest.mark.parametrize("even", [True, False])
 def test_extrapolated(p: float, even: bool) -> None:
     for seed in range(200):
-        a, b = lists(seed, even=even)
+        a, b = make_lists(seed, same_length=even)
         theirs = RankingSimilarity(a, b).rbo_ext(p=p)
         assert rbo(a, b, p).ext == pytest.approx(theirs, rel=1e-13, abs=1e-15)
 
@@ -35,7 +35,7 @@ def test_its_rbo_is_cut_off_and_not_normalized() -> None:
     assert rbo(same, same).ext == pytest.approx(1)
     other = 0
     for seed in range(200):
-        a, b = lists(seed, even=False)
+        a, b = make_lists(seed, same_length=False)
         k = min(len(a), len(b))
         theirs = RankingSimilarity(a, b).rbo(p=0.9, ext=True)
         assert theirs == pytest.approx(rbo(a[:k], b[:k]).ext, rel=1e-13, abs=1e-15)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.saved import QRELS, RUN, scores
+from helpers.saved import QRELS, RUN, read_score_dicts
 
 from cranfield import evaluate
 
@@ -27,7 +27,7 @@ def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
         form,
     ]
     (tmp_path / "out").write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
-    found = scores(tmp_path / "out")
+    found = read_score_dicts(tmp_path / "out")
     own = evaluate(QRELS, RUN, "AP P@2")
     assert set(found) == {(None, "AP"), (None, "P@2")}
     for (_, measure), values in found.items():

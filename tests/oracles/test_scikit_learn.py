@@ -22,7 +22,7 @@ from sklearn.metrics import (
 from cranfield import agreement, parse
 
 
-def lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray, np.ndarray]:
+def make_lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray, np.ndarray]:
     chance = random.Random(seed)
     n = chance.randint(2, 30)
     grades = [chance.choice([0, 0, 1, 2, 3]) for _ in range(n)]
@@ -40,7 +40,7 @@ def lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray, np.n
 def test_dcg_and_ndcg(k: int | None) -> None:
     at = "" if k is None else f"@{k}"
     for seed in range(300):
-        truth, run, grades, scores = lists(seed)
+        truth, run, grades, scores = make_lists(seed)
         gain = parse(f"DCG{at}")(truth, run)
         assert math.isclose(gain, dcg_score(grades, scores, k=k), rel_tol=1e-12, abs_tol=1e-15)
         theirs = ndcg_score(grades, scores, k=k)
@@ -52,7 +52,7 @@ def test_dcg_and_ndcg(k: int | None) -> None:
 def test_auc_ap_and_label_ranking_average_precision() -> None:
     n_compared = 0
     for seed in range(300):
-        truth, run, grades, scores = lists(seed)
+        truth, run, grades, scores = make_lists(seed)
         relevant = (grades > 0).astype(int)
         if relevant.min() == relevant.max():
             continue

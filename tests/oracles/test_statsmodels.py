@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.vectors import CASE_A, parts
+from helpers.vectors import CASE_A, to_fractions
 from scipy import stats
 from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
@@ -23,22 +23,22 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
-from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.significance import Moments, sign_test, t_interval, t_test, wilcoxon
 
-A, B = (parts(CASE_A[name]) for name in "ab")
+A, B = (to_fractions(CASE_A[name]) for name in "ab")
 
 
-def scores(n: int, m: int, seed: int, *, digits: int = 12) -> Floats:
+def make_scores(n: int, m: int, seed: int, *, digits: int = 12) -> Floats:
     """Return scores of m systems on n queries, some harder than others: (n, m)."""
     chance = np.random.default_rng(seed)
     found: Floats = chance.normal(0.5, 0.15, (n, 1)) + chance.normal(0, 0.1, (n, m))
     return np.clip(found + np.linspace(0, 0.05, m), 0, 1).round(digits)
 
 
-def every_pair(values: Floats) -> Paired:
-    left, right = np.array(list(combinations(range(values.shape[1]), 2))).T
-    return Paired(values, left, right)
+def pair_all(scores: Floats) -> PairedScores:
+    left, right = np.array(list(combinations(range(scores.shape[1]), 2))).T
+    return PairedScores(scores, left, right)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_corrections(name: str, ours: Callable[[Floats], Floats], m: int) -> Non
             np.testing.assert_allclose(ours(some), multipletests(some, method=name)[1], 1e-13)
 
 
-def analysis(values: Floats) -> "pd.Series[float]":
+def run_anova(scores: Floats) -> "pd.Series[float]":
     """Return statsmodels' F of the systems, and its degrees of freedom."""
-    query, system = np.indices(values.shape)
-    columns = {"query": query.ravel(), "system": system.ravel(), "score": values.ravel()}
+    query, system = np.indices(scores.shape)
+    columns = {"query": query.ravel(), "system": system.ravel(), "score": scores.ravel()}
     found = AnovaRM(pd.DataFrame(columns), "score", "query", within=["system"]).fit()
     of_systems: pd.Series[float] = found.anova_table.loc["system"]
     return of_systems
@@ -70,30 +70,30 @@ def analysis(values: Floats) -> "pd.Series[float]":
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (43, 12), (500, 4)])
 def test_analysis_of_variance(n: int, m: int) -> None:
-    values = scores(n, m, n)
-    ours, theirs = Anova.of(values), analysis(values)
+    values = make_scores(n, m, n)
+    ours, theirs = Anova.from_scores(values), run_anova(values)
     assert ours is not None
-    assert (m - 1, ours.degrees) == (theirs["Num DF"], theirs["Den DF"])
-    assert ours.systems / ours.residual == pytest.approx(theirs["F Value"], rel=1e-8)
+    assert (m - 1, ours.residual_degrees) == (theirs["Num DF"], theirs["Den DF"])
+    assert ours.system_variance / ours.residual_variance == pytest.approx(theirs["F Value"], rel=1e-8)
 
 
 @pytest.mark.parametrize(("n", "m"), [(20, 3), (43, 6)])
 def test_tukey(n: int, m: int) -> None:
     """By the residual that is in F, the variance of the systems' means beside that of a mean."""
-    values = scores(n, m, n)
+    values = make_scores(n, m, n)
     means = values.mean(axis=0)
-    error = math.sqrt(means.var(ddof=1) / analysis(values)["F Value"])  # of a mean
+    error = math.sqrt(means.var(ddof=1) / run_anova(values)["F Value"])  # of a mean
     expected = [
         stats.studentized_range.sf(abs(x - y) / error, m, (n - 1) * (m - 1))
         for x, y in combinations(means, 2)
     ]
-    np.testing.assert_allclose(tukey(every_pair(values)), expected, 1e-6, 1e-9)
+    np.testing.assert_allclose(tukey(pair_all(values)), expected, 1e-6, 1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 3, 20, 43, 1_000])
 def test_student(n: int) -> None:
-    values = scores(n, 4, 100 + n)
-    paired = every_pair(values)
+    values = make_scores(n, 4, 100 + n)
+    paired = pair_all(values)
     moments = Moments.of(paired)
     p, low, high = t_test(moments), *t_interval(moments, 0.1)
     for i, (x, y) in enumerate(combinations(values.T, 2)):
@@ -107,8 +107,8 @@ def test_student(n: int) -> None:
 @pytest.mark.parametrize("digits", [1, 12], ids=["tied", "untied"])
 @pytest.mark.parametrize("n", [5, 12, 43, 60, 1_000])
 def test_ranks_and_signs(n: int, digits: int) -> None:
-    values = scores(n, 4, 200 + n, digits=digits)
-    paired = every_pair(values)
+    values = make_scores(n, 4, 200 + n, digits=digits)
+    paired = pair_all(values)
     drawn = 20_000
     ours = zip(wilcoxon(paired, Flips(n, drawn)), sign_test(paired), strict=True)
     for (of_ranks, of_signs), (x, y) in zip(ours, combinations(values.T, 2), strict=True):
@@ -126,7 +126,7 @@ def test_ranks_and_signs(n: int, digits: int) -> None:
 
 
 def test_they_are_what_compare_shows() -> None:
-    values = scores(43, 3, 7)
+    values = make_scores(43, 3, 7)
     given = {f"s{j}": {str(i): x for i, x in enumerate(one)} for j, one in enumerate(values.T)}
     pairs = compare(given, all_pairs=True, test="t")["score"].pairs
     theirs = [stats.ttest_rel(x, y).pvalue for x, y in combinations(values.T, 2)]

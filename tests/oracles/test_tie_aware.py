@@ -35,7 +35,7 @@ NAMES = {
 CUTOFFS = [1, 2, 3, 5, 10, 20]
 
 
-def collection(n_queries: int, shortest: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def make_collection(n_queries: int, shortest: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Make queries of up to 40 documents with few scores; all judged ones are retrieved."""
     chance = random.Random(SEED)
     qrels, run = {}, {}
@@ -48,17 +48,17 @@ def collection(n_queries: int, shortest: int) -> tuple[dict[str, Any], dict[str,
     return qrels, run
 
 
-def by_peer(qrels: dict[str, Any], run: dict[str, Any], ks: list[int]) -> Any:
+def score_by_peer(qrels: dict[str, Any], run: dict[str, Any], cutoffs: list[int]) -> Any:
     scores = [list(docs.values()) for docs in run.values()]
     relevant = [[qrels[query].get(doc, 0) > 0 for doc in docs] for query, docs in run.items()]
-    return tie_aware(scores, relevant, list(NAMES), ks).per_query
+    return tie_aware(scores, relevant, list(NAMES), cutoffs).per_query
 
 
 @pytest.mark.parametrize("theirs", NAMES)
 def test_mean_and_extremes(theirs: str) -> None:
     """600 queries of 20 documents and more, six cutoffs: 3,600 values of each kind."""
-    qrels, run = collection(600, shortest=20)
-    peer = by_peer(qrels, run, CUTOFFS)[theirs]
+    qrels, run = make_collection(600, shortest=20)
+    peer = score_by_peer(qrels, run, CUTOFFS)[theirs]
     kinds = {"expected": "expected", "maximum": "best", "minimum": "worst"}
     for kind, ties in kinds.items():
         measures = [f"{NAMES[theirs]}@{k}" for k in CUTOFFS]
@@ -72,7 +72,7 @@ def test_extremes_beyond_the_end() -> None:
     """Two tied documents, one relevant, P@4: 1/4 in both orders; the peer says 1/2."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
     assert evaluate(qrels, run, "P@4", ties="best")["P@4"] == 1 / 4
-    one = by_peer(qrels, run, [4])["precision"][4][0]
+    one = score_by_peer(qrels, run, [4])["precision"][4][0]
     assert (one.minimum, one.expected, one.maximum) == (1 / 2, 1 / 4, 1 / 2)
 
 
@@ -80,12 +80,12 @@ def test_what_was_not_retrieved() -> None:
     """Of two relevant documents, one was retrieved: recall 1/2 here, 1 there."""
     qrels, run = {"q": {"a": 1, "missed": 1}}, {"q": {"a": 1.0, "b": 1.0}}
     assert evaluate(qrels, run, "R@2", ties="expected")["R@2"] == 1 / 2
-    assert by_peer(qrels, run, [2])["recall"][2][0].expected == 1
+    assert score_by_peer(qrels, run, [2])["recall"][2][0].expected == 1
 
 
 @pytest.mark.parametrize("k", [None, *CUTOFFS, 100])
 def test_scikit_learn_averages_over_ties(k: int | None) -> None:
-    qrels, run = collection(600, shortest=2)
+    qrels, run = make_collection(600, shortest=2)
     at = "" if k is None else f"@{k}"
     scores = evaluate(qrels, run, [f"nDCG{at}", f"DCG{at}"], ties="expected")
     for query, docs in run.items():

@@ -30,16 +30,16 @@ NO_EXAMPLE = re.compile(
 
 
 @cache
-def package() -> Any:
+def load_package() -> Any:
     return griffe.load("cranfield", search_paths=[str(SOURCE)])
 
 
-def found(name: str) -> Any:
-    one = package()[name if "." in name else f"{HOMES[name]}.{name}"]
+def find_object(name: str) -> Any:
+    one = load_package()[name if "." in name else f"{HOMES[name]}.{name}"]
     return one.final_target if one.is_alias else one
 
 
-def public(module: Any) -> set[str]:
+def public_names(module: Any) -> set[str]:
     """Return the public names that a module has of its own, or gives as its own."""
     return {
         name
@@ -55,35 +55,35 @@ def public(module: Any) -> set[str]:
 def test_members_that_are_left_out_exist() -> None:
     known = {name.rpartition(".")[2]: name for name in NAMES}
     for name, members in INTERNAL.items():
-        assert set(members.split()) <= set(members_of(found(known[name])))
+        assert set(members.split()) <= set(members_of(find_object(known[name])))
 
 
 def test_every_public_name_is_on_one_page() -> None:
     counts = Counter(NAMES)
     assert set(counts.values()) == {1}
     assert set(HOMES) == {name for name in counts if "." not in name}
-    assert {f"figures.{name}" for name in public(figures)} <= set(counts)
-    assert {f"demo.{name}" for name in public(demo)} <= set(counts)
-    assert {f"compat.pytrec_eval.{name}" for name in public(pytrec_eval)} <= set(counts)
+    assert {f"figures.{name}" for name in public_names(figures)} <= set(counts)
+    assert {f"demo.{name}" for name in public_names(demo)} <= set(counts)
+    assert {f"compat.pytrec_eval.{name}" for name in public_names(pytrec_eval)} <= set(counts)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
-    text = docstring_of(found(name))
+    text = docstring_of(find_object(name))
     assert text.partition("\n")[0].endswith((".", ":")), text
-    assert ">>> " in text or NO_EXAMPLE.search(name) or found(name).is_attribute
+    assert ">>> " in text or NO_EXAMPLE.search(name) or find_object(name).is_attribute
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_member_has_a_sentence(name: str) -> None:
-    for part in members_of(found(name)).values():
+    for part in members_of(find_object(name)).values():
         if (part.is_function or "property" in part.labels) and not part.name.startswith("_"):
             assert docstring_of(part), part.path
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_described(name: str) -> None:
-    one = found(name)
+    one = find_object(name)
     if not one.is_function:
         return
     text = docstring_of(one)

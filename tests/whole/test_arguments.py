@@ -37,41 +37,41 @@ from cranfield import (
 from cranfield.figures import precision_recall
 
 
-def gated(*arguments: Any, **more: Any) -> Any:
+def gate_at_margin(*arguments: Any, **more: Any) -> Any:
     return gate(*arguments, baseline="old", margin=0.1, **more)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
     "evaluate": evaluate,
     "compare": compare,
-    "gate": gated,
+    "gate": gate_at_margin,
     "correlate": correlate,
     "discriminative_power": discriminative_power,
     "swap_rate": swap_rate,
     "joint_bounds": joint_bounds,
 }
-OF_SCORES = {name: VERBS[name] for name in VERBS if name not in ("evaluate", "joint_bounds")}
+SCORE_VERBS = {name: VERBS[name] for name in VERBS if name not in ("evaluate", "joint_bounds")}
 
 
-def numbers(found: Any) -> Any:
+def drop_unjudged_shares(result: Any) -> Any:
     """Return what a verb found, except what is known of runs alone: how much is judged."""
-    if isinstance(found, Comparison):
-        rows = found.rows()
+    if isinstance(result, Comparison):
+        rows = result.rows()
         return [{k: v for k, v in row.items() if not k.startswith("unjudged")} for row in rows]
-    if isinstance(found, Gate):
-        return found.verdicts
-    return found.pairs if isinstance(found, Correlation) else found
+    if isinstance(result, Gate):
+        return result.verdicts
+    return result.pairs if isinstance(result, Correlation) else result
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries differ
-@pytest.mark.parametrize("verb", OF_SCORES.values(), ids=OF_SCORES)
+@pytest.mark.parametrize("verb", SCORE_VERBS.values(), ids=SCORE_VERBS)
 def test_scores_take_the_place_of_qrels_and_runs(verb: Callable[..., Any]) -> None:
     measures = "RR P@2"
-    of_runs = numbers(verb(QRELS, RUNS, measures))
-    assert numbers(verb(qrels=QRELS, runs=RUNS, measures=measures)) == of_runs
+    of_runs = drop_unjudged_shares(verb(QRELS, RUNS, measures))
+    assert drop_unjudged_shares(verb(qrels=QRELS, runs=RUNS, measures=measures)) == of_runs
     systems = evaluate(QRELS, RUNS, measures)
     for scores in (systems, list(systems.values()), tuple(systems.values()), dict(systems)):
-        assert numbers(verb(scores)) == numbers(verb(scores, measures=measures)) == of_runs
+        assert drop_unjudged_shares(verb(scores)) == drop_unjudged_shares(verb(scores, measures=measures)) == of_runs
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -106,8 +106,8 @@ def test_scores_beside_runs(verb: Callable[..., Any]) -> None:
     ):
         with pytest.raises(InputError, match="scores") as refused:
             verb(*wrong)
-        assert (place in str(refused.value)) == (verb in OF_SCORES.values())
-        assert ("The order is" in str(refused.value)) == (verb not in OF_SCORES.values())
+        assert (place in str(refused.value)) == (verb in SCORE_VERBS.values())
+        assert ("The order is" in str(refused.value)) == (verb not in SCORE_VERBS.values())
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -118,12 +118,12 @@ def test_a_mapping_in_the_place_of_the_measures(verb: Callable[..., Any]) -> Non
             verb(QRELS, RUNS, measures)
         with pytest.raises(MeasureError, match="mapping"):
             verb("AP", RUNS, measures)
-    if verb in OF_SCORES.values():
+    if verb in SCORE_VERBS.values():
         with pytest.raises(MeasureError, match="mapping"):
             verb(evaluate(QRELS, RUNS, "AP RR"), measures={"AP": 1})
 
 
-@pytest.mark.parametrize("verb", OF_SCORES.values(), ids=OF_SCORES)
+@pytest.mark.parametrize("verb", SCORE_VERBS.values(), ids=SCORE_VERBS)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

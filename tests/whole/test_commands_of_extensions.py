@@ -4,21 +4,21 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparing, saved
+from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparison_arguments, write_score_files
 from helpers.commands import invoke
 
 import cranfield
 
 
 def test_correlate_takes_saved_scores(tmp_path: Path) -> None:
-    old, new, _ = saved(tmp_path)
+    old, new, _ = write_score_files(tmp_path)
     done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
     expected_order = cranfield.correlate([old, new], measures="map P_10")
     assert (done.exit_code, done.stdout) == (0, str(expected_order))
 
 
 def test_what_has_no_effect_on_saved_scores_is_refused_by_extensions(tmp_path: Path) -> None:
-    old, new, _ = saved(tmp_path)
+    old, new, _ = write_score_files(tmp_path)
     for option, value in {**WITHOUT_EFFECT, "--qrels": [old]}.items():
         done = invoke("correlate", "--saved", old, new, option, *value)
         assert (done.exit_code, done.stdout) == (2, "")
@@ -36,7 +36,7 @@ def test_what_has_no_effect_on_saved_scores_is_refused_by_extensions(tmp_path: P
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_missing_and_rel_of_correlate(tmp_path: Path) -> None:
-    _, *files = comparing(tmp_path)
+    _, *files = comparison_arguments(tmp_path)
     found = [
         json.loads(invoke("correlate", *files, *more, "-m", "RR AP", "--format", "json").stdout)
         for more in ([], ["--rel", "2"], ["--missing", "drop"])

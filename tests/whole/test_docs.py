@@ -9,7 +9,7 @@ from pathlib import Path
 import make_docs
 import pytest
 from helpers.folders import ROOT
-from helpers.terminal import on_terminal_here
+from helpers.terminal import run_on_terminal
 from transcripts import rewritten, transcripts
 
 import cranfield
@@ -19,10 +19,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 @pytest.fixture(autouse=True)
 def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transcripts.on_terminal", on_terminal_here)
+    monkeypatch.setattr("transcripts.on_terminal", run_on_terminal)
 
 
-def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
+def run_commands_of_page(page: Path, folder: Path, *, shared: bool) -> int:
     """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
     chosen = [one for one in transcripts(page.read_text("utf-8")) if one.on_shared_data == shared]
     for one in chosen:
@@ -32,11 +32,11 @@ def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path) -> None:
-    prints_what_is_shown(page, demo_folder, shared=False)
+    run_commands_of_page(page, demo_folder, shared=False)
 
 
 def test_the_commands_on_shared_data_print_what_is_shown(data: Path) -> None:
-    counts = {page.name: prints_what_is_shown(page, data, shared=True) for page in PAGES}
+    counts = {page.name: run_commands_of_page(page, data, shared=True) for page in PAGES}
     assert {name: n for name, n in counts.items() if n} == {"comparing.md": 2, "examples.md": 2}
 
 

@@ -30,7 +30,7 @@ PARTS = [part for line in LINES for part in re.findall(r"(\w+)(?:\.py|/)", line)
 FLOORS = [part for part in PARTS if part != "extensions"]
 
 
-def modules() -> dict[str, Path]:
+def find_modules() -> dict[str, Path]:
     """Return the package's modules except its own __init__, which holds the public names only."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -41,29 +41,29 @@ def modules() -> dict[str, Path]:
     return found
 
 
-MODULES = modules()
+MODULES = find_modules()
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parse_file(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
 @cache
-def calls_in(path: Path) -> frozenset[str]:
+def list_calls(path: Path) -> frozenset[str]:
     """Return the functions that a file calls, as they are written."""
-    calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
+    calls = (node for node in ast.walk(parse_file(path)) if isinstance(node, ast.Call))
     return frozenset(ast.unparse(call.func) for call in calls)
 
 
 @cache
-def imported(path: Path, *, for_types: bool = True) -> set[str]:
+def list_imports(path: Path, *, for_types: bool = True) -> set[str]:
     """Return the modules of the package that a file imports, within functions, too.
 
     `for_types`: also those that only type checkers import.
     """
     names = set()
-    tree = parsed(path)
+    tree = parse_file(path)
     if not for_types:
         body = [
             node
@@ -100,9 +100,9 @@ CORE_TESTS = (
 
 
 @cache
-def imported_when_run(name: str) -> set[str]:
+def list_runtime_imports(name: str) -> set[str]:
     """Return what a module imports when it runs, without what type checkers read."""
-    return imported(MODULES[name], for_types=False) - {*KEYWORDS}
+    return list_imports(MODULES[name], for_types=False) - {*KEYWORDS}
 
 
 # Short names, for users only, of modules of extensions; or folders of these.
@@ -130,7 +130,7 @@ def test_no_module_outside_imports_an_extension() -> None:
         (name, other)
         for name in MODULES
         if extension_of(name) is None and not is_alias(name) and name not in KEYWORDS
-        for other in imported(MODULES[name])
+        for other in list_imports(MODULES[name])
         if extension_of(other) is not None
     }
     assert arrows == set()
@@ -142,7 +142,7 @@ def test_an_alias_has_all_names_and_the_words_of_its_module() -> None:
         if MODULES[name].name == "__init__.py":
             assert statements == []
             continue
-        (home,) = imported(MODULES[name])
+        (home,) = list_imports(MODULES[name])
         assert extension_of(home) is not None
         assert [ast.unparse(statement) for statement in statements] == [
             f"from cranfield.{home} import *",
@@ -153,7 +153,7 @@ def test_an_alias_has_all_names_and_the_words_of_its_module() -> None:
 
 def test_no_module_imports_an_alias() -> None:
     for name, path in MODULES.items():
-        assert not [other for other in imported(path) if is_alias(other)], name
+        assert not [other for other in list_imports(path) if is_alias(other)], name
 
 
 def test_keywords_are_for_type_checkers() -> None:
@@ -170,7 +170,7 @@ def test_an_extension_imports_those_that_the_table_names() -> None:
         (extension, other)
         for name in MODULES
         if (extension := extension_of(name)) is not None
-        for module in imported(MODULES[name])
+        for module in list_imports(MODULES[name])
         if (other := extension_of(module)) not in (None, extension)
     }
     assert used == {(extension, other) for extension, others in USES.items() for other in others}
@@ -240,10 +240,10 @@ def test_tests_of_the_core_pass_alone() -> None:
     assert run.returncode == 0, run.stdout
 
 
-def imported_by_test(path: Path) -> set[str]:
+def list_extension_imports(path: Path) -> set[str]:
     """Return what a file of tests imports of extensions: modules, short names, public names."""
     names = set()
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.ImportFrom):
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -263,7 +263,7 @@ def imported_by_test(path: Path) -> set[str]:
 def test_tests_of_the_core_import_no_extension() -> None:
     paths = sorted((ROOT / "tests" / "core").rglob("test_*.py"))
     assert len(paths) > 50
-    arrows = {path.name: names for path in paths if (names := imported_by_test(path))}
+    arrows = {path.name: names for path in paths if (names := list_extension_imports(path))}
     assert arrows == {}
 
 
@@ -283,14 +283,14 @@ def test_every_folder_has_its_floor() -> None:
 def test_nothing_is_imported_from_above() -> None:
     floors = {name: name.split(".")[0] for name in MODULES if not name.startswith("extensions")}
     for name, floor in floors.items():
-        for other in imported(MODULES[name]) & {*floors} - {*KEYWORDS}:
+        for other in list_imports(MODULES[name]) & {*floors} - {*KEYWORDS}:
             above = FLOORS.index(floors[other]) > FLOORS.index(floor)
             assert not above, f"{name} imports {other}"
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """When it runs: a seam names the types of those that use it, for type checkers."""
-    imports = {name: imported_when_run(name) for name in MODULES}
+    imports = {name: list_runtime_imports(name) for name in MODULES}
     for name in MODULES:
         reached: set[str] = set()
         new = imports[name]
@@ -315,7 +315,7 @@ def test_the_files_that_the_page_names_are_there() -> None:
 
 
 # What a file of an extension is for.
-IN_EACH_EXTENSION = ("options", "columns", "sentences", "units", "way")
+SHARED_FILE_NAMES = ("options", "columns", "sentences", "units", "way")
 
 
 def test_no_two_files_have_one_name() -> None:
@@ -326,7 +326,7 @@ def test_no_two_files_have_one_name() -> None:
         if not name.startswith("cli.")
         and not is_alias(name)
         and name not in KEYWORDS
-        and not (extension_of(name) and name.split(".")[-1] in IN_EACH_EXTENSION)
+        and not (extension_of(name) and name.split(".")[-1] in SHARED_FILE_NAMES)
     ]
     names = [MODULES[name].name for name in others if MODULES[name].name != "__init__.py"]
     assert sorted(names) == sorted(set(names))
@@ -336,7 +336,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
     for name, path in MODULES.items():
         if name.startswith("cli") or name == "__main__" or is_command(name):
             continue
-        exits = calls_in(path) & {"print", "exit", "sys.exit", "os._exit"}
+        exits = list_calls(path) & {"print", "exit", "sys.exit", "os._exit"}
         assert not exits, f"{name}: {exits}"
 
 
@@ -344,13 +344,13 @@ def test_only_the_formats_and_the_command_line_open_files() -> None:
     for name, path in MODULES.items():
         if name.startswith(("formats", "cli")) or is_command(name):
             continue
-        assert not calls_in(path) & {"open", "os.open", "io.open"}, name
+        assert not list_calls(path) & {"open", "os.open", "io.open"}, name
 
 
 def test_no_property_takes_a_lock() -> None:
     """functools.cached_property does in Python 3.11: a forked child could wait for it for ever."""
     for name, path in MODULES.items():
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.ImportFrom) and node.module == "functools":
                 assert "cached_property" not in [alias.name for alias in node.names], name
             if isinstance(node, ast.Attribute):

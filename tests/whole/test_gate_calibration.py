@@ -16,30 +16,30 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.folders import DOCS
-from helpers.profile import repetitions, some_of
+from helpers.profile import repetitions, sample_cases
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.noninferiority import Question, hold, outcome_of
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests, decide_outcome
 from cranfield.comparison.settings import GateSettings, GateTestName
-from cranfield.extensions.bounded.betting import Reach, wealth
+from cranfield.extensions.bounded.betting import DifferenceRange, log_wealth
 
 pytestmark = pytest.mark.slow
 
 ALPHA = 0.05
 MARGIN = 0.02
 BLOCKS = 4
-ALL = 2_000
-REPETITIONS = repetitions(ALL)
+N_SYSTEMS = 2_000
+REPETITIONS = repetitions(N_SYSTEMS)
 PAGE = DOCS / "background" / "gate.md"
 
 
-def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:
+def is_within_limits(events: int, repetitions: int, chance: float = ALPHA) -> bool:
     low, high = binom.ppf([0.0005, 0.9995], repetitions, chance)
     return bool(low <= events <= high)
 
 
-def at_most(events: int, repetitions: int, chance: float = ALPHA) -> bool:
+def is_not_above(events: int, repetitions: int, chance: float = ALPHA) -> bool:
     return bool(events <= binom.ppf(0.999, repetitions, chance))
 
 
@@ -55,7 +55,7 @@ CHANGES = {
 }
 
 
-def drawn(change: str, chance: np.random.Generator, shape: tuple[int, int]) -> Floats:
+def draw_differences(change: str, chance: np.random.Generator, shape: tuple[int, int]) -> Floats:
     parts = CHANGES[change]
     ends = np.cumsum([share for share, _ in parts])
     sizes = np.array([size for _, size in parts] + [0.0])
@@ -64,34 +64,34 @@ def drawn(change: str, chance: np.random.Generator, shape: tuple[int, int]) -> F
 
 
 @cache
-def passes(change: str, n: int, times: int = REPETITIONS) -> Mapping[str, int]:
+def count_passes(change: str, n: int, n_systems: int = REPETITIONS) -> Mapping[str, int]:
     """Count systems that pass: by the limit alone; by the verdict, with a change and without."""
     chance = np.random.default_rng(20_261_122 + n)
     found = {"limit": 0, "verdict": 0, "identical": 0}
     for seed in range(BLOCKS):
-        d = drawn(change, chance, (n, times // BLOCKS))
+        d = draw_differences(change, chance, (n, n_systems // BLOCKS))
         settings = GateSettings(alpha=ALPHA, flips=999, seed=seed)
-        held = hold(Question(d, MARGIN), settings)
-        passed = np.array([outcome_of(held, i, settings) == "PASS" for i in range(d.shape[1])])
-        identical = held.changed == 0
-        found["limit"] += int(np.count_nonzero(held.above[0]))
+        held = run_gain_tests(GainSample(d, MARGIN), settings)
+        passed = np.array([decide_outcome(held, i, settings) == "PASS" for i in range(d.shape[1])])
+        identical = held.n_changed == 0
+        found["limit"] += int(np.count_nonzero(held.is_above[0]))
         found["identical"] += int(np.count_nonzero(passed & identical))
         found["verdict"] += int(np.count_nonzero(passed & ~identical))
     return found
 
 
-def passes_bounded(change: str, n: int) -> int:
+def count_bounded_passes(change: str, n: int) -> int:
     chance, found = np.random.default_rng(20_261_122 + n), 0
     for _ in range(BLOCKS):
-        d = drawn(change, chance, (n, REPETITIONS // BLOCKS))
-        found += sum(bounded_passes(column, MARGIN) for column in d.T)
+        d = draw_differences(change, chance, (n, REPETITIONS // BLOCKS))
+        found += sum(passes_bounded_test(column, MARGIN) for column in d.T)
     return found
 
 
-def bounded_passes(differences: Floats, margin: float) -> bool:
+def passes_bounded_test(differences: Floats, margin: float) -> bool:
     """Whether the bounded test of scores from 0 to 1 passes, without its limits."""
     values, counts = np.unique(differences, return_counts=True)
-    return wealth(values + margin, margin - 1, counts) >= -math.log(ALPHA)
+    return log_wealth(values + margin, margin - 1, counts) >= -math.log(ALPHA)
 
 
 def test_the_mean_of_every_change_is_minus_the_margin() -> None:
@@ -103,8 +103,8 @@ def test_the_mean_of_every_change_is_minus_the_margin() -> None:
 @pytest.mark.parametrize("change", [name for name, parts in CHANGES.items() if len(parts) == 1])
 def test_rare_losses_do_not_pass_where_few_queries_differ(change: str, n: int) -> None:
     """By the limit alone they pass too often; by the verdict, the samples without a loss only."""
-    found, share = passes(change, n), CHANGES[change][0][0]
-    assert within(found["identical"], REPETITIONS, (1 - share) ** n)
+    found, share = count_passes(change, n), CHANGES[change][0][0]
+    assert is_within_limits(found["identical"], REPETITIONS, (1 - share) ** n)
     assert found["verdict"] <= binom.ppf(0.999, REPETITIONS, 0.07)
     if share * n < 5:
         assert found["verdict"] == 0
@@ -114,38 +114,38 @@ def test_rare_losses_do_not_pass_where_few_queries_differ(change: str, n: int) -
 
 def test_the_verdict_in_samples_with_ten_changes() -> None:
     # 20 of 1,000 lose 1: as good as normal, except for the skewness, of which the gate warns.
-    found = passes("2 % lose 1", 1_000, ALL)
+    found = count_passes("2 % lose 1", 1_000, N_SYSTEMS)
     assert found["identical"] == 0
-    assert ALPHA < found["verdict"] / ALL < 0.09
+    assert ALPHA < found["verdict"] / N_SYSTEMS < 0.09
 
 
 @pytest.mark.parametrize("n", [50, 200, 1_000])
 @pytest.mark.parametrize("change", CHANGES)
 def test_bounded_passes_no_more_often_than_alpha(change: str, n: int) -> None:
-    passed = passes_bounded(change, n)
-    assert at_most(passed, REPETITIONS)
+    passed = count_bounded_passes(change, n)
+    assert is_not_above(passed, REPETITIONS)
     # Fewer than the 1 in 100 that docs/background/gate.md says: 20 of 2,000 are as many as a
     # chance of 0.005 gives once in a thousand times.
-    assert at_most(passed, REPETITIONS, 0.005)
+    assert is_not_above(passed, REPETITIONS, 0.005)
 
 
 def test_bounded_may_be_looked_at_again_and_again() -> None:
     """Twenty looks, after 50, 100, ..., 1,000 queries: ever PASS in no more than alpha of cases."""
     chance, ever, times = np.random.default_rng(7_001), 0, repetitions(400)
     for _ in range(times):
-        d = drawn("5 % lose .4", chance, (1_000, 1))[:, 0]
-        ever += any(bounded_passes(d[:n], MARGIN) for n in range(50, 1_001, 50))
-    assert at_most(ever, times)
+        d = draw_differences("5 % lose .4", chance, (1_000, 1))[:, 0]
+        ever += any(passes_bounded_test(d[:n], MARGIN) for n in range(50, 1_001, 50))
+    assert is_not_above(ever, times)
     assert ever <= 0.03 * times  # measured .012 elsewhere
 
 
 def test_bounded_by_itself_is_the_gates() -> None:
     chance = np.random.default_rng(7_002)
-    d = drawn("8 % lose .4, 60 % gain .02", chance, (300, 20)) + 0.02
+    d = draw_differences("8 % lose .4, 60 % gain .02", chance, (300, 20)) + 0.02
     settings = GateSettings(alpha=ALPHA, test="bounded")
-    held = hold(Question(d, MARGIN, reach=Reach(0, 1)), settings)
-    outcomes = [outcome_of(held, i, settings) == "PASS" for i in range(20)]
-    assert outcomes == [bounded_passes(column, MARGIN) for column in d.T]
+    held = run_gain_tests(GainSample(d, MARGIN, test_range=DifferenceRange(0, 1)), settings)
+    outcomes = [decide_outcome(held, i, settings) == "PASS" for i in range(20)]
+    assert outcomes == [passes_bounded_test(column, MARGIN) for column in d.T]
     assert 0 < sum(outcomes) < 20
 
 
@@ -162,65 +162,65 @@ def test_a_loss_of_just_the_share_passes_as_often_as_alpha(proportional: bool) -
     for seed in range(REPETITIONS):
         old = chance.beta(1.5, 1.5, n)
         gains = -share * (old if proportional else 0.5) + chance.normal(0, 0.02, n)
-        known = Question(gains[:, None], share * old.mean())
+        known = GainSample(gains[:, None], share * old.mean())
         question = replace(known, weights=old / old.mean())
         flipped = GateSettings(alpha=ALPHA, flips=499, seed=seed)
-        passed["t"] += int(hold(question, by_t).above[0, 0])
-        passed["randomization"] += int(hold(question, flipped).above[0, 0])
-        passed["as if known"] += int(hold(known, by_t).above[0, 0])
-    assert within(passed["t"], REPETITIONS)
-    assert within(passed["randomization"], REPETITIONS)
-    assert not within(passed["as if known"], REPETITIONS)
+        passed["t"] += int(run_gain_tests(question, by_t).is_above[0, 0])
+        passed["randomization"] += int(run_gain_tests(question, flipped).is_above[0, 0])
+        passed["as if known"] += int(run_gain_tests(known, by_t).is_above[0, 0])
+    assert is_within_limits(passed["t"], REPETITIONS)
+    assert is_within_limits(passed["randomization"], REPETITIONS)
+    assert not is_within_limits(passed["as if known"], REPETITIONS)
 
 
 # ---- the tables of the page ---------------------------------------------------------------------
 
 
-def power_of(test: GateTestName, n: int, margin: float, sd: float, times: int) -> float:
+def measure_power(test: GateTestName, n: int, margin: float, sd: float, n_systems: int) -> float:
     """Return how often a system as good as the baseline passes, of normal differences."""
     chance = np.random.default_rng(9_000 + n)
-    d = np.clip(chance.normal(0, sd, (n, times)), -1, 1)
+    d = np.clip(chance.normal(0, sd, (n, n_systems)), -1, 1)
     if test == "bounded":
-        return sum(bounded_passes(column, margin) for column in d.T) / times
-    held = hold(Question(d, margin), GateSettings(alpha=ALPHA, test="t"))
-    return float(held.above[0].mean())
+        return sum(passes_bounded_test(column, margin) for column in d.T) / n_systems
+    held = run_gain_tests(GainSample(d, margin), GateSettings(alpha=ALPHA, test="t"))
+    return float(held.is_above[0].mean())
 
 
 SIZES = (25, 50, 100, 200, 500, 1_000)
 
 
-def table_of_levels() -> list[str]:
+def make_level_table() -> list[str]:
     rows = []
-    for change in some_of(CHANGES, every=len(CHANGES) - 1):
+    for change in sample_cases(CHANGES, step=len(CHANGES) - 1):
         cells = []
         for n in SIZES:
-            found = passes(change, n, ALL)
+            found = count_passes(change, n, N_SYSTEMS)
             three = (found["limit"], found["verdict"], found["identical"])
-            cells.append(" / ".join(_share(one / ALL) for one in three))
+            cells.append(" / ".join(_format_share(one / N_SYSTEMS) for one in three))
         rows.append(f"| {change} | {' | '.join(cells)} |")
     return rows
 
 
-def table_of_power() -> list[str]:
+def make_power_table() -> list[str]:
     rows = []
     for margin, sd in ((0.02, 0.1), (0.05, 0.2)):
         cells = []
         for n in (100, 200, 500, 1_000):
-            two = [power_of(test, n, margin, sd, 1_000) for test in _BOTH]
-            cells.append(" / ".join(map(_share, two)))
+            two = [measure_power(test, n, margin, sd, 1_000) for test in _TESTS]
+            cells.append(" / ".join(map(_format_share, two)))
         rows.append(f"| {margin:g} | {sd:g} | {' | '.join(cells)} |")
     return rows
 
 
-_BOTH: tuple[GateTestName, GateTestName] = ("t", "bounded")
+_TESTS: tuple[GateTestName, GateTestName] = ("t", "bounded")
 
 
-def _share(value: float) -> str:
+def _format_share(value: float) -> str:
     shown = f"{value:.2f}"
     return {"0.00": "0", "1.00": "1"}.get(shown, shown.removeprefix("0"))
 
 
-@pytest.mark.parametrize("table", [table_of_levels, table_of_power])
+@pytest.mark.parametrize("table", [make_level_table, make_power_table])
 def test_the_tables_of_the_page_are_what_is_measured(table: Callable[[], list[str]]) -> None:
     lines = [re.sub(" +", " ", line) for line in PAGE.read_text("utf-8").splitlines()]
     for row in table():

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from helpers import profile
 from helpers.folders import ROOT
-from helpers.systems_needed import needs_posix, systems
+from helpers.systems_needed import needs_posix, find_marks
 
 import cranfield
 
@@ -20,7 +20,7 @@ RECIPES = dict(re.findall(r"^(\w+):\n    (.*)$", (ROOT / "justfile").read_text("
 CI = (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-def read(name: str) -> Any:
+def read_yaml(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text("utf-8"))
 
 
@@ -40,8 +40,8 @@ def test_what_a_page_names_exists(page: str) -> None:
 
 def test_ci_and_the_hooks_check_what_the_guide_says() -> None:
     lint = RECIPES["lint"].split(" && ")
-    hooks = [one["entry"] for one in read(".pre-commit-config.yaml")["repos"][0]["hooks"]]
-    steps = read(".github/workflows/ci.yml")["jobs"]["lint"]["steps"]
+    hooks = [one["entry"] for one in read_yaml(".pre-commit-config.yaml")["repos"][0]["hooks"]]
+    steps = read_yaml(".github/workflows/ci.yml")["jobs"]["lint"]["steps"]
     assert hooks == lint
     for command in lint:
         assert re.search(rf"^{re.escape(command)}$", CI, re.M), command
@@ -49,7 +49,7 @@ def test_ci_and_the_hooks_check_what_the_guide_says() -> None:
 
 
 def test_the_matrix_is_what_the_package_states() -> None:
-    matrix = read(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
+    matrix = read_yaml(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
     classified = [
         one.rpartition(" ")[2]
         for one in PROJECT["project"]["classifiers"]
@@ -86,7 +86,7 @@ def test_an_action_is_pinned_by_its_hash(path: Path) -> None:
 
 
 def test_a_release_is_built_where_only_pinned_tools_are() -> None:
-    jobs = read(".github/workflows/release.yml")["jobs"]
+    jobs = read_yaml(".github/workflows/release.yml")["jobs"]
     commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
     installed = [command for command in commands if "install" in command]
     assert len(installed) == 1
@@ -123,7 +123,7 @@ def test_no_test_looks_at_a_clock_of_the_wall(path: Path) -> None:
 
 
 def test_what_is_cited_is_this_version() -> None:
-    cited = read("CITATION.cff")
+    cited = read_yaml("CITATION.cff")
     assert cited["version"] == cranfield.__version__
     assert cited["license"] == PROJECT["project"]["license"]
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
@@ -152,7 +152,7 @@ def test_fragments_of_the_changelog_have_a_kind() -> None:
 )
 def test_a_test_says_which_systems_it_can_run_on(file: str, test: str, marks: set[str]) -> None:
     (path,) = (ROOT / "tests").rglob(f"{file}.py")
-    assert systems(path, test) == marks
+    assert find_marks(path, test) == marks
 
 
 def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_path: Path) -> None:
@@ -164,14 +164,14 @@ def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_p
         "import os\n\ndef forks() -> None:\n    os.fork()\n\ndef test_it() -> None:\n    forks()\n"
     )
     assert not needs_posix(path)
-    assert systems(path, "test_it") == {"posix"}
-    assert systems(path, "test_other") == set()
+    assert find_marks(path, "test_it") == {"posix"}
+    assert find_marks(path, "test_other") == set()
 
 
 def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> None:
     for lengths in ([3, 51], [6, 4], [2, 2, 3], [4, 4], [5, 7, 4], [1, 9]):
         cases = [*product(*map(range, lengths))]
-        tried = [*compress(cases, profile.combined(cases))]
+        tried = [*compress(cases, profile.choose_cases(cases))]
         for values, length in zip(zip(*tried, strict=True), lengths, strict=True):
             assert {*values} == {*range(length)}
         assert len(tried) <= max(len(cases) / 4 + 1, *lengths) + len(lengths)
@@ -188,7 +188,7 @@ def test_a_profile_says_how_much_is_tried(
     name: str, chosen: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(profile.VARIABLE, name)
-    some = profile.some_of(range(9)), profile.some_of(range(6)), [*profile.seeds(5)]
+    some = profile.sample_cases(range(9)), profile.sample_cases(range(6)), [*profile.seeds(5)]
     assert (*some, profile.examples(300), profile.repetitions(2_000)) == chosen
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from helpers.commands import invoke
-from helpers.profile import some_of
+from helpers.profile import sample_cases
 
 from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.extensions.report.figure_command import command as figure
@@ -114,12 +114,12 @@ def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
                 assert len(first[0]) <= 160, f"{name} {one.opts[0]}: {first[0]}"
 
 
-def examples_of(names: list[str]) -> list[str]:
+def list_examples(names: list[str]) -> list[str]:
     return re.findall(r"^  (cranfield .*[^.])$", invoke(*names, "--help").stdout, re.M)
 
 
 # Some, as they are whole evaluations, which the pages show, too.
-@pytest.mark.parametrize("names", some_of(PAGES, every=3), ids=" ".join)
+@pytest.mark.parametrize("names", sample_cases(PAGES, step=3), ids=" ".join)
 def test_the_examples_of_the_help_run(
     names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +145,7 @@ def test_the_examples_of_the_help_run(
     given = [{"query_id": "q1", "doc_id": doc, "relevance": 1, **who} for doc in "ab"]
     (tmp_path / "export.json").write_text(json.dumps(given))
     monkeypatch.chdir(tmp_path)
-    found = examples_of(names)
+    found = list_examples(names)
     assert found or names in (["demo"], ["measures"]), "there is no example"
     for example in found:
         words = [

@@ -1,7 +1,7 @@
 """Nothing heavy is imported before it is needed."""
 
 import pytest
-from helpers.commands import HEAVY, loaded
+from helpers.commands import HEAVY, loaded_modules
 
 SMALL = (
     "from cranfield import evaluate\n"
@@ -17,12 +17,12 @@ FILES = (
 
 
 def test_the_package_alone_loads_nothing() -> None:
-    assert not loaded("import cranfield") & {*HEAVY, "numpy", "pyarrow", "click", "rich"}
+    assert not loaded_modules("import cranfield") & {*HEAVY, "numpy", "pyarrow", "click", "rich"}
 
 
 @pytest.mark.parametrize("code", [SMALL, FILES], ids=["dicts", "files"])
 def test_a_small_evaluation_loads_nothing_heavy(code: str) -> None:
-    assert not loaded(code.replace(", demo", "")) & {*HEAVY, "click", "rich", "pyarrow.compute"}
+    assert not loaded_modules(code.replace(", demo", "")) & {*HEAVY, "click", "rich", "pyarrow.compute"}
 
 
 FRAMES = (
@@ -40,17 +40,17 @@ RARE = {"cranfield.data.unretrieved", *(f"cranfield.extensions.tools.{name}" for
 
 def test_a_small_evaluation_loads_no_convention() -> None:
     asked = SMALL.replace("'nDCG@10 AP IAP", "'AP', convention='sbert') #")
-    assert not loaded(SMALL) & RARE
+    assert not loaded_modules(SMALL) & RARE
     rule_and_join = {"cranfield.extensions.tools.rule", "cranfield.extensions.tools.join"}
-    assert rule_and_join <= loaded(asked) & RARE
+    assert rule_and_join <= loaded_modules(asked) & RARE
 
 
 def test_arrow_in_and_out_loads_no_frame_library() -> None:
-    assert not loaded(FRAMES) & {*HEAVY, "click", "rich"}
+    assert not loaded_modules(FRAMES) & {*HEAVY, "click", "rich"}
 
 
 def test_dicts_need_no_arrow() -> None:
-    assert "pyarrow" not in loaded(SMALL)
+    assert "pyarrow" not in loaded_modules(SMALL)
 
 
 def test_version_loads_nothing_heavy() -> None:
@@ -58,7 +58,7 @@ def test_version_loads_nothing_heavy() -> None:
         "import sys; from cranfield.cli import main\n"
         "try: main()\nexcept SystemExit as done: assert done.code == 0"
     )
-    assert not loaded(code, "--version") & {*HEAVY, "numpy", "pyarrow", "rich"}
+    assert not loaded_modules(code, "--version") & {*HEAVY, "numpy", "pyarrow", "rich"}
 
 
 def test_the_command_loads_nothing_heavy_when_piped() -> None:
@@ -67,4 +67,4 @@ def test_the_command_loads_nothing_heavy_when_piped() -> None:
         "sys.argv[1:] = ['evaluate', str(QRELS), str(RUNS[0])]\n"
         "try: main()\nexcept SystemExit as done: assert done.code == 0"
     )
-    assert not loaded(code) & {*HEAVY, "rich"}
+    assert not loaded_modules(code) & {*HEAVY, "rich"}

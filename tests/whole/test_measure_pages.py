@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from measure_pages import FORMULAS, WEIGHTS, families
 
-from cranfield.measures import Definition, definitions, example_of
+from cranfield.measures import Definition, definitions, make_example
 
 MEASURES = [pytest.param(one, id=one.name) for one in definitions()]
 
@@ -20,7 +20,7 @@ def test_every_measure_is_on_one_page() -> None:
 
 @pytest.mark.parametrize("definition", MEASURES)
 def test_the_arithmetic_gives_the_value(definition: Definition) -> None:
-    one, value = example_of(definition)
+    one, value = make_example(definition)
     arithmetic = FORMULAS[definition.name].get("worked")
     if isinstance(value, str):
         assert arithmetic is None

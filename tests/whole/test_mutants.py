@@ -7,7 +7,7 @@ from pathlib import Path
 from mutants import N_MUTANTS, SOURCES, TESTS, Mutant, read_mutants, read_sites
 
 
-def path_of(mutant: Mutant) -> Path:
+def find_path(mutant: Mutant) -> Path:
     return SOURCES / f"{mutant.module.replace('.', '/')}.py"
 
 
@@ -19,7 +19,7 @@ def test_the_list_has_its_mutants() -> None:
 
 def test_what_the_mutants_change_exists() -> None:
     mutants = read_mutants()
-    sites = read_sites(sorted({path_of(m) for m in mutants if path_of(m).exists()}))
+    sites = read_sites(sorted({find_path(m) for m in mutants if find_path(m).exists()}))
     gone = [
         f"{mutant.module}.{mutant.function}: {mutant.before} ({mutant.count})"
         for mutant in mutants
@@ -43,7 +43,7 @@ def test_the_tests_that_kill_the_mutants_exist() -> None:
 
 
 def test_a_change_leaves_valid_code_that_differs() -> None:
-    for path in sorted({path_of(mutant) for mutant in read_mutants()})[::50]:
+    for path in sorted({find_path(mutant) for mutant in read_mutants()})[::50]:
         before = ast.dump(ast.parse(path.read_bytes()))
         changes = {ast.dump(ast.parse(site.change())) for site in read_sites([path]).values()}
         assert before not in changes

@@ -14,22 +14,22 @@ from click.testing import CliRunner
 import cranfield
 import cranfield.extensions.keywords as extension_keywords
 from cranfield import OptionError, evaluate, explain, keywords
-from cranfield.cli.flags import family
+from cranfield.cli.flags import family_options
 from cranfield.data.judging import Judging
 from cranfield.extensions import FAMILIES
 from cranfield.options import (
     Options,
-    checked,
-    finite,
-    flag,
-    is_whole,
-    number,
+    check_option,
+    finite_number,
+    check_flag,
+    is_whole_number,
+    number_check,
     option,
-    options_of,
-    refuse_others,
-    share,
+    list_options,
+    refuse_unknown_options,
+    share_check,
     takes,
-    whole,
+    whole_check,
 )
 
 
@@ -37,16 +37,16 @@ from cranfield.options import (
 class Cutting(Options):
     """Options of every kind."""
 
-    how: Literal["sharp", "blunt"] = option("sharp", "Cut so.")
-    where: str | None = option(None, "Cut there.", ("top", "end"))
-    depth: int | None = option(None, "Cut at this rank.", whole(1, 9))
-    level: float = option(0.05, "Cut what is below.", share(below=0.5))
-    least: float = option(0.0, "Keep so much.", number(0))
-    twice: bool = option(False, "Cut again.")
+    manner: Literal["sharp", "blunt"] = option("sharp", "Cut so.")
+    end: str | None = option(None, "Cut there.", ("top", "end"))
+    depth: int | None = option(None, "Cut at this rank.", whole_check(1, 9))
+    level: float = option(0.05, "Cut what is below.", share_check(upper=0.5))
+    minimum: float = option(0.0, "Keep so much.", number_check(0))
+    repeats: bool = option(False, "Cut again.")
 
 
-@takes(Cutting, without=("least",))
-def cut(rows: list[int], *, again: bool = False, **cutting: Any) -> list[int] | None:
+@takes(Cutting, omit=("least",))
+def cut_rows(rows: list[int], *, repeat: bool = False, **cutting: Any) -> list[int] | None:
     """Cut some rows.
 
     Args:
@@ -59,7 +59,7 @@ def cut(rows: list[int], *, again: bool = False, **cutting: Any) -> list[int] | 
         what is left.
 
     """
-    refuse_others(cut, cutting)
+    refuse_unknown_options(cut_rows, cutting)
     return rows[: Cutting.of(cutting).depth]
 
 
@@ -79,46 +79,46 @@ NUMBERS: list[tuple[Any, float | None]] = [
 
 @pytest.mark.parametrize(("value", "expected"), NUMBERS, ids=repr)
 def test_what_is_a_number(value: Any, expected: float | None) -> None:
-    assert finite(value) == expected
-    assert type(finite(value)) in (int, float, type(None))
+    assert finite_number(value) == expected
+    assert type(finite_number(value)) in (int, float, type(None))
     if expected is None:
-        for check in (number(), whole(0), share()):
+        for check in (number_check(), whole_check(0), share_check()):
             with pytest.raises(OptionError, match=r"^x=.*: expected a (whole )?number"):
-                checked("x", value, check)
+                check_option("x", value, check)
     else:
-        assert checked("x", value, number()) == expected
+        assert check_option("x", value, number_check()) == expected
 
 
 def test_what_is_of_a_type_of_whole_numbers() -> None:
-    assert all(map(is_whole, (0, -3, 10**400, np.uint8(1))))
-    assert not any(map(is_whole, (True, np.False_, 1.0, "1", None)))
+    assert all(map(is_whole_number, (0, -3, 10**400, np.uint8(1))))
+    assert not any(map(is_whole_number, (True, np.False_, 1.0, "1", None)))
 
 
 @pytest.mark.parametrize(
     ("check", "right", "wrong", "said"),
     [
-        (whole(1), (1, 5.0, np.int64(7)), (0, 1.5, -1), "a whole number of at least 1"),
-        (whole(2, 1000), (2, 1000), (1, 1001), "a whole number from 2 to 1,000"),
-        (number(), (-1e9, 0), ("x",), "a number"),
-        (number(0), (0, 0.5), (-0.1,), "a number of at least 0"),
-        (number(0, 1), (0, 1), (-0.1, 1.1), "a number from 0 to 1"),
-        (share(), (0.99, 1e-9), (0, 1, 1e-10), "a number above 0 and below 1"),
-        (share(below=0.5), (0.05,), (0.5,), "a number above 0 and below 0.5"),
-        (flag, (True, np.False_), (0, 1, "yes", None), "True or False"),
+        (whole_check(1), (1, 5.0, np.int64(7)), (0, 1.5, -1), "a whole number of at least 1"),
+        (whole_check(2, 1000), (2, 1000), (1, 1001), "a whole number from 2 to 1,000"),
+        (number_check(), (-1e9, 0), ("x",), "a number"),
+        (number_check(0), (0, 0.5), (-0.1,), "a number of at least 0"),
+        (number_check(0, 1), (0, 1), (-0.1, 1.1), "a number from 0 to 1"),
+        (share_check(), (0.99, 1e-9), (0, 1, 1e-10), "a number above 0 and below 1"),
+        (share_check(upper=0.5), (0.05,), (0.5,), "a number above 0 and below 0.5"),
+        (check_flag, (True, np.False_), (0, 1, "yes", None), "True or False"),
     ],
 )
 def test_checks(check: Any, right: Any, wrong: Any, said: str) -> None:
     for value in right:
-        assert checked("x", value, check) == value
-        assert type(checked("x", value, check)) in (int, float, bool)
+        assert check_option("x", value, check) == value
+        assert type(check_option("x", value, check)) in (int, float, bool)
     for value in wrong:
         with pytest.raises(OptionError) as refused:
-            checked("x", value, check)
+            check_option("x", value, check)
         assert str(refused.value) == f"x={value!r}: expected {said}"
 
 
 def test_a_family_checks_its_options() -> None:
-    made = Cutting(depth=np.int64(5), where="end", level=0.1)  # type: ignore[arg-type] # numpy's
+    made = Cutting(depth=np.int64(5), end="end", level=0.1)  # type: ignore[arg-type] # numpy's
     assert made.to_dict() == {
         "how": "sharp",
         "where": "end",
@@ -128,8 +128,8 @@ def test_a_family_checks_its_options() -> None:
         "twice": False,
     }
     assert type(made.depth) is int
-    assert made.unusual() == {"where": "end", "depth": 5, "level": 0.1}
-    assert Cutting(where=None, depth=None) == Cutting() == Cutting.of({}) == Cutting.of({"x": 1})
+    assert made.changed_options() == {"where": "end", "depth": 5, "level": 0.1}
+    assert Cutting(end=None, depth=None) == Cutting() == Cutting.of({}) == Cutting.of({"x": 1})
     assert Cutting.of({"depth": 3, "other": 1}) == Cutting(depth=3)
     wrong: list[dict[str, Any]] = [
         {"how": "dull"},
@@ -146,19 +146,19 @@ def test_a_family_checks_its_options() -> None:
 
 
 def test_a_function_names_the_options_it_takes() -> None:
-    assert str(inspect.signature(cut)) == (
+    assert str(inspect.signature(cut_rows)) == (
         "(rows, *, again=False, how='sharp', where=None, depth=None, level=0.05, twice=False) -> "
         "list[int] | None"
     )
-    said = inspect.getdoc(cut)
+    said = inspect.getdoc(cut_rows)
     assert said is not None
     assert "    again: whether to go on.\n    how: cut so.\n    where: cut there.\n" in said
     assert "**cutting" not in said
     assert "    twice: cut again.\n\nReturns:\n" in said
-    assert cut([1, 2, 3], depth=2) == [1, 2]
+    assert cut_rows([1, 2, 3], depth=2) == [1, 2]
     for wrong in ("least", "rows_", "cutting"):
         with pytest.raises(TypeError) as refused:
-            cut([1], **{wrong: True})
+            cut_rows([1], **{wrong: True})
         assert str(refused.value) == (
             f"cut() got an unexpected keyword argument {wrong!r}; its options are again, how, "
             "where, depth, level, twice"
@@ -171,12 +171,12 @@ def test_a_command_has_the_options_of_a_family() -> None:
     def keep(cutting: Cutting) -> None:
         got.append(cutting)
 
-    declared = family(Cutting, without=("least",), depth={"names": ("-d", "--depth")})
+    declared = family_options(Cutting, without=("least",), depth={"names": ("-d", "--depth")})
     command = click.command()(declared("cutting")(keep))
     typed = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
     for arguments in ([], typed):
         assert CliRunner().invoke(command, arguments).exit_code == 0
-    stated = Cutting(how="blunt", where="top", depth=3, level=0.2, twice=True)
+    stated = Cutting(manner="blunt", end="top", depth=3, level=0.2, repeats=True)
     assert got == [Cutting(), stated]
     shown = CliRunner().invoke(command, ["--help"]).output
     for part in ("[sharp|blunt]", "[top|end]", "-d, --depth N", "[default: 0.05]", "Cut so."):
@@ -193,7 +193,7 @@ def test_how_runs_are_judged_is_said_once() -> None:
     assert list(keywords.Judging.__annotations__) == names
     for function in (evaluate, explain):
         parameters = inspect.signature(function).parameters
-        for one in options_of(Judging):
+        for one in list_options(Judging):
             assert parameters[one.name].default == one.default
             assert f"        {one.name}: " in str(function.__doc__)
     recipe = evaluate({"q": {"a": 1}}, {"q": ["a"]}, "AP", depth=3).recipe

@@ -39,13 +39,13 @@ from cranfield import (
     read_run,
 )
 from cranfield.arrays.ids import Ids
-from cranfield.formats.source import Source, written
+from cranfield.formats.source import Source, open_to_write
 from cranfield.lazy import cached_property
 
 PATIENCE = 60  # seconds, after which a child is taken to wait for ever
 
 
-def in_a_fork(work: Callable[[], bool]) -> bool:
+def run_in_fork(work: Callable[[], bool]) -> bool:
     """Return what `work` returns in a child of this process; False if it raises.
 
     Fails if the child does not end in time.
@@ -84,7 +84,7 @@ def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.M
     first = Ids.of([b"q1"])
     qrels = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
     monkeypatch.setattr(Ids, "hash", slow_hash)
-    thread = threading.Thread(target=lambda: qrels.codes_of(first))
+    thread = threading.Thread(target=lambda: qrels.find_codes(first))
     thread.start()
     try:
         assert inside.wait(PATIENCE)
@@ -92,9 +92,9 @@ def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.M
         def child() -> bool:
             other = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
             found = evaluate(other, Run([("q1", "d2", 2.0), ("q1", "d1", 1.0)]), "AP")
-            return other.codes_of(first).tolist() == [0] and found["AP"] == 1 / 2
+            return other.find_codes(first).tolist() == [0] and found["AP"] == 1 / 2
 
-        assert in_a_fork(child)
+        assert run_in_fork(child)
     finally:
         go_on.set()
         thread.join(PATIENCE)
@@ -108,39 +108,39 @@ def test_who_may_not_write_a_file_does_not_replace_it() -> None:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
-        with pytest.raises(InputError, match="cannot be written: Permission denied"), written(old):
+        with pytest.raises(InputError, match="cannot be written: Permission denied"), open_to_write(old):
             pass
-        with written(new) as stream:
+        with open_to_write(new) as stream:
             stream.write(b"new")
         return True
 
     with tempfile.TemporaryDirectory() as folder:  # that of pytest is closed to others
         os.chmod(folder, 0o777)  # noqa: S103 - for the child, which is somebody else
         old, new = Path(folder, "old.csv"), Path(folder, "new.csv")
-        with written(old) as stream:  # and what that imports may be out of the child's reach
+        with open_to_write(old) as stream:  # and what that imports may be out of the child's reach
             stream.write(b"old")
         old.chmod(0o444)
-        assert in_a_fork(write)
+        assert run_in_fork(write)
         assert (old.read_bytes(), new.read_bytes()) == (b"old", b"new")
 
 
-class Counted:
+class CountingObject:
     """An object with a cached property."""
 
-    computed = 0
+    n_computed = 0
 
     @cached_property
     def value(self) -> int:
         """What is computed once."""
-        self.computed += 1
+        self.n_computed += 1
         return 7
 
 
 def test_a_cached_property_is_computed_once_for_each_object() -> None:
-    one, other = Counted(), Counted()
+    one, other = CountingObject(), CountingObject()
     assert (one.value, one.value, other.value) == (7, 7, 7)
-    assert (one.computed, other.computed) == (1, 1)
-    assert Counted.value.__doc__ == "What is computed once."
+    assert (one.n_computed, other.n_computed) == (1, 1)
+    assert CountingObject.value.__doc__ == "What is computed once."
 
 
 # ---- objects that are sent to workers ----------------------------------------------------------
@@ -153,15 +153,15 @@ SCORES = {
 MEASURES = [AP, nDCG @ 10]
 
 
-def values(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
+def evaluate_all(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
     return evaluate(qrels, run, MEASURES).to_dict()
 
 
 @contextmanager
-def a_worker() -> Iterator[Any]:
+def start_worker() -> Iterator[Any]:
     """A process that shares nothing with this one, and that ends with the block."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        yield lambda *inputs: pool.apply_async(values, inputs).get(PATIENCE)
+        yield lambda *inputs: pool.apply_async(evaluate_all, inputs).get(PATIENCE)
 
 
 def test_what_was_read_from_files_is_evaluated_by_a_worker(tmp_path: Path) -> None:
@@ -173,17 +173,17 @@ def test_what_was_read_from_files_is_evaluated_by_a_worker(tmp_path: Path) -> No
         query.replace(" ", "_"): {doc.replace(" ", "_"): n for doc, n in docs.items()}
         for query, docs in SCORES.items()
     }
-    expected = values(Qrels(plain), Run(ranked))
-    with a_worker() as work:
+    expected = evaluate_all(Qrels(plain), Run(ranked))
+    with start_worker() as work:
         for suffix in (".txt", ".txt.gz", ".csv", ".json", ".jsonl", ".parquet", ".arrow"):
             qrels_path, run_path = tmp_path / f"qrels{suffix}", tmp_path / f"run{suffix}"
             Qrels(plain).write(qrels_path)
             Run(ranked).write(run_path)
             qrels, run = read_qrels(qrels_path), read_run(run_path)
             assert work(qrels, run) == expected, suffix
-            assert values(qrels, run) == expected  # now that they hold what was computed of them,
+            assert evaluate_all(qrels, run) == expected  # now that they hold what was computed of them,
             assert work(qrels, run) == expected, suffix  # again
-        assert work(Qrels(GRADES), Run(SCORES)) == values(Qrels(GRADES), Run(SCORES))
+        assert work(Qrels(GRADES), Run(SCORES)) == evaluate_all(Qrels(GRADES), Run(SCORES))
 
 
 def test_a_relative_path_is_found_from_another_folder(
@@ -225,7 +225,7 @@ def test_a_worker_refuses_a_file_that_changed(write: Any) -> None:
     run = read_run(write("a.run", "q1 Q0 d1 1 2.5 t\n"))
     assert run.to_dict() == {"q1": {"d1": 2.5}}
     write("a.run", "q1 Q0 d2 1 7.5 t\nq1 Q0 d1 2 2.5 t\n")
-    with a_worker() as work, pytest.raises(InputError, match="the file changed"):
+    with start_worker() as work, pytest.raises(InputError, match="the file changed"):
         work(Qrels({"q1": {"d1": 1}}), run)
 
 
@@ -233,9 +233,9 @@ def test_the_standard_input_is_read_to_be_sent(monkeypatch: pytest.MonkeyPatch) 
     text = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     run = read_run("-")
-    with a_worker() as work:
+    with start_worker() as work:
         assert work(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2
-    assert values(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2, "and here it still is"
+    assert evaluate_all(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2, "and here it still is"
 
 
 RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -334,28 +334,28 @@ def test_a_pipe_that_is_half_read_is_refused_in_a_child(tmp_path: Path) -> None:
     writer.start()
     source = Source(path)
     try:
-        assert source.start(17) == text[:17]
+        assert source.read_start(17) == text[:17]
         # Another thread waits for the rest at the fork: what it holds is held in the child, too.
-        reader = threading.Thread(target=lambda: source.start(len(text)))
+        reader = threading.Thread(target=lambda: source.read_start(len(text)))
         reader.start()
         (lock,) = source._pipe._locks.values()
         while not lock.locked():
             time.sleep(0.001)
 
         def child() -> bool:
-            assert source.start(17) == text[:17], "what had been read is there"
+            assert source.read_start(17) == text[:17], "what had been read is there"
             with pytest.raises(InputError, match="forked"):
-                source.start(len(text))
+                source.read_start(len(text))
             return True
 
-        assert in_a_fork(child)
+        assert run_in_fork(child)
     finally:
         go_on.set()
         writer.join(PATIENCE)
     reader.join(PATIENCE)
-    assert source.start(len(text) + 1) == text
+    assert source.read_start(len(text) + 1) == text
 
     def late_child() -> bool:
-        return source.start(len(text) + 1) == text
+        return source.read_start(len(text) + 1) == text
 
-    assert in_a_fork(late_child), "what is read whole is there in a child"
+    assert run_in_fork(late_child), "what is read whole is there in a child"

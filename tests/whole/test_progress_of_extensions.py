@@ -47,7 +47,7 @@ def test_conventions_tell_of_what_they_read(files: tuple[Path, list[Path]]) -> N
 )
 def test_the_statistics_show_what_they_draw(call: Callable[..., Any], shown: str, bar: Bar) -> None:
     call(SCORES, progress=True)
-    of_this = [(share, done) for what, share, done in bar.drawn if what == shown]
+    of_this = [(share, done) for what, share, done in bar.drawings if what == shown]
     assert of_this
     assert all(unit == shown for _, (_, unit) in of_this)
     assert all(share is not None and 0 <= share <= 1 for share, _ in of_this)
@@ -58,7 +58,7 @@ def test_buckets_show_no_reading_of_files(files: tuple[Path, list[Path]], bar: B
     """Their rows were read before, and come from a file of their own."""
     qrels, runs = files
     evaluate(qrels, runs, "RR", buckets=4, progress=True)
-    drawn = [what for what, _, _ in bar.drawn]
+    drawn = [what for what, _, _ in bar.drawings]
     first = drawn.index("buckets")
     assert {what.split()[0] for what in drawn[:first]} == {"reading"}
     assert set(drawn[first:]) == {"buckets"}
@@ -68,7 +68,7 @@ def test_bounds_and_conventions_show_their_steps(bar: Bar) -> None:
     qrels, run = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, {"q1": ["a", "x"], "q2": ["y", "c"]}
     evaluate(qrels, run, "AP nDCG@10", bounds=True, progress=True)
     conventions(qrels, run, "AP", progress=True)
-    assert {"bounds", "conventions"} <= {what for what, _, _ in bar.drawn}
+    assert {"bounds", "conventions"} <= {what for what, _, _ in bar.drawings}
 
 
 def test_python_is_interrupted_while_it_draws(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,15 @@ from functools import cache
 
 import pytest
 from helpers import oracle
-from helpers.exemptions import EXEMPT, exempting, reasons
-from helpers.profile import seeds, some_of
+from helpers.exemptions import EXEMPT, find_exemptions, exempt_reasons
+from helpers.profile import seeds, sample_cases
 from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth
 
 NAMES = [definition.name for definition in definitions()]
-SEEDS = seeds(25, every=8)
+SEEDS = seeds(25, step=8)
 
 
 PROPERTIES = {  # of how many of the measures each holds, for some of their parameters
@@ -30,30 +30,30 @@ PROPERTIES = {  # of how many of the measures each holds, for some of their para
 
 
 @cache
-def holding(name: str, what: str) -> list[Measure]:
+def list_holding(name: str, property_name: str) -> list[Measure]:
     """Return the measure with all parameters and cutoffs of which a property has to hold."""
-    found = [one for one in variants(name) if not exempting(one, what)]
-    if what == "cutoff beyond the depth":
+    found = [one for one in variants(name) if not find_exemptions(one, property_name)]
+    if property_name == "cutoff beyond the depth":
         kind = Measure(name).definition.cutoff_kind
         found = [one for one in found if one.cutoff is not None and kind != "recall"]
     return found
 
 
-def of_measures(what: str) -> pytest.MarkDecorator:
+def parametrize_measures(property_name: str) -> pytest.MarkDecorator:
     """Run a test once for each measure of which a property holds."""
-    return pytest.mark.parametrize("name", [name for name in NAMES if holding(name, what)])
+    return pytest.mark.parametrize("name", [name for name in NAMES if list_holding(name, property_name)])
 
 
 def test_every_property_is_held_against_as_many_measures_as_ever() -> None:
     for what, n in PROPERTIES.items():
-        assert sum(bool(holding(name, what)) for name in NAMES) == n, what
+        assert sum(bool(list_holding(name, what)) for name in NAMES) == n, what
 
 
 def test_exemptions_name_measures_and_properties_that_are_tested() -> None:
     assert EXEMPT.keys() <= set(NAMES)
     for name in NAMES:
         parameters = Measure(name).definition.parameters
-        for what, reason in reasons(Measure(name)).items():
+        for what, reason in exempt_reasons(Measure(name)).items():
             each = (f"with {parameter}(?: given|='[a-z0-9]+')" for parameter in parameters)
             given = "|".join(each) or "-"
             assert re.sub(f" (at k|with own gains|{given})$", "", what) in PROPERTIES
@@ -63,11 +63,11 @@ def test_exemptions_name_measures_and_properties_that_are_tested() -> None:
 def test_every_exemption_exempts_something() -> None:
     """One that applies to no parameters that are tried is misspelt, or not needed."""
     for name in NAMES:
-        met = {why for one in variants(name) for what in PROPERTIES for why in exempting(one, what)}
-        assert met == {what for one in variants(name) for what in reasons(one)}, name
+        met = {why for one in variants(name) for what in PROPERTIES for why in find_exemptions(one, what)}
+        assert met == {what for one in variants(name) for what in exempt_reasons(one)}, name
 
 
-def perfect(measure: Measure, grades: dict[str, int]) -> list[str]:
+def rank_perfectly(measure: Measure, grades: dict[str, int]) -> list[str]:
     """Return documents, what is worth most to the measure first; without what costs."""
     gain = measure.parameters.get("gain", "linear")
     worth = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
@@ -77,7 +77,7 @@ def perfect(measure: Measure, grades: dict[str, int]) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         first = evaluate(qrels, run, list(variants(name))).to_dict()
         chance = random.Random(seed)
 
@@ -89,11 +89,11 @@ def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
         assert evaluate(shuffled(qrels), shuffled(run), list(variants(name))).to_dict() == first
 
 
-@of_measures("range")
+@parametrize_measures("range")
 def test_values_stay_in_the_range_declared(name: str) -> None:
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
-        measures = holding(name, "range")
+        qrels, run = oracle.make_collection(seed)
+        measures = list_holding(name, "range")
         scores = evaluate(qrels, run, measures)
         for measure in measures:
             low, high = measure.definition.range
@@ -101,7 +101,7 @@ def test_values_stay_in_the_range_declared(name: str) -> None:
             assert all(low <= value <= (high or float("inf")) for value in values), measure
 
 
-@of_measures("best first is best")
+@parametrize_measures("best first is best")
 def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
     """Of all orders of a few documents."""
     higher = Measure(name).definition.higher_is_better
@@ -109,8 +109,8 @@ def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
         chance = random.Random(seed)
         grades = {f"d{i}": chance.choice([0, 0, 1, 2, 3]) for i in range(6)}
         alike: dict[tuple[str, ...], list[Measure]] = {}
-        for measure in holding(name, "best first is best"):
-            alike.setdefault(tuple(perfect(measure, grades)[:4]), []).append(measure)
+        for measure in list_holding(name, "best first is best"):
+            alike.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(measure)
         for retrieved, measures in alike.items():
             orders = list(map(list, itertools.permutations(retrieved)))  # the best is the first
             run = {f"{i:02}": order for i, order in enumerate(orders)}
@@ -122,17 +122,17 @@ def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
                     assert no_better, (measure, grades, order)
 
 
-@of_measures("perfect is 1")
+@parametrize_measures("perfect is 1")
 def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) -> None:
     for seed in SEEDS:
-        qrels, _ = oracle.collection(seed, lowest=0)
-        measures = holding(name, "perfect is 1")
+        qrels, _ = oracle.make_collection(seed, lowest=0)
+        measures = list_holding(name, "perfect is 1")
         alike: dict[str, list[Measure]] = {}
         for measure in measures:
             alike.setdefault(repr(measure.parameters.get("gain")), []).append(measure)
         by_measure: dict[Measure, dict[str, float]] = {}
         for some in alike.values():
-            run = {query: perfect(some[0], docs) for query, docs in qrels.items()}
+            run = {query: rank_perfectly(some[0], docs) for query, docs in qrels.items()}
             scored = evaluate(qrels, run, some)
             by_measure |= {measure: scored.per_query(measure) for measure in some}
         for measure in measures:
@@ -150,43 +150,43 @@ def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) ->
                 assert scores[query] == (1 if possible else 0), measure
 
 
-@of_measures("cutoff beyond the depth")
+@parametrize_measures("cutoff beyond the depth")
 def test_a_cutoff_beyond_the_depth_changes_nothing(name: str) -> None:
     definition = Measure(name).definition
-    deep = list(dict.fromkeys(one @ 1000 for one in holding(name, "cutoff beyond the depth")))
+    deep = list(dict.fromkeys(one @ 1000 for one in list_holding(name, "cutoff beyond the depth")))
     others = [[measure @ 10**12 for measure in deep]]
     if definition.cutoff == "optional":
         others.append([Measure(name, None, measure.given) for measure in deep])
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         first = evaluate(qrels, run, deep).values.tolist()
         for other in others:
             assert evaluate(qrels, run, other).values.tolist() == first
 
 
-@of_measures("unjudged documents at the end")
+@parametrize_measures("unjudged documents at the end")
 def test_unjudged_documents_at_the_end_change_nothing(name: str) -> None:
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         longer = {
             query: {**docs, **{f"unjudged{i}": -1e9 - i for i in range(3)}} if docs else docs
             for query, docs in run.items()
         }
-        measures = holding(name, "unjudged documents at the end")
+        measures = list_holding(name, "unjudged documents at the end")
         first = evaluate(qrels, run, measures).to_dict()
         assert evaluate(qrels, longer, measures).to_dict() == first
 
 
-@of_measures("0 without relevant documents")
+@parametrize_measures("0 without relevant documents")
 def test_a_query_without_relevant_documents_scores_zero(name: str) -> None:
-    for measure in holding(name, "0 without relevant documents"):
+    for measure in list_holding(name, "0 without relevant documents"):
         below = measure.parameters.get("rel", 1) - 1  # a grade that is not relevant
         assert measure({"a": below, "b": -1}, ["a", "c", "b"]) == 0, measure
 
 
-@of_measures("0 without results")
+@parametrize_measures("0 without results")
 def test_a_query_without_results_scores_zero(name: str) -> None:
-    for measure in holding(name, "0 without results"):
+    for measure in list_holding(name, "0 without results"):
         assert measure({"a": 3, "b": 0}, []) == 0, measure
 
 
@@ -194,11 +194,11 @@ def test_a_query_without_results_scores_zero(name: str) -> None:
 def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
     measures = list(variants(name))
     for seed in seeds(8):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         batch = evaluate(qrels, run, measures).to_dict()
         for query in qrels:
             if query in run:
-                one = Qrels(qrels).of([query])  # which knows the collection's top grade
+                one = Qrels(qrels).select_queries([query])  # which knows the collection's top grade
                 alone = evaluate(one, {query: run[query]}, measures).to_dict()
                 assert alone[query] == batch[query]
 
@@ -207,7 +207,7 @@ def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
 def test_measures_asked_for_together_are_each_alone(name: str) -> None:
     measures = list(variants(name))
     for seed in seeds(8):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         together = evaluate(qrels, run, measures)
-        for measure in some_of(measures):
+        for measure in sample_cases(measures):
             assert evaluate(qrels, run, measure).per_query(measure) == together.per_query(measure)

@@ -28,7 +28,7 @@ ORDERS = ["as it is", "rows shuffled", "rows of each query shuffled", "queries s
 
 
 @cache
-def collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, float]]]:
+def make_collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, float]]]:
     """Make 200 judged queries; ids are whole numbers, which every form can hold."""
     chance = random.Random(4)
     judged: list[tuple[int, int, int]] = []
@@ -46,10 +46,10 @@ def collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, float
 
 
 @cache
-def in_order(which: int, order: str) -> list[Any]:
+def order_rows(side: int, order: str) -> list[Any]:
     """Return the judgments (0) or the run (1), in another order."""
     chance = random.Random(order)
-    rows: list[Any] = list(collection()[which])
+    rows: list[Any] = list(make_collection()[side])
     queries = list(dict.fromkeys(query for query, _, _ in rows))
     if order == "rows shuffled":
         chance.shuffle(rows)
@@ -67,22 +67,22 @@ def in_order(which: int, order: str) -> list[Any]:
     return rows
 
 
-def nested(rows: Table) -> Nested:
+def nest_rows(rows: Table) -> Nested:
     found: Nested = {}
     for query, doc, number in rows:
         found.setdefault(str(query), {})[str(doc)] = number
     return found
 
 
-def trec(rows: Table, path: Path, value: str) -> None:
+def write_trec(rows: Table, path: Path, value_column: str) -> None:
     with path.open("w") as file:
         for query, doc, number in rows:
             columns = [query, "Q0", doc, 1, repr(number), "t"]
-            columns = columns if value == "score" else [query, 0, doc, number]
+            columns = columns if value_column == "score" else [query, 0, doc, number]
             print(*columns, file=file)
 
 
-def delimited(separator: str) -> Callable[[Table, Path, str], None]:
+def delimited_writer(separator: str) -> Callable[[Table, Path, str], None]:
     def write(rows: Table, path: Path, value: str) -> None:
         with path.open("w", newline="") as file:
             writer = csv.writer(file, delimiter=separator)
@@ -92,78 +92,78 @@ def delimited(separator: str) -> Callable[[Table, Path, str], None]:
     return write
 
 
-def json_lines(rows: Table, path: Path, value: str) -> None:
-    names = "query_id", "doc_id", value
+def write_json_lines(rows: Table, path: Path, value_column: str) -> None:
+    names = "query_id", "doc_id", value_column
     path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
 
 
-def json_list(rows: Table, path: Path, value: str) -> None:
-    names = "query_id", "doc_id", value
+def write_json_list(rows: Table, path: Path, value_column: str) -> None:
+    names = "query_id", "doc_id", value_column
     path.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
 
 
-def frame(rows: Table, value: str) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=["qid", "docno", value])
+def make_frame(rows: Table, value_column: str) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=["qid", "docno", value_column])
 
 
-def zipped(rows: Table, path: Path, value: str) -> None:
-    path.write_bytes(gzip.compress(frame(rows, value).to_csv(index=False).encode()))
+def write_compressed(rows: Table, path: Path, value_column: str) -> None:
+    path.write_bytes(gzip.compress(make_frame(rows, value_column).to_csv(index=False).encode()))
 
 
-def categories(rows: Table, value: str) -> Any:
-    return frame(rows, value).astype({"qid": "category", "docno": str})
+def make_category_frame(rows: Table, value_column: str) -> Any:
+    return make_frame(rows, value_column).astype({"qid": "category", "docno": str})
 
 
-def matrix(rows: Table, value: str) -> Any:
+def make_matrix(rows: Table, value_column: str) -> Any:
     query, doc, number = (np.array(column) for column in zip(*rows, strict=True))
     return sparse.coo_array((number, (query, doc)))
 
 
-def relation(rows: Table, value: str) -> Any:
-    table = pa.table(frame(rows, value))
+def make_relation(rows: Table, value_column: str) -> Any:
+    table = pa.table(make_frame(rows, value_column))
     return duckdb.connect().from_arrow(table)
 
 
 FILES: dict[str, Callable[[Table, Path, str], Any]] = {
-    "a.trec": trec,
-    "a.csv": delimited(","),
-    "a.tsv": delimited("\t"),
-    "semicolons.csv": delimited(";"),
-    "a.csv.gz": zipped,
-    "a.json": lambda rows, path, value: path.write_text(json.dumps(nested(rows))),
-    "indented.json": lambda rows, path, value: path.write_text(json.dumps(nested(rows), indent=1)),
-    "list.json": json_list,
-    "a.jsonl": json_lines,
+    "a.trec": write_trec,
+    "a.csv": delimited_writer(","),
+    "a.tsv": delimited_writer("\t"),
+    "semicolons.csv": delimited_writer(";"),
+    "a.csv.gz": write_compressed,
+    "a.json": lambda rows, path, value: path.write_text(json.dumps(nest_rows(rows))),
+    "indented.json": lambda rows, path, value: path.write_text(json.dumps(nest_rows(rows), indent=1)),
+    "list.json": write_json_list,
+    "a.jsonl": write_json_lines,
     "a.parquet": lambda rows, path, value: parquet.write_table(
-        pa.table(frame(rows, value)), path, row_group_size=500
+        pa.table(make_frame(rows, value)), path, row_group_size=500
     ),
-    "texts.parquet": lambda rows, path, value: categories(rows, value).to_parquet(path),
+    "texts.parquet": lambda rows, path, value: make_category_frame(rows, value).to_parquet(path),
     "a.feather": lambda rows, path, value: feather.write_feather(
-        frame(rows, value), path, chunksize=700
+        make_frame(rows, value), path, chunksize=700
     ),
-    "a.arrow": lambda rows, path, value: pl.DataFrame(frame(rows, value)).write_ipc(path),
+    "a.arrow": lambda rows, path, value: pl.DataFrame(make_frame(rows, value)).write_ipc(path),
 }
 OBJECTS: dict[str, Callable[[Table, str], Any]] = {
-    "dict of dicts": lambda rows, value: nested(rows),
+    "dict of dicts": lambda rows, value: nest_rows(rows),
     "rows": lambda rows, value: list(rows),
-    "structured array": lambda rows, value: frame(rows, value).to_records(index=False),
-    "sparse, COO": matrix,
-    "sparse, CSR": lambda rows, value: matrix(rows, value).tocsr(),
-    "pandas": frame,
-    "pandas, texts": categories,
-    "polars": lambda rows, value: pl.DataFrame(frame(rows, value)),
-    "polars, categories": lambda rows, value: pl.DataFrame(categories(rows, value)),
-    "pyarrow": lambda rows, value: pa.table(frame(rows, value)),
-    "DuckDB": relation,
+    "structured array": lambda rows, value: make_frame(rows, value).to_records(index=False),
+    "sparse, COO": make_matrix,
+    "sparse, CSR": lambda rows, value: make_matrix(rows, value).tocsr(),
+    "pandas": make_frame,
+    "pandas, texts": make_category_frame,
+    "polars": lambda rows, value: pl.DataFrame(make_frame(rows, value)),
+    "polars, categories": lambda rows, value: pl.DataFrame(make_category_frame(rows, value)),
+    "pyarrow": lambda rows, value: pa.table(make_frame(rows, value)),
+    "DuckDB": make_relation,
 }
 
 
 @cache
-def expected() -> dict[str, dict[str, Any]]:
-    judged, found = collection()
+def expected_scores() -> dict[str, dict[str, Any]]:
+    judged, found = make_collection()
     scores = evaluate(
-        {q: {d: int(g) for d, g in docs.items()} for q, docs in nested(judged).items()},
-        nested(found),
+        {q: {d: int(g) for d, g in docs.items()} for q, docs in nest_rows(judged).items()},
+        nest_rows(found),
         MEASURES,
     )
     assert len(scores.query_ids) == 200
@@ -183,14 +183,14 @@ def test_every_file_gives_the_same_bits(
         monkeypatch.setattr(SIZES, "rows", size)
     paths = [tmp_path / f"{i}{name}" for i in range(2)]
     for i, value in enumerate(("relevance", "score")):
-        FILES[name](in_order(i, order), paths[i], value)
+        FILES[name](order_rows(i, order), paths[i], value)
     scores = evaluate(read_qrels(paths[0]), read_run(paths[1]), MEASURES)
-    assert scores.to_dict() == expected()
+    assert scores.to_dict() == expected_scores()
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", OBJECTS)
 def test_every_object_gives_the_same_bits(name: str, order: str) -> None:
-    qrels: Any = OBJECTS[name](in_order(0, order), "relevance")
-    run: Any = OBJECTS[name](in_order(1, order), "score")
-    assert evaluate(qrels, run, MEASURES).to_dict() == expected()
+    qrels: Any = OBJECTS[name](order_rows(0, order), "relevance")
+    run: Any = OBJECTS[name](order_rows(1, order), "score")
+    assert evaluate(qrels, run, MEASURES).to_dict() == expected_scores()

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from helpers.hard_names import NAMES, NUGGETS, OTHERS, QRELS, RESULTS, RUNS
+from helpers.hard_names import SYSTEM_NAMES, NUGGETS, OTHER_QRELS, QRELS, RESULTS, RUNS
 from markdown_it import MarkdownIt
 
 import cranfield
 from cranfield import CranfieldWarning, evaluate
 from cranfield.cli import cli
-from cranfield.errors import printable
+from cranfield.errors import escape_unprintable
 from cranfield.render.shown import FORMS, Shown
 
 WIDE = ("scores", "systems")  # whose frames have a column for each measure, as they always had
@@ -49,14 +49,14 @@ def test_every_result_of_the_package_is_here() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
         seen = {type(make()) for make in RESULTS.values()}
-    results = {one for one in _below(Shown) if one.__module__.startswith("cranfield.")}
+    results = {one for one in list_subclasses(Shown) if one.__module__.startswith("cranfield.")}
     assert {one for one in results if not isabstract(one)} == seen
 
 
-def _below(one: type[Any]) -> Iterator[type[Any]]:
-    for each in type.__subclasses__(one):
+def list_subclasses(parent: type[Any]) -> Iterator[type[Any]]:
+    for each in type.__subclasses__(parent):
         yield each
-        yield from _below(each)
+        yield from list_subclasses(each)
 
 
 def test_rows_have_the_header(found: Shown) -> None:
@@ -85,9 +85,9 @@ def test_json(name: str, found: Shown) -> None:
     document = json.loads(found.to_json())
     assert json.loads(json.dumps(found.to_dict()))
     if name in WIDE:
-        assert [run["run"] for run in document["runs"]] == NAMES[: len(document["runs"])]
+        assert [run["run"] for run in document["runs"]] == SYSTEM_NAMES[: len(document["runs"])]
     elif name == "nuggets":
-        assert list(document["means"]) == NAMES
+        assert list(document["means"]) == SYSTEM_NAMES
     else:
         assert document == json.loads(json.dumps(found.to_dict()))
 
@@ -108,53 +108,53 @@ def test_frames(name: str, found: Shown) -> None:
         assert table[column].to_pylist() == (expected if texts else values)
 
 
-class Page(HTMLParser):
+class ParsedPage(HTMLParser):
     """The tags of a page, and the texts of its cells."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: set[str] = set()
         self.cells: list[str] = []
-        self.inside = False
+        self.is_in_cell = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags.add(tag)
         if tag in ("td", "th"):
-            self.inside = True
+            self.is_in_cell = True
             self.cells.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside = self.inside and tag not in ("td", "th")
+        self.is_in_cell = self.is_in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
-        if self.inside:
+        if self.is_in_cell:
             self.cells[-1] += data
 
 
-def cells_of(found: Shown, *, raised: bool = True) -> list[str]:
+def list_cells(result: Shown, *, with_superscripts: bool = True) -> list[str]:
     """Return the texts of all cells, as they are to be seen, with their superscripts or without."""
     return [
-        printable(str(cell)) + (table.raised.get((r, c), "") if raised else "")
-        for table in found.tables()
+        escape_unprintable(str(cell)) + (table.superscripts.get((r, c), "") if with_superscripts else "")
+        for table in result.tables()
         for r, row in enumerate([table.header, *table.rows], -1)
         for c, cell in enumerate(row)
     ]
 
 
-PART = {"p", "table", "thead", "tbody", "tr", "th", "td", "strong", "u", "sup", "div"}
-WHOLE = PART | {"html", "head", "meta", "title", "style", "body"}
+FRAGMENT_TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "strong", "u", "sup", "div"}
+PAGE_TAGS = FRAGMENT_TAGS | {"html", "head", "meta", "title", "style", "body"}
 
 
 def test_html(found: Shown) -> None:
-    expected = cells_of(found)
-    for page, tags in ((found.to_html(), PART), (found.to_html(whole=True), WHOLE)):
-        read = Page(page)
+    expected = list_cells(found)
+    for page, tags in ((found.to_html(), FRAGMENT_TAGS), (found.to_html(full_page=True), PAGE_TAGS)):
+        read = ParsedPage(page)
         assert read.cells == expected
         assert read.tags <= tags
-    assert found.to_html(whole=True).startswith("<!DOCTYPE html>\n<html>")
-    assert '<meta charset="utf-8">' in found.to_html(whole=True)
-    assert Page(found._repr_html_()).cells == expected
+    assert found.to_html(full_page=True).startswith("<!DOCTYPE html>\n<html>")
+    assert '<meta charset="utf-8">' in found.to_html(full_page=True)
+    assert ParsedPage(found._repr_html_()).cells == expected
 
 
 def test_markdown(found: Shown) -> None:
@@ -167,7 +167,7 @@ def test_markdown(found: Shown) -> None:
         for token, after in pairwise(tokens)
         if token.type in ("td_open", "th_open")
     ]
-    assert [one.split() for one in cells] == [one.split() for one in cells_of(found)]
+    assert [one.split() for one in cells] == [one.split() for one in list_cells(found)]
 
 
 def test_latex_and_text(found: Shown) -> None:
@@ -178,7 +178,7 @@ def test_latex_and_text(found: Shown) -> None:
     text = found.to_text()
     assert text == str(found)
     assert all(line.isprintable() for line in text.split("\n"))
-    for cell in cells_of(found, raised=False) if not isinstance(found, cranfield.Check) else ():
+    for cell in list_cells(found, with_superscripts=False) if not isinstance(found, cranfield.Check) else ():
         assert cell.strip() in text
 
 
@@ -198,7 +198,7 @@ def test_latex_and_text(found: Shown) -> None:
 def test_what_tables_take_each_form_takes(found: Shown, how: dict[str, Any]) -> None:
     n_rows = sum(len(table.rows) for table in found.tables(**how))
     assert n_rows != sum(len(table.rows) for table in found.tables())
-    for page in (found.to_html(**how), found.to_html(whole=True, **how)):
+    for page in (found.to_html(**how), found.to_html(full_page=True, **how)):
         assert page.count("<tr>") == n_rows + page.count("<thead>")
     assert found.to_text(**how) != found.to_text()
     assert found.to_markdown(**how) != found.to_markdown()
@@ -230,9 +230,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with judgments, runs and nuggets, in which commands run."""
     monkeypatch.chdir(tmp_path)
     for path, content in {
-        **{f"r{i}.json": RUNS[name] for i, name in enumerate(NAMES)},
+        **{f"r{i}.json": RUNS[name] for i, name in enumerate(SYSTEM_NAMES)},
         "qrels.json": QRELS,
-        "others.json": OTHERS,
+        "others.json": OTHER_QRELS,
     }.items():
         (tmp_path / path).write_text(json.dumps(content))
     rows = [

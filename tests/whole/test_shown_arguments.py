@@ -50,7 +50,7 @@ def test_what_a_table_of_scores_does_not_take() -> None:
         lambda: SYSTEMS.to_text(width="x"),  # type: ignore[arg-type]
         lambda: SYSTEMS.to_text(width=0),
         lambda: SYSTEMS.to_text(color="red"),  # type: ignore[arg-type]
-        lambda: SYSTEMS.to_html(whole="no"),  # type: ignore[arg-type]
+        lambda: SYSTEMS.to_html(full_page="no"),  # type: ignore[arg-type]
         lambda: SYSTEMS.in_form("pdf"),
         lambda: compare(SYSTEMS).to_latex(means="no"),
         lambda: compare(SYSTEMS).tables(means="no"),  # type: ignore[arg-type]
@@ -76,15 +76,15 @@ def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
 
 @pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
 def test_a_page_has_a_title(found: Shown) -> None:
-    title = re.search("<title>(.*)</title>", found.to_html(whole=True))
+    title = re.search("<title>(.*)</title>", found.to_html(full_page=True))
     assert title is not None
     assert title[1]
     assert "method" not in title[1]
 
 
 def test_the_title_of_a_page_of_scores_names_the_runs() -> None:
-    assert "<title>Scores of old, new</title>" in SYSTEMS.to_html(whole=True)
+    assert "<title>Scores of old, new</title>" in SYSTEMS.to_html(full_page=True)
     many = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
-    assert "<title>Scores of 9 runs</title>" in many.to_html(whole=True)
-    odd = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(whole=True)
+    assert "<title>Scores of 9 runs</title>" in many.to_html(full_page=True)
+    odd = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(full_page=True)
     assert "<title>Scores of &lt;/title&gt;</title>" in odd

@@ -17,43 +17,43 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.axe import faults
+from helpers.axe import find_faults
 from helpers.browser import Browser
 from helpers.folders import ROOT
 from markdown_it import MarkdownIt
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-BESIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+ROOT_PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def in_navigation(entries: list[Any]) -> Iterator[str]:
+def list_nav_paths(entries: list[Any]) -> Iterator[str]:
     """Yield the paths below docs/ that navigation names: files and folders."""
     for entry in entries:
         for value in entry.values() if isinstance(entry, dict) else [entry]:
             if isinstance(value, list):
-                yield from in_navigation(value)
+                yield from list_nav_paths(value)
             else:
                 yield value
 
 
-def anchor(heading: str) -> str:
+def make_anchor(heading: str) -> str:
     """Return the anchor of a heading: as code hosts and the site make it."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
     return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", text))
 
 
-def anchors(page: Path) -> set[str]:
+def find_anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings."""
     tokens = MarkdownIt().parse(page.read_text("utf-8"))
     found = [tokens[i + 1].content for i, one in enumerate(tokens) if one.type == "heading_open"]
-    return {anchor(heading) for heading in found}
+    return {make_anchor(heading) for heading in found}
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
     nav = yaml.safe_load((DOCS / ".nav.yml").read_text("utf-8"))["nav"]
-    named = list(in_navigation(nav))
+    named = list(list_nav_paths(nav))
     files: set[str] = set()
     folders: set[str] = set()
     for one in named:
@@ -65,14 +65,14 @@ def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
         assert is_in, f"{path} is in docs/ and not in docs/.nav.yml"
 
 
-@pytest.mark.parametrize("page", [*BESIDE, *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*ROOT_PAGES, *PAGES], ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):
         path, _, fragment = target.partition("#")
         if not path.startswith(("http", "mailto:")):
             other = page if not path else page.parent / path
             assert other.exists(), f"{page.name}: {target}"
-            assert not fragment or fragment in anchors(other), f"{page.name}: {target}"
+            assert not fragment or fragment in find_anchors(other), f"{page.name}: {target}"
 
 
 def test_a_folder_of_the_navigation_has_an_order() -> None:
@@ -80,7 +80,7 @@ def test_a_folder_of_the_navigation_has_an_order() -> None:
     for own in DOCS.rglob(".nav.yml"):
         if own.parent == DOCS:
             continue
-        named = set(in_navigation(yaml.safe_load(own.read_text("utf-8"))["nav"]))
+        named = set(list_nav_paths(yaml.safe_load(own.read_text("utf-8"))["nav"]))
         there = {page.name for page in own.parent.glob("*.md")}
         assert named == there, own
 
@@ -119,7 +119,7 @@ def address(site: Path) -> Iterator[str]:
             thread.join()
 
 
-def addresses(site: Path) -> list[str]:
+def list_addresses(site: Path) -> list[str]:
     """Return the addresses of all pages, below that of the site."""
     pages = (page.parent.relative_to(site).as_posix() for page in site.rglob("index.html"))
     return ["" if page == "." else f"{page}/" for page in sorted(pages)]
@@ -127,7 +127,7 @@ def addresses(site: Path) -> list[str]:
 
 @pytest.mark.more
 def test_the_site_has_every_page(site: Path) -> None:
-    built = addresses(site)
+    built = list_addresses(site)
     for page in PAGES:
         path = page.relative_to(DOCS).with_suffix("").as_posix()
         name = "" if path == "index" else f"{path.removesuffix('/index')}/"
@@ -139,9 +139,9 @@ def test_every_page_fits_a_telephone_and_asks_no_other_host(
     site: Path, address: str, browser: Browser
 ) -> None:
     with browser.open(address, size=(390, 800), ready=False) as page:
-        for one in addresses(site):
-            page.go(address + one)
-            page.wait("document.querySelector('article')")
+        for one in list_addresses(site):
+            page.load(address + one)
+            page.wait_for("document.querySelector('article')")
             width = page.evaluate("document.scrollingElement.scrollWidth")
             assert width <= 390, f"{one} is {width} pixels wide"
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
@@ -150,7 +150,7 @@ def test_every_page_fits_a_telephone_and_asks_no_other_host(
 
 # Of the theme: each code block has a landmark without a name, and its code scrolls without a
 # place in the order of the Tab key; Chromium and Firefox give it one.
-OF_THE_THEME = ("landmark-unique", "scrollable-region-focusable")
+THEME_RULES = ("landmark-unique", "scrollable-region-focusable")
 
 
 @pytest.mark.more
@@ -161,19 +161,19 @@ def test_axe_finds_no_fault(address: str, browser: Browser, scheme: str) -> None
     pages += ["reference/api/evaluate/", "reference/command-line/compare/"]
     for one in pages:
         with browser.open(address + one, scheme=scheme, ready=False) as page:
-            page.wait("document.querySelector('article')")
-            assert faults(page, without=OF_THE_THEME) == [], one
+            page.wait_for("document.querySelector('article')")
+            assert find_faults(page, skipped_rules=THEME_RULES) == [], one
 
 
 @pytest.mark.more
 def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
     with browser.open(address, ready=False) as page:
-        page.wait("document.querySelector('.md-search__button')")
+        page.wait_for("document.querySelector('.md-search__button')")
         page.click(".md-search__button")
         page.settle()
         page.type("reciprocal rank")
         found = "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
-        page.wait(f"{found}?.querySelectorAll('a').length > 5")
+        page.wait_for(f"{found}?.querySelectorAll('a').length > 5")
         links = page.evaluate(f"[...{found}.querySelectorAll('a')].map((it) => it.href).join(' ')")
         assert "average-precision" in links
         assert page.messages == []
@@ -185,6 +185,6 @@ def test_it_is_dark_where_the_system_is(address: str, browser: Browser) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     for scheme, is_dark in (("light", False), ("dark", True)):
         with browser.open(address, ready=False, scheme=scheme) as page:
-            page.wait("document.body.dataset.mdColorScheme")
+            page.wait_for("document.body.dataset.mdColorScheme")
             levels = [int(one) for one in re.findall(r"\d+", page.evaluate(ground))[:3]]
             assert (sum(levels) < 3 * 128) == is_dark, levels

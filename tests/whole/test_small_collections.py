@@ -12,9 +12,9 @@ DRIVERS = ROOT / "scripts" / "conventions"
 SEEDS = range(60)
 
 
-def has(trait: str, one: dict[str, Any]) -> bool:
+def has_trait(trait: str, collection: dict[str, Any]) -> bool:
     """Look for a trait in the collection itself."""
-    qrels, run, lists = one["qrels"], one["run"], one["lists"]
+    qrels, run, lists = collection["qrels"], collection["run"], collection["lists"]
     return {
         "missing": bool(qrels.keys() - run.keys()),
         "empty": any(not of for of in run.values()),
@@ -28,7 +28,7 @@ def has(trait: str, one: dict[str, Any]) -> bool:
 def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
     by_seed = {seed: generated(seed) for seed in SEEDS}
     said = {seed for seed, one in by_seed.items() if trait in one["about"].split(", ")}
-    found = {seed for seed, one in by_seed.items() if has(trait, one)}
+    found = {seed for seed, one in by_seed.items() if has_trait(trait, one)}
     # what is taken away or added later may undo a trait: the one query that had it is gone
     assert found <= said
     assert len(found) > len(said) / 2

@@ -13,21 +13,21 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.folders import DOCS
-from helpers.profile import repetitions, some_of
+from helpers.profile import repetitions, sample_cases
 from scipy.stats import binom
 
 from cranfield import gate
 from cranfield.arrays.ranked import Bools, Floats
-from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests
 from cranfield.comparison.settings import GateSettings
-from cranfield.extensions.bounded.betting import wealth
+from cranfield.extensions.bounded.betting import log_wealth
 
 pytestmark = pytest.mark.slow
 
 ALPHA = 0.05
 BLOCKS = 4
-ALL = 2_000
-REPETITIONS = repetitions(ALL)
+N_SYSTEMS = 2_000
+REPETITIONS = repetitions(N_SYSTEMS)
 SIZES = (25, 50, 100, 200, 500)
 PAGE = DOCS / "background" / "gate.md"
 
@@ -41,17 +41,17 @@ SCORES: dict[str, Mapping[float, float]] = {
 }
 
 
-def mean_of(name: str) -> float:
+def score_mean(name: str) -> float:
     return sum(score * share for score, share in SCORES[name].items())
 
 
-def drawn(name: str, n: int, times: int = REPETITIONS) -> list[Floats]:
+def draw_scores(name: str, n: int, n_systems: int = REPETITIONS) -> list[Floats]:
     chance, parts = np.random.default_rng(40_271 + n), SCORES[name]
-    shape = (n, times // BLOCKS)
+    shape = (n, n_systems // BLOCKS)
     return [chance.choice([*parts], shape, p=[*parts.values()]) for _ in range(BLOCKS)]
 
 
-def few(scores: Floats) -> Bools:
+def has_few_changes(scores: Floats) -> Bools:
     """Whether fewer than 10 queries have another score than the commonest, by counting each."""
     values = np.unique(scores)
     commonest = np.max([np.count_nonzero(scores == one, axis=0) for one in values], axis=0)
@@ -60,35 +60,35 @@ def few(scores: Floats) -> Bools:
 
 
 @cache
-def passes(name: str, n: int, times: int = REPETITIONS) -> tuple[int, int, int]:
+def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, int, int]:
     """Count the systems that pass: by the limit alone, by the verdict, by the bounded test."""
     limit = verdict = bounded = 0
-    for seed, scores in enumerate(drawn(name, n, times)):
-        gains = scores - mean_of(name)
-        above = hold(Question(gains, 0.0), GateSettings(flips=999, seed=seed)).above[0]
+    for seed, scores in enumerate(draw_scores(name, n, n_systems)):
+        gains = scores - score_mean(name)
+        above = run_gain_tests(GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)).is_above[0]
         limit += int(np.count_nonzero(above))
-        verdict += int(np.count_nonzero(above & ~few(scores)))
-        bounded += sum(bounded_passes(column, mean_of(name)) for column in scores.T)
+        verdict += int(np.count_nonzero(above & ~has_few_changes(scores)))
+        bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
     return limit, verdict, bounded
 
 
-def bounded_passes(scores: Floats, at_least: float) -> bool:
+def passes_bounded_test(scores: Floats, threshold: float) -> bool:
     values, counts = np.unique(scores, return_counts=True)
-    return wealth(values - at_least, -at_least, counts) >= -math.log(ALPHA)
+    return log_wealth(values - threshold, -threshold, counts) >= -math.log(ALPHA)
 
 
-def at_most(events: int, chance: float) -> bool:
+def is_not_above(events: int, chance: float) -> bool:
     return bool(events <= binom.ppf(0.999, REPETITIONS, chance))
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", SCORES)
 def test_how_often_the_verdict_lets_pass_what_only_just_fails(name: str, n: int) -> None:
-    limit, verdict, bounded = passes(name, n)
-    assert at_most(bounded, ALPHA)
+    limit, verdict, bounded = count_passes(name, n)
+    assert is_not_above(bounded, ALPHA)
     assert verdict <= limit
     # Twice alpha at most, where the scores are skewed; of which a warning tells.
-    assert at_most(verdict, 2 * ALPHA)
+    assert is_not_above(verdict, 2 * ALPHA)
     share = min(SCORES[name].values())
     if len(SCORES[name]) == 2 and share * n < 3:
         assert verdict == 0
@@ -96,18 +96,18 @@ def test_how_often_the_verdict_lets_pass_what_only_just_fails(name: str, n: int)
 
 def test_scores_that_are_not_skewed_keep_alpha() -> None:
     for n in SIZES[1:]:
-        assert at_most(passes("0 or 1, mean .5", n)[1], ALPHA)
+        assert is_not_above(count_passes("0 or 1, mean .5", n)[1], ALPHA)
 
 
 def test_by_the_limit_alone_rare_low_scores_pass_too_often() -> None:
-    assert passes("0 or 1, mean .95", 50)[0] > 4 * ALPHA * REPETITIONS
+    assert count_passes("0 or 1, mean .95", 50)[0] > 4 * ALPHA * REPETITIONS
 
 
 @pytest.mark.parametrize("test", ["randomization", "bounded"])
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_the_gate_does_the_same(test: str) -> None:
     name, n = "0, 1/3, 2/3 or 1, mean .77", 50
-    scores, least = drawn(name, n)[0][:, :40] + 0.0, mean_of(name) - 0.08
+    scores, least = draw_scores(name, n)[0][:, :40] + 0.0, score_mean(name) - 0.08
     given = {
         f"s{i:02}": {"R@5": {f"q{q:02}": float(one) for q, one in enumerate(column)}}
         for i, column in enumerate(scores.T)
@@ -116,29 +116,29 @@ def test_the_gate_does_the_same(test: str) -> None:
     found = gate(given, at_least={"R@5": least}, **options)  # type: ignore[arg-type]
     passed = [one.outcome == "PASS" for one in found.thresholds]
     if test == "bounded":
-        expected = [bounded_passes(column, least) for column in scores.T]
+        expected = [passes_bounded_test(column, least) for column in scores.T]
     else:
         settings = GateSettings(flips=999, seed=0)
-        above = hold(Question(scores - least, 0.0), settings).above[0]
-        expected = (above & ~few(scores)).tolist()
+        above = run_gain_tests(GainSample(scores - least, 0.0), settings).is_above[0]
+        expected = (above & ~has_few_changes(scores)).tolist()
     assert passed == expected
     assert 0 < sum(passed) < 40
 
 
-def table() -> list[str]:
+def make_table() -> list[str]:
     rows = []
-    for name in some_of(SCORES, every=len(SCORES)):
-        cells = [" / ".join(_share(one / ALL) for one in passes(name, n, ALL)) for n in SIZES]
+    for name in sample_cases(SCORES, step=len(SCORES)):
+        cells = [" / ".join(_format_share(one / N_SYSTEMS) for one in count_passes(name, n, N_SYSTEMS)) for n in SIZES]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return rows
 
 
-def _share(value: float) -> str:
+def _format_share(value: float) -> str:
     shown = f"{value:.2f}"
     return "0" if shown == "0.00" else shown.removeprefix("0")
 
 
 def test_the_table_of_the_page_is_what_is_measured() -> None:
     lines = [re.sub(" +", " ", line) for line in PAGE.read_text("utf-8").splitlines()]
-    for row in table():
+    for row in make_table():
         assert row in lines

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.terminal import on_terminal_here
+from helpers.terminal import run_on_terminal
 from make_docs import BLOCK, ROOT
 from transcripts import plain
 
@@ -24,12 +24,12 @@ PROSE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_typ
 COLUMNS = 80  # what IPython gives a command to write on
 
 
-def outputs_of(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
+def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
     """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
-        status, seen = on_terminal_here(*arguments, columns=columns, cwd=Path.cwd())
+        status, seen = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, seen
         return [("stream", plain(seen))]
     tree, value, printed = ast.parse(source), None, StringIO()
@@ -59,7 +59,7 @@ def test_the_notebook_shows_what_its_cells_do(
             (one["output_type"], "".join(one.get("text") or one["data"]["text/plain"]).rstrip())
             for one in cell["outputs"]
         ]
-        seen = [(kind, text.rstrip()) for kind, text in outputs_of(source, names, columns)]
+        seen = [(kind, text.rstrip()) for kind, text in run_cell(source, names, columns)]
         assert seen == stored, source
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.typed import BM25, DENSE, QRELS, refused
+from helpers.typed import BM25, DENSE, QRELS, refusal_text
 
 from cranfield.cli import cli
 
@@ -24,7 +24,7 @@ def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_an_option_that_is_spelt_otherwise(arguments: tuple[str, ...], meant: str) -> None:
-    said = refused(*arguments)
+    said = refusal_text(*arguments)
     assert "No such option" in said
     assert f"Did you mean '{meant}'?" in said
 
@@ -35,11 +35,11 @@ def test_saved_scores_without_saved() -> None:
         Path(name).write_text(done.stdout)
     Path("c.txt").write_text("map\tq1\t0.5\nmap\tq2\t0.25\n")  # as trec_eval -q writes it
     try:
-        assert "--saved" in refused("compare", "a.csv", "b.csv")
-        assert "--saved" in refused("correlate", "a.csv", "b.csv")
-        assert "--saved" in refused("compare", "c.txt", "c.txt")
+        assert "--saved" in refusal_text("compare", "a.csv", "b.csv")
+        assert "--saved" in refusal_text("correlate", "a.csv", "b.csv")
+        assert "--saved" in refusal_text("compare", "c.txt", "c.txt")
         saved = ("a.csv", "b.csv", "--margin", "0.1", "--baseline", "a.csv")
-        assert "--saved" in refused("gate", *saved)
+        assert "--saved" in refusal_text("gate", *saved)
         assert CliRunner().invoke(cli, ["compare", "--saved", "a.csv", "b.csv"]).exit_code == 0
     finally:
         for name in ("a.csv", "b.csv", "c.txt"):
@@ -49,5 +49,5 @@ def test_saved_scores_without_saved() -> None:
 def test_lines_are_left_out_by_commands_that_can(tmp_path: Path) -> None:
     path = tmp_path / "short.run"
     path.write_text("q01 Q0 csv 1 2 t\nq02 Q0 csv\nq03 Q0 csv 1 2 t\n")
-    assert "(--errors skip) leaves" in refused("evaluate", QRELS, str(path))
-    assert "(cranfield evaluate --errors skip) leaves" in refused("trec-eval", QRELS, str(path))
+    assert "(--errors skip) leaves" in refusal_text("evaluate", QRELS, str(path))
+    assert "(cranfield evaluate --errors skip) leaves" in refusal_text("trec-eval", QRELS, str(path))

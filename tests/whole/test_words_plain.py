@@ -6,7 +6,7 @@ from pathlib import Path
 import plain_words
 import pytest
 from helpers.changed import changed_files
-from helpers.profile import thorough
+from helpers.profile import is_thorough
 
 PATTERNS = plain_words.patterns()
 
@@ -23,7 +23,7 @@ def test_the_repository_has_no_dialect() -> None:
     """In the quick profile, in the files that a branch has changed."""
     files = plain_words.files()
     assert Path(plain_words.__file__) in files
-    changed = None if thorough() else changed_files(plain_words.ROOT)
+    changed = None if is_thorough() else changed_files(plain_words.ROOT)
     read = files if changed is None else [path for path in files if path in changed]
     assert not [line for path in read for line in plain_words.findings(path)]
 

@@ -20,17 +20,17 @@ from cranfield.lazy import cached_property
 Words = NDArray[Any]  # 64-bit, without sign
 
 # The first n bytes of a word, n = 0 to 8, as they lie in the memory.
-_KEEP = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
-_MOST_WORDS = 64  # what goes on behind 512 bytes is taken as Python's bytes
+_BYTE_MASKS = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
+_MAX_WORDS = 64  # what goes on behind 512 bytes is taken as Python's bytes
 FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
 
 
 def _splitmix(n: int) -> Words:
     """Return n numbers without a pattern, always the same: splitmix64 (Steele et al., 2014)."""
-    return mixed(np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return mix_words(np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 
 
-def mixed(words: Words) -> Words:
+def mix_words(words: Words) -> Words:
     """Return words without the pattern that they had; different ones stay so (splitmix64)."""
     x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -41,9 +41,9 @@ def mixed(words: Words) -> Words:
 # By what a hash multiplies words: two numbers for each word but the first. FIXED is the same in
 # every process, for what is given out in the order of the hashes; ids of one such hash can be made
 # up. The others are drawn in every process, so that nobody can. No result depends on them.
-FIXED = _splitmix(2 * _MOST_WORDS)
-_SECRET = np.frombuffer(os.urandom(16 * _MOST_WORDS), np.uint64)
-_ODD, _SPREAD = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
+FIXED_KEYS = _splitmix(2 * _MAX_WORDS)
+_SECRET_KEYS = np.frombuffer(os.urandom(16 * _MAX_WORDS), np.uint64)
+_GROUP_FACTOR, _SPREAD_FACTOR = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
 
 
 class ByteStrings:
@@ -55,35 +55,35 @@ class ByteStrings:
 
     def __init__(
         self,
-        data: NDArray[np.uint8],
+        buffer: NDArray[np.uint8],
         start: Ints,
         length: Ints,
-        adjacent: bool = False,
-        ordered: bool = False,
+        is_adjacent: bool = False,
+        is_ordered: bool = False,
     ) -> None:
-        self._data = data
-        self._words_at = np.ndarray(len(data) - 7, np.uint64, data.data, strides=(1,))
+        self._buffer = buffer
+        self._word_at_byte = np.ndarray(len(buffer) - 7, np.uint64, buffer.data, strides=(1,))
         self._start = start
         self.length = length
-        self._adjacent = adjacent  # each begins where the one above ends
-        self._ordered = ordered or adjacent  # each lies behind the one above
+        self._is_adjacent = is_adjacent  # each begins where the one above ends
+        self._is_ordered = is_ordered or is_adjacent  # each lies behind the one above
         self._is_clean = False  # known to be neither empty nor to hold a null byte
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._data, self._start, self.length, self._adjacent, self._ordered)
+        return type(self), (self._buffer, self._start, self.length, self._is_adjacent, self._is_ordered)
 
     def __len__(self) -> int:
         return len(self.length)
 
     def __getitem__(self, row: int) -> bytes:
         start = int(self._start[row])
-        return self._data[start : start + int(self.length[row])].tobytes()
+        return self._buffer[start : start + int(self.length[row])].tobytes()
 
     def take(self, rows: Ints | slice) -> Self:
         """Return the identifiers at `rows`, which share this column's bytes."""
         in_order = isinstance(rows, slice) and rows.step in (None, 1)
-        adjacent, ordered = self._adjacent and in_order, self._ordered and in_order
-        taken = type(self)(self._data, self._start[rows], self.length[rows], adjacent, ordered)
+        adjacent, ordered = self._is_adjacent and in_order, self._is_ordered and in_order
+        taken = type(self)(self._buffer, self._start[rows], self.length[rows], adjacent, ordered)
         taken._is_clean = self._is_clean
         return taken
 
@@ -93,7 +93,7 @@ class ByteStrings:
             return []
         low = int(self._start.min())
         end = self._start + self.length
-        data = self._data[low : int(end.max())]
+        data = self._buffer[low : int(end.max())]
         if len(data) > 64 * len(self) and len(data) > 2 * int(self.length.sum()):
             return [self[row] for row in range(len(self))]  # they lie far apart
         begins, ends = (self._start - low).tolist(), (end - low).tolist()
@@ -123,22 +123,22 @@ class ByteStrings:
         if rows is not None:
             start, left = start[rows], left[rows]
         words: Words
-        if rows is None and self._adjacent and 8 * j < self.n_bytes and _all_same(left):
+        if rows is None and self._is_adjacent and 8 * j < self.n_bytes and _has_one_length(left):
             # One is as far from the next as the other.
             begin, stride = int(start[0]) + 8 * j, int(left[0])
-            words = self._words_at[begin : begin + stride * len(left) : stride].copy()
-            return _kept(words, left[:1] - 8 * j)
+            words = self._word_at_byte[begin : begin + stride * len(left) : stride].copy()
+            return _mask_ends(words, left[:1] - 8 * j)
         if j > 0:
             left = left - 8 * j
-            words = self._words_at[np.where(left > 0, start + 8 * j, 0)]
+            words = self._word_at_byte[np.where(left > 0, start + 8 * j, 0)]
         else:
-            words = self._words_at[start]
-        return _kept(words, left)
+            words = self._word_at_byte[start]
+        return _mask_ends(words, left)
 
-    def _going_on(self) -> Iterator[tuple[int, Ints | None]]:
+    def _rows_with_word(self) -> Iterator[tuple[int, Ints | None]]:
         """Yield (j, the rows of which some have a word j), None for all rows."""
         rows: Ints | None = None
-        for j in range(min(self.n_words, _MOST_WORDS)):
+        for j in range(min(self.n_words, _MAX_WORDS)):
             if j > 0 and rows is None:
                 goes_on = self.length > 8 * j
                 if 2 * np.count_nonzero(goes_on) < len(self):  # of more, all cost less
@@ -149,11 +149,11 @@ class ByteStrings:
 
     def _long_rows(self) -> Ints:
         """Return the rows that go on behind the words."""
-        if self.n_words <= _MOST_WORDS:
+        if self.n_words <= _MAX_WORDS:
             return np.zeros(0, np.int64)
-        return np.flatnonzero(self.length > 8 * _MOST_WORDS)
+        return np.flatnonzero(self.length > 8 * _MAX_WORDS)
 
-    def _rests(self, rows: Ints) -> tuple[list[bytes], Ints]:
+    def _tails(self, rows: Ints) -> tuple[list[bytes], Ints]:
         """Return what goes on behind the words at `rows`, and which of that each row has.
 
         Rows that share their bytes have one of them together.
@@ -161,39 +161,39 @@ class ByteStrings:
         once: dict[tuple[int, int], int] = {}
         places = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
         which = [once.setdefault(place, len(once)) for place in places]
-        skipped = 8 * _MOST_WORDS
-        rests = [self._data[start + skipped : start + n].tobytes() for start, n in once]
+        skipped = 8 * _MAX_WORDS
+        rests = [self._buffer[start + skipped : start + n].tobytes() for start, n in once]
         return rests, np.array(which, np.int64)
 
-    def spoilt(self) -> Bools | None:
+    def mark_invalid(self) -> Bools | None:
         """Tell which identifiers are empty or hold a null byte: (rows,); None if there are none.
 
         Words could not tell a null byte from what they are filled up with.
         """
         if len(self) == 0 or self._is_clean:
             return None
-        if self._adjacent and int(self.length.min()) > 0:
+        if self._is_adjacent and int(self.length.min()) > 0:
             low, high = int(self._start[0]), int(self._start[-1]) + int(self.length[-1])
-            if b"\0" not in self._data[low:high].tobytes():
+            if b"\0" not in self._buffer[low:high].tobytes():
                 self._is_clean = True
                 return None
         spoilt: Bools = self.length == 0
-        for j, rows in self._going_on():
+        for j, rows in self._rows_with_word():
             left = (self.length if rows is None else self.length[rows]) - 8 * j
             word = ~self._raw_word(j, rows)
             # A byte of ones, where the identifier has a zero; past its end there are only ones.
-            word = _kept(word, left)
+            word = _mask_ends(word, left)
             found = ((~word - _LOW) & word & _HIGH) != 0
             if rows is None:
                 spoilt |= found
             else:
                 spoilt[rows[found]] = True
         long = self._long_rows()
-        rests, which = self._rests(long)
+        rests, which = self._tails(long)
         spoilt[long] |= np.array([b"\0" in rest for rest in rests], np.bool_)[which]
         return spoilt if spoilt.any() else None
 
-    def hash(self, keys: Words = _SECRET) -> Words:
+    def hash(self, keys: Words = _SECRET_KEYS) -> Words:
         """Return a 64-bit hash of each identifier: (rows,), by numbers to multiply words by.
 
         Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones.
@@ -215,7 +215,7 @@ class ByteStrings:
         np.True_
         """
         result = self._raw_word(0)
-        for j, rows in self._going_on():
+        for j, rows in self._rows_with_word():
             if j == 0:
                 continue
             word = self._raw_word(j, rows)
@@ -228,11 +228,11 @@ class ByteStrings:
             else:
                 result[rows] += part
         long = self._long_rows()
-        rests, which = self._rests(long)
+        rests, which = self._tails(long)
         result[long] += np.array([_digest(rest, keys) for rest in rests], np.uint64)[which]
         return result
 
-    def begins(self) -> Ints:
+    def find_changes(self) -> Ints:
         """Return the rows whose identifier is not that of the row above, the first among them."""
         if len(self) == 0:
             return np.zeros(0, np.int64)
@@ -241,54 +241,54 @@ class ByteStrings:
         if self.n_words > 1:
             rows = np.flatnonzero(~different & (self.length[1:] > 8))
             rows = rows[self._start[rows] != self._start[rows + 1]]  # else the bytes are the same
-            for j in range(1, min(self.n_words, _MOST_WORDS)):
+            for j in range(1, min(self.n_words, _MAX_WORDS)):
                 other = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
                 different[rows[other]] = True
                 rows = rows[~other & (self.length[rows] > 8 * j + 8)]
-            if self.n_words > _MOST_WORDS:
-                different[rows] = self._compare_rests(rows, self, rows + 1) != 0
+            if self.n_words > _MAX_WORDS:
+                different[rows] = self._compare_tails(rows, self, rows + 1) != 0
         return np.flatnonzero(np.append(True, different))
 
-    def equal(self, rows: Ints, other: Self, other_rows: Ints) -> Bools:
+    def equal(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Bools:
         """Tell of pairs of identifiers whether they are the same: (rows,)."""
-        length, start, theirs = self.length[rows], self._start[rows], other._start[other_rows]
-        different = length != other.length[other_rows]
-        last, their_last = len(self._words_at) - 1, len(other._words_at) - 1
-        for j in range(min(self.n_words, other.n_words, _MOST_WORDS)):
+        length, start, theirs = self.length[rows], self._start[rows], other_ids._start[other_rows]
+        different = length != other_ids.length[other_rows]
+        last, their_last = len(self._word_at_byte) - 1, len(other_ids._word_at_byte) - 1
+        for j in range(min(self.n_words, other_ids.n_words, _MAX_WORDS)):
             # Not min(start + 8 j, last), which may be too large a number for 32 bits.
-            word = self._words_at[np.minimum(start, last - 8 * j) + 8 * j]
-            word ^= other._words_at[np.minimum(theirs, their_last - 8 * j) + 8 * j]
-            word &= _KEEP.take(length - 8 * j, mode="clip")  # nothing of it past the end
+            word = self._word_at_byte[np.minimum(start, last - 8 * j) + 8 * j]
+            word ^= other_ids._word_at_byte[np.minimum(theirs, their_last - 8 * j) + 8 * j]
+            word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # nothing of it past the end
             different |= word != 0
         same: Bools = ~different
-        long = np.flatnonzero(same & (length > 8 * _MOST_WORDS))
+        long = np.flatnonzero(same & (length > 8 * _MAX_WORDS))
         if len(long):
-            same[long] = self._compare_rests(rows[long], other, other_rows[long]) == 0
+            same[long] = self._compare_tails(rows[long], other_ids, other_rows[long]) == 0
         return same
 
-    def compare(self, rows: Ints, other: Self, other_rows: Ints) -> NDArray[np.int8]:
+    def compare(self, rows: Ints, other_ids: Self, other_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
         result = np.zeros(len(rows), np.int8)
         undecided = np.arange(len(rows))
-        for j in range(min(max(self.n_words, other.n_words), _MOST_WORDS)):
+        for j in range(min(max(self.n_words, other_ids.n_words), _MAX_WORDS)):
             a, b = rows[undecided], other_rows[undecided]
-            mine, theirs = self.word(j, a), other.word(j, b)
+            mine, theirs = self.word(j, a), other_ids.word(j, b)
             result[undecided] = np.where(mine > theirs, 1, np.where(mine < theirs, -1, 0))
-            both = (self.length[a] > 8 * j + 8) & (other.length[b] > 8 * j + 8)
+            both = (self.length[a] > 8 * j + 8) & (other_ids.length[b] > 8 * j + 8)
             undecided = undecided[(mine == theirs) & both]
             if len(undecided) == 0:
                 break
         else:
             a, b = rows[undecided], other_rows[undecided]
-            result[undecided] = self._compare_rests(a, other, b)
+            result[undecided] = self._compare_tails(a, other_ids, b)
         even = np.flatnonzero(result == 0)
-        longer = self.length[rows[even]] - other.length[other_rows[even]]
+        longer = self.length[rows[even]] - other_ids.length[other_rows[even]]
         result[even] = np.sign(longer).astype(np.int8)
         return result
 
-    def _compare_rests(self, rows: Ints, other: Self, other_rows: Ints) -> Ints:
+    def _compare_tails(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Ints:
         """Compare what goes on behind the words, for each pair: below 0, 0 or above 0."""
-        (mine, a), (theirs, b) = self._rests(rows), other._rests(other_rows)
+        (mine, a), (theirs, b) = self._tails(rows), other_ids._tails(other_rows)
         place = {rest: i for i, rest in enumerate(sorted({*mine, *theirs}))}
         ours, others = (
             np.array([place[rest] for rest in rests], np.int64) for rests in (mine, theirs)
@@ -296,7 +296,7 @@ class ByteStrings:
         compared: Ints = np.sign(ours[a] - others[b])
         return compared
 
-    def numbers(self) -> Words:
+    def sort_keys(self) -> Words:
         """Return a number for each identifier: (rows,), in the order of their bytes."""
         if self.n_words <= 1:
             return self.word(0)
@@ -307,7 +307,7 @@ class ByteStrings:
         words = [self.word(j) for j in range(self.n_words)]
         order = np.lexsort((self.length, *reversed(words)))
         result = np.zeros(len(self), np.uint64)
-        result[order[self.take(order).begins()]] = 1
+        result[order[self.take(order).find_changes()]] = 1
         result[order] = np.cumsum(result[order])
         return result
 
@@ -317,9 +317,9 @@ _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _HALF = np.uint64(32)
 
 
-def _kept(words: Words, left: Ints) -> Words:
+def _mask_ends(words: Words, left: Ints) -> Words:
     """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
-    words &= _KEEP[min(int(left[0]), 8)] if _all_same(left) else _KEEP.take(left, mode="clip")
+    words &= _BYTE_MASKS[min(int(left[0]), 8)] if _has_one_length(left) else _BYTE_MASKS.take(left, mode="clip")
     return words
 
 
@@ -331,33 +331,33 @@ def _digest(rest: bytes, keys: Words) -> np.uint64:
     return np.uint64(int.from_bytes(digest, "little"))
 
 
-def _all_same(length: Ints) -> bool:
+def _has_one_length(length: Ints) -> bool:
     return len(length) > 0 and bool(length[0] > 0 and (length == length[0]).all())
 
 
-def keyed(hashes: Words, group: Ints) -> Words:
+def pair_keys(hashes: Words, group: Ints) -> Words:
     """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever.
 
     As `Ids.hash`, with the group times a number of its own: of fewer than 2^30 groups, two
     different pairs have the same key with a probability of 2^-33 at most.
     """
-    keys: Words = hashes + group.astype(np.uint64) * _ODD
+    keys: Words = hashes + group.astype(np.uint64) * _GROUP_FACTOR
     return keys
 
 
-def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
+def spread_bits(words: Words, factor: np.uint64 = _SPREAD_FACTOR) -> Words:
     """Spread words over all 64 bits, so that the first n may do for all.
 
     Of two different words these are the same with a probability of 2^(1 - n) at most, if the odd
     number is not known to who makes them up (Dietzfelbinger et al., 1997).
     """
-    return words * odd
+    return words * factor
 
 
-_MOST_BITS = 22  # slots of at most 16 MB: of more rows, more meet others, and are sorted
+_MAX_SLOT_BITS = 22  # slots of at most 16 MB: of more rows, more meet others, and are sorted
 
 
-def in_several(keys: Words) -> Ints:
+def find_repeated_keys(keys: Words) -> Ints:
     """Return the rows, ascending, whose key another row has, too.
 
     Every row leaves its number in a slot that its key tells: where another number is found, two
@@ -367,8 +367,8 @@ def in_several(keys: Words) -> Ints:
     array([0, 2])
     """
     # One row in sixteen or fewer meets another, unless there are very many.
-    bits = min(len(keys).bit_length() + 4, _MOST_BITS)
-    slot = (spread(keys) >> np.uint64(64 - bits)).view(np.int64)
+    bits = min(len(keys).bit_length() + 4, _MAX_SLOT_BITS)
+    slot = (spread_bits(keys) >> np.uint64(64 - bits)).view(np.int64)
     row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
     last = np.empty(1 << bits, row.dtype)
     last[slot] = row

@@ -27,22 +27,22 @@ def log2(x: Numbers) -> Numbers:
                 return _log2_table(size).take(x)
             except IndexError:  # cheaper than to look for the greatest beforehand
                 size *= 8
-    return _one_by_one(math.log2, x)
+    return _apply_to_each(math.log2, x)
 
 
 @step
 def log(x: Numbers) -> Numbers:
     """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
-    return _one_by_one(math.log, x)
+    return _apply_to_each(math.log, x)
 
 
 @step
 def exp(x: Numbers) -> Numbers:
     """Return the exponential function of x < 709, as the C library has it: see `log2`."""
-    return _one_by_one(math.exp, x)
+    return _apply_to_each(math.exp, x)
 
 
-def _one_by_one(function: Callable[[float], float], x: Numbers) -> Numbers:
+def _apply_to_each(function: Callable[[float], float], x: Numbers) -> Numbers:
     return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
 
 
@@ -58,9 +58,9 @@ def powers(base: float, exponents: Numbers) -> Numbers:
 
 
 @step
-def raised(x: Numbers, exponent: float) -> Numbers:
+def power(x: Numbers, exponent: float) -> Numbers:
     """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
-    return _one_by_one(lambda one: math.pow(one, exponent), x)
+    return _apply_to_each(lambda one: math.pow(one, exponent), x)
 
 
 _LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table

@@ -14,81 +14,81 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 
 UNIT = 1126  # the exponent of the unit: the least double, 2^-1074, as a mantissa of 53 bits
-_HALF = 27  # bits of the lower half of a mantissa
-_MOST = 1 << 25  # numbers at a time: sums of as many halves are below 2^53, so exact
+_HALF_BITS = 27  # bits of the lower half of a mantissa
+_MAX_NUMBERS = 1 << 25  # numbers at a time: sums of as many halves are below 2^53, so exact
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker, Numerische Mathematik 18, 1971
 
 
-def units(values: Floats) -> int:
+def count_units(numbers: Floats) -> int:
     """Return the sum of finite doubles, (n,), as a whole number of units.
 
     >>> units(np.array([1e300, 1.0, -1e300])) == 2**UNIT
     True
     """
     found = 0
-    for begin in range(0, len(values), _MOST):
-        mantissa, exponent = np.frexp(values[begin : begin + _MOST])
+    for begin in range(0, len(numbers), _MAX_NUMBERS):
+        mantissa, exponent = np.frexp(numbers[begin : begin + _MAX_NUMBERS])
         whole = (mantissa * 2.0**53).astype(np.int64)
         place = exponent + (UNIT - 53)  # of the last bit of the whole number
-        upper, lower = whole >> _HALF, whole & ((1 << _HALF) - 1)
+        upper, lower = whole >> _HALF_BITS, whole & ((1 << _HALF_BITS) - 1)
         least = int(place.min(initial=0))
-        for half, shift in ((upper, _HALF), (lower, 0)):
+        for half, shift in ((upper, _HALF_BITS), (lower, 0)):
             sums = np.bincount(place - least, half)
             for at in np.flatnonzero(sums).tolist():
                 found += int(sums[at]) << (at + least + shift)
     return found
 
 
-def units_of_squares(values: Floats) -> int:
+def count_square_units(numbers: Floats) -> int:
     """Return the sum of the squares of doubles, (n,), as a whole number of units.
 
     Each square is taken as two doubles whose sum it is (Dekker 1971). That is exact for values
     that are 0 or between 1e-140 and 1e150.
     """
-    squares = values * values
-    upper = _SPLIT * values
-    upper -= upper - values
-    lower = values - upper
+    squares = numbers * numbers
+    upper = _SPLIT * numbers
+    upper -= upper - numbers
+    lower = numbers - upper
     rest = ((upper * upper - squares) + 2 * upper * lower) + lower * lower
-    return units(squares) + units(rest)
+    return count_units(squares) + count_units(rest)
 
 
-def exact(sum_of_units: int) -> Fraction:
+def fraction_of_units(n_units: int) -> Fraction:
     """Return a sum as a fraction."""
-    return Fraction(sum_of_units, 1 << UNIT)
+    return Fraction(n_units, 1 << UNIT)
 
 
-def mean_of(sum_of_units: int, n: int) -> float:
+def mean_of_units(n_units: int, n: int) -> float:
     """Return the mean of n numbers with this sum, rounded once, to the nearest double.
 
     >>> mean_of(units(np.array([0.1] * 10)), 10)
     0.1
     """
-    return sum_of_units / (n << UNIT)
+    return n_units / (n << UNIT)
 
 
-def variance_of(sum_of_units: int, of_squares: int, n: int) -> float:
+def variance_of_units(n_units: int, n_square_units: int, n: int) -> float:
     """Return the variance of n numbers, 2 or more, divided by n - 1; rounded once.
 
     >>> values = np.array([1.0, 2.0, 4.0])
     >>> variance_of(units(values), units_of_squares(values), 3) == 7 / 3
     True
     """
-    squared = Fraction(sum_of_units * sum_of_units, n << (2 * UNIT))
-    return float((exact(of_squares) - squared) / (n - 1))
+    squared = Fraction(n_units * n_units, n << (2 * UNIT))
+    return float((fraction_of_units(n_square_units) - squared) / (n - 1))
 
 
-def to_text(sum_of_units: int) -> str:
+def units_to_text(n_units: int) -> str:
     """Return a sum as text: a whole number in hexadecimal digits, and the power of 2 it is of.
 
     >>> to_text(units(np.array([0.5, 0.25]))), of_text("3p-2") == units(np.array([0.75]))
     ('3p-2', True)
     """
-    zeros = (sum_of_units & -sum_of_units).bit_length() - 1 if sum_of_units else UNIT
-    return f"{sum_of_units >> zeros:x}p{zeros - UNIT}"
+    zeros = (n_units & -n_units).bit_length() - 1 if n_units else UNIT
+    return f"{n_units >> zeros:x}p{zeros - UNIT}"
 
 
-def of_text(text: str) -> int:
+def text_to_units(text: str) -> int:
     """Return the sum of a text that `to_text` wrote; ValueError for another."""
     digits, _, power = text.partition("p")
     return int(digits, 16) << (int(power) + UNIT)
@@ -103,42 +103,42 @@ class Sums(NamedTuple):
     """
 
     n: int = 0
-    units: int = 0
-    squares: int = 0
+    n_units: int = 0
+    n_square_units: int = 0
 
     @classmethod
-    def of(cls, values: Floats) -> "Sums":
+    def of(cls, numbers: Floats) -> "Sums":
         """Return the sums of finite doubles, (n,)."""
-        values = np.ascontiguousarray(values)
-        return cls(len(values), units(values), units_of_squares(values))
+        numbers = np.ascontiguousarray(numbers)
+        return cls(len(numbers), count_units(numbers), count_square_units(numbers))
 
-    def plus(self, other: "Sums") -> "Sums":
+    def plus(self, addend: "Sums") -> "Sums":
         """Return the sums of both."""
-        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+        return Sums(*(one + more for one, more in zip(self, addend, strict=True)))
 
     @property
     def mean(self) -> float:
         """The mean, rounded once; there must be a value."""
-        return mean_of(self.units, self.n)
+        return mean_of_units(self.n_units, self.n)
 
     @property
     def total(self) -> float:
         """The sum, rounded once."""
-        return mean_of(self.units, 1)
+        return mean_of_units(self.n_units, 1)
 
     @property
     def std_error(self) -> float | None:
         """The standard error of the mean; None for fewer than two values."""
         if self.n < 2:
             return None
-        return math.sqrt(variance_of(self.units, self.squares, self.n) / self.n)
+        return math.sqrt(variance_of_units(self.n_units, self.n_square_units, self.n) / self.n)
 
-    def texts(self) -> list[int | str]:
+    def to_texts(self) -> list[int | str]:
         """Return what JSON may have of them."""
-        return [self.n, to_text(self.units), to_text(self.squares)]
+        return [self.n, units_to_text(self.n_units), units_to_text(self.n_square_units)]
 
     @classmethod
     def of_texts(cls, texts: Sequence[int | str]) -> "Sums":
         """Return the sums that `texts` made; ValueError or TypeError for others."""
         n, one, squares = texts
-        return cls(int(n), of_text(str(one)), of_text(str(squares)))
+        return cls(int(n), text_to_units(str(one)), text_to_units(str(squares)))

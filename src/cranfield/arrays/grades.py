@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from cranfield.arrays.trace import step
 
 #: The lowest grade above 0, where grades are fractions: the least double.
-ABOVE_ZERO = 5e-324
+SMALLEST_POSITIVE = 5e-324
 
 
-def are_whole(grades: NDArray[Any]) -> bool:
+def are_whole_grades(grades: NDArray[Any]) -> bool:
     """Tell whether these are grades of judgments that are whole numbers, all of them."""
     return grades.dtype.kind != "f"
 
 
-def narrowed(grades: NDArray[Any]) -> NDArray[Any]:
+def narrow_grades(grades: NDArray[Any]) -> NDArray[Any]:
     """Return whole grades in as few bytes as hold them: to be kept, not to compute with."""
-    if not (are_whole(grades) and len(grades)):
+    if not (are_whole_grades(grades) and len(grades)):
         return grades
     lowest, highest = int(grades.min()), int(grades.max())
     for small in (np.int8, np.int16, np.int32):
@@ -28,16 +28,16 @@ def narrowed(grades: NDArray[Any]) -> NDArray[Any]:
     return grades
 
 
-def widened(grades: NDArray[Any]) -> NDArray[Any]:
+def widen_grades(grades: NDArray[Any]) -> NDArray[Any]:
     """Return grades as measures compute with them: whole ones in 64 bits.
 
     >>> widened(narrowed(np.array([3, 0]))).dtype, widened(np.array([0.5])).dtype
     (dtype('int64'), dtype('float64'))
     """
-    return grades.astype(np.int64, copy=False) if are_whole(grades) else grades
+    return grades.astype(np.int64, copy=False) if are_whole_grades(grades) else grades
 
 
-def levels_of(*columns: NDArray[Any]) -> list[NDArray[Any]]:
+def grade_levels(*columns: NDArray[Any]) -> list[NDArray[Any]]:
     """Return whole numbers that are in the order of the grades in some columns, each as it is.
 
     Whole grades are such numbers themselves; of fractions it is the place of each among all that
@@ -46,7 +46,7 @@ def levels_of(*columns: NDArray[Any]) -> list[NDArray[Any]]:
     >>> levels_of(np.array([0.5, 0.1]), np.array([0.9]))
     [array([1, 0]), array([2])]
     """
-    if all(map(are_whole, columns)):
+    if all(map(are_whole_grades, columns)):
         return list(columns)
     every = np.concatenate([column.ravel() for column in columns])
     places = np.unique(every, return_inverse=True)[1].ravel()

@@ -26,9 +26,9 @@ def encode(text: str) -> bytes:
         raise InputError(f"the id {text!r} is no text: it holds half of a surrogate pair") from None
 
 
-def decode(data: bytes) -> str:
+def decode(id_bytes: bytes) -> str:
     """Return an identifier as text; bytes that are no UTF-8 survive the way back."""
-    return data.decode("utf-8", "surrogateescape")
+    return id_bytes.decode("utf-8", "surrogateescape")
 
 
 class Ids(ByteStrings):
@@ -38,7 +38,7 @@ class Ids(ByteStrings):
     def of(cls, ids: Sequence[bytes]) -> "Ids":
         """Make a column of identifiers; long ones that occur often are held once."""
         length = np.fromiter(map(len, ids), np.int64, len(ids))
-        once = held_once(ids, int(length.sum()))
+        once = deduplicate_texts(ids, int(length.sum()))
         if once is not None:
             return cls.of(once[0]).take(once[1])
         data = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
@@ -48,7 +48,7 @@ class Ids(ByteStrings):
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
         """Make a column of texts; long ones that occur often are held once."""
         length = np.fromiter(map(len, texts), np.int64, len(texts))
-        once = held_once(texts, int(length.sum()))
+        once = deduplicate_texts(texts, int(length.sum()))
         if once is not None:
             return cls.of_texts(once[0]).take(once[1])
         joined = "".join(texts)
@@ -99,28 +99,28 @@ class Ids(ByteStrings):
         return ids
 
     @classmethod
-    def joined(cls, columns: "Sequence[Ids]") -> "Ids":
+    def concatenate(cls, columns: "Sequence[Ids]") -> "Ids":
         """Put columns one below the other."""
         places: dict[int, int] = {}  # where the bytes that several columns may share were put
         data: list[NDArray[np.uint8]] = []
         starts: list[Ints] = []
         n_bytes = 0
         columns = [column for column in columns if len(column)]
-        size = _size_of_starts(sum(len(column._data) for column in columns))
+        size = _start_type(sum(len(column._buffer) for column in columns))
         for column in columns:
-            low, ours = 0, column._data
-            if column._ordered:
+            low, ours = 0, column._buffer
+            if column._is_ordered:
                 low, high = int(column._start[0]), int(column._start[-1] + column.length[-1])
                 ours = ours[low:high]
-            place = places.get(id(column._data))
-            if place is None or column._ordered:
+            place = places.get(id(column._buffer))
+            if place is None or column._is_ordered:
                 place, n_bytes = n_bytes - low, n_bytes + len(ours)
                 data.append(ours)
-                if not column._ordered:
-                    places[id(column._data)] = place
+                if not column._is_ordered:
+                    places[id(column._buffer)] = place
             starts.append(column._start.astype(size) + place)
-        adjacent = all(column._adjacent for column in columns)
-        ordered = all(column._ordered for column in columns)
+        adjacent = all(column._is_adjacent for column in columns)
+        ordered = all(column._is_ordered for column in columns)
         return cls(
             np.concatenate([*data, np.zeros(8, np.uint8)]),
             np.concatenate([*starts, np.zeros(0, np.int32)]),
@@ -136,25 +136,25 @@ class Ids(ByteStrings):
         # Not by pa.array(), which imports pandas wherever it is installed.
         bounds = np.cumsum(np.append(0, self.length.astype(np.int64)))
         data: bytes | NDArray[np.uint8]
-        if self._adjacent and len(self):
-            data = self._data[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+        if self._is_adjacent and len(self):
+            data = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
         else:
             data = b"".join(self.to_list())
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
-    def packed(self) -> "Packed":
+    def pack(self) -> "PackedIds":
         """Return the identifiers in as few bytes as they can be kept in: see `Packed`."""
         if self.n_words > FEW_WORDS:  # of which `compact` may hold several once
             data = np.frombuffer(b"".join(self.to_list()), np.uint8)
         else:
-            data = self.compact()._data[:-8]
-        return Packed(data, self.length.astype(np.min_scalar_type(self.n_bytes)))
+            data = self.compact()._buffer[:-8]
+        return PackedIds(data, self.length.astype(np.min_scalar_type(self.n_bytes)))
 
     @classmethod
-    def of_packed(cls, packed: "Packed") -> "Ids":
+    def of_packed(cls, packed_ids: "PackedIds") -> "Ids":
         """Make a column of what `packed` returned, or of a part of that."""
-        data, length = packed.data, packed.length.astype(np.int32)  # with a sign, to compute with
+        data, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)  # with a sign, to compute with
         start = np.cumsum(length, dtype=np.int64) - length
         return cls(np.append(data, np.zeros(8, np.uint8)), start, length, adjacent=True)
 
@@ -168,23 +168,23 @@ class Ids(ByteStrings):
         ends = np.cumsum(self.length, dtype=np.int64)
         n_bytes = int(ends[-1]) if len(self) else 0
         length = self.length.astype(np.int16)
-        starts = (ends - length).astype(_size_of_starts(n_bytes))
-        found = Ids(np.zeros(n_bytes + 8, np.uint8), starts, length, adjacent=True)
-        if self._adjacent and len(self):
-            found._data[:n_bytes] = self._data[int(self._start[0]) :][:n_bytes]
+        starts = (ends - length).astype(_start_type(n_bytes))
+        found = Ids(np.zeros(n_bytes + 8, np.uint8), starts, length, is_adjacent=True)
+        if self._is_adjacent and len(self):
+            found._buffer[:n_bytes] = self._buffer[int(self._start[0]) :][:n_bytes]
             return found
-        for begin in range(0, len(self), _AT_ONCE):
-            some = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(self), _BATCH_SIZE):
+            some = slice(begin, begin + _BATCH_SIZE)
             of, to, its = self._start[some], starts[some], length[some]
             for n in np.flatnonzero(np.bincount(its)).tolist():
                 if n:  # all of one length are copied at once
                     rows = np.flatnonzero(its == n)
-                    found._texts_of(n)[to[rows]] = self._texts_of(n)[of[rows]]
+                    found._windows(n)[to[rows]] = self._windows(n)[of[rows]]
         return found
 
-    def _texts_of(self, n: int) -> NDArray[np.void]:
+    def _windows(self, n: int) -> NDArray[np.void]:
         """Return the n bytes at every place, as one value."""
-        return np.ndarray(len(self._data) - n, f"V{n}", self._data.data, strides=(1,))
+        return np.ndarray(len(self._buffer) - n, f"V{n}", self._buffer.data, strides=(1,))
 
     def to_texts(self) -> list[str]:
         """Return the identifiers as texts."""
@@ -193,51 +193,51 @@ class Ids(ByteStrings):
         texts = decode(b"\0".join(ids)).split("\0") if ids else []
         return texts if len(texts) == len(ids) else [decode(one) for one in ids]
 
-    def put_words(self, rows: Words) -> None:
+    def write_words(self, matrix: Words) -> None:
         """Put the words into a matrix, (rows, words), of zeros."""
         for j in range(self.n_words):
-            rows[:, j] = self._raw_word(j)
+            matrix[:, j] = self._raw_word(j)
 
     @classmethod
-    def in_rows(cls, rows: Words, at: int, length: Ints) -> "Ids":
+    def of_matrix(cls, matrix: Words, first_word: int, length: Ints) -> "Ids":
         """Make a column of identifiers whose words are in a matrix, (rows, width), from `at` on.
 
         Behind the last of them there is another word. Their memory is shared.
         """
         if len(length) == 0:
             return cls.of([])
-        step = 8 * rows.shape[1]
-        wide = np.int64 if rows.size >> 28 else np.int32
-        start = np.arange(len(length), dtype=wide) * step + 8 * at
-        return cls(rows.reshape(-1).view(np.uint8), start, length, ordered=True)
+        step = 8 * matrix.shape[1]
+        wide = np.int64 if matrix.size >> 28 else np.int32
+        start = np.arange(len(length), dtype=wide) * step + 8 * first_word
+        return cls(matrix.reshape(-1).view(np.uint8), start, length, ordered=True)
 
     def are_digits(self) -> bool:
         """Tell whether each has decimal digits only, and at least one."""
         if len(self) == 0 or not self.length.all():
             return False
-        ours = self._data[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
-        return self._adjacent and bool(((ours >= 48) & (ours <= 57)).all())
+        ours = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+        return self._is_adjacent and bool(((ours >= 48) & (ours <= 57)).all())
 
     def to_numbers(self) -> Ints:
         """Return the numbers that the identifiers are, all of them digits, eighteen at most."""
         numbers = np.zeros(len(self), np.int64)
         for j in range(int(self.length.max(initial=0))):
             there = self.length > j
-            digit = self._data[np.where(there, self._start + j, self._start)].astype(np.int64) - 48
+            digit = self._buffer[np.where(there, self._start + j, self._start)].astype(np.int64) - 48
             numbers = np.where(there, numbers * 10 + digit, numbers)
         return numbers
 
     def are_visible(self) -> bool:
         """Tell whether there is nothing but visible ASCII characters in any of them."""
-        data = self.compact()._data
+        data = self.compact()._buffer
         return not (((data <= 32) & (data != 0)) | (data >= 127)).any()
 
-    def begin_with(self, byte: int) -> bool:
+    def any_begins_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers, which are not empty, begins with this byte."""
-        return bool((self._data[self._start] == byte).any())
+        return bool((self._buffer[self._start] == byte).any())
 
 
-def _size_of_starts(n_bytes: int) -> type[np.signedinteger[Any]]:
+def _start_type(n_bytes: int) -> type[np.signedinteger[Any]]:
     """Return the numbers in which places among so many bytes fit."""
     return np.int64 if n_bytes >> 31 else np.int32
 
@@ -264,21 +264,21 @@ class IdList(Sequence[str]):
     def __getitem__(self, at: int) -> str: ...
     @overload
     def __getitem__(self, at: slice) -> "IdList": ...
-    def __getitem__(self, at: int | slice) -> "str | IdList":
-        if isinstance(at, slice):
-            return IdList(self.ids.take(at).compact())
-        return decode(self.ids[at])
+    def __getitem__(self, index: int | slice) -> "str | IdList":
+        if isinstance(index, slice):
+            return IdList(self.ids.take(index).compact())
+        return decode(self.ids[index])
 
     def __iter__(self) -> Iterator[str]:
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self.ids.take(slice(begin, begin + _AT_ONCE)).to_texts()
+        for begin in range(0, len(self), _BATCH_SIZE):
+            yield from self.ids.take(slice(begin, begin + _BATCH_SIZE)).to_texts()
 
-    def __contains__(self, one: object) -> bool:
+    def __contains__(self, text: object) -> bool:
         try:
-            sought = Ids.of_texts([one] if isinstance(one, str) else [])
+            sought = Ids.of_texts([text] if isinstance(text, str) else [])
         except InputError:  # half of a surrogate pair, which no identifier holds
             return False
-        return bool((Places(sought).of(self.ids) == 0).any())
+        return bool((IdIndex(sought).find_rows(self.ids) == 0).any())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, IdList):
@@ -300,22 +300,22 @@ class IdList(Sequence[str]):
         return repr(list(self))
 
 
-_AT_ONCE = 1 << 14  # texts, while all of them are read or copied
+_BATCH_SIZE = 1 << 14  # texts, while all of them are read or copied
 
 
-def ids_of(texts: Sequence[str]) -> Ids:
+def encode_ids(texts: Sequence[str]) -> Ids:
     """Return a sequence of texts as a column."""
     return texts.ids if isinstance(texts, IdList) else Ids.of_texts(texts).compact()
 
 
-def some_of(texts: Sequence[str], rows: Ints) -> Sequence[str]:
+def select_texts(texts: Sequence[str], rows: Ints) -> Sequence[str]:
     """Return the texts at `rows`, held as they were."""
     if isinstance(texts, IdList):
         return IdList(texts.ids.take(rows).compact())
     return [texts[row] for row in rows.tolist()]
 
 
-class Places:
+class IdIndex:
     """Finds identifiers in a column of different ones, by their hashes."""
 
     def __init__(self, ids: Ids) -> None:
@@ -324,42 +324,42 @@ class Places:
         self.ids, self._order, self._hashes = ids, order.astype(np.int32), hashes[order]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Places, (self.ids,)  # the hashes are other ones in another process
+        return IdIndex, (self.ids,)  # the hashes are other ones in another process
 
-    def of(self, others: Ids) -> Ints:
+    def find_rows(self, ids: Ids) -> Ints:
         """Return the row of each of the others, -1 if it is in none: (rows of the others,)."""
-        found = np.full(len(others), -1)
-        hashes = others.hash()
-        at, rows = self._hashes.searchsorted(hashes), np.arange(len(others))
+        found = np.full(len(ids), -1)
+        hashes = ids.hash()
+        at, rows = self._hashes.searchsorted(hashes), np.arange(len(ids))
         while len(rows):
             inside = at < len(self._hashes)
             rows, at = rows[inside], at[inside]
             equal = self._hashes[at] == hashes[rows]
             rows, at = rows[equal], at[equal]
             place = self._order[at]
-            same = others.compare(rows, self.ids, place) == 0
+            same = ids.compare(rows, self.ids, place) == 0
             found[rows[same]] = place[same]
             rows, at = rows[~same], at[~same] + 1  # the next may have the same hash
         return found
 
 
-class Packed(NamedTuple):
+class PackedIds(NamedTuple):
     """Identifiers as plain arrays, to be kept for long: their bytes, one behind the other."""
 
-    data: NDArray[np.uint8]
+    text_bytes: NDArray[np.uint8]
     length: NDArray[np.unsignedinteger[Any]]  # (rows,) in as few bits as hold the longest
 
 
 _Text = TypeVar("_Text", str, bytes)
 
 
-def held_once(texts: Sequence[_Text], size: int) -> tuple[list[_Text], Ints] | None:
+def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_Text], Ints] | None:
     """Return texts, each once, and each row's place among them; None if that is not worth it.
 
     It is worth it for long texts that occur often: together, which is `size` characters, they may
     be longer than the memory, when each of them is one object.
     """
-    if size <= 8 * FEW_WORDS * len(texts):
+    if n_characters <= 8 * FEW_WORDS * len(texts):
         return None
     once = dict.fromkeys(texts)
     if 2 * len(once) > len(texts):

@@ -1,7 +1,7 @@
 """Memory that is free, given back to the system."""
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Give back to the system what the C library keeps of the memory that is free.
 
     glibc keeps the place of arrays below 32 MB for later ones. After much was read or computed this

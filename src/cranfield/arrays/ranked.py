@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.elementary import log
-from cranfield.arrays.grades import levels_of
-from cranfield.arrays.trace import Recordable, step, step_of
+from cranfield.arrays.grades import grade_levels
+from cranfield.arrays.trace import Recordable, step, step_method
 from cranfield.lazy import cached_property
 
 # What an array holds, for the reader: numpy's own types lose it in almost every operation.
@@ -49,12 +49,12 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
 
 
 @step
-def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
+def look_up(words: str, table: Numbers, index: Ints) -> Numbers:
     """Return what is in a table (n,) at some places, 0 to n - 1: as these.
 
     `words` say what that is, with {} for the place, where a measure is explained.
     """
-    return table.take(at)
+    return table.take(index)
 
 
 _ZERO = np.zeros(1, np.int64)
@@ -92,7 +92,7 @@ class Ranked(Recordable):
 
     # ---- subsets -----------------------------------------------------------------------------
 
-    @step_of()
+    @step_method()
     def where(self, keep: Bools) -> "Ranked":
         """Return the rows where `keep` (rows,) is true."""
         rows = keep.nonzero()[0]
@@ -114,16 +114,16 @@ class Ranked(Recordable):
             *(n, self.query[rows] - begin, self.rank[rows], self.grade[rows]), columns=columns
         )
 
-    @step_of()
+    @step_method()
     def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
-        kept = self._kept
+        kept = self._cache
         if rel not in kept:
             kept[rel] = self.where(self.grade >= rel)
         found: Ranked = kept[rel]
         return found
 
-    @step_of()
+    @step_method()
     def top(self, k: Ints | None) -> "Ranked":
         """Return the rows with rank <= k.
 
@@ -135,16 +135,16 @@ class Ranked(Recordable):
             return self
         last: tuple[Ints, Ranked] | None = self.__dict__.get("_last_top")
         if last is None or last[0] is not k:
-            last = k, self._marked(k) if k.shape[1] > 1 else self._cut(k)
+            last = k, self._mark_cutoffs(k) if k.shape[1] > 1 else self._cut_at(k)
             self.__dict__["_last_top"] = last
         return last[1]
 
-    def _marked(self, cutoffs: Ints) -> "Ranked":
+    def _mark_cutoffs(self, cutoffs: Ints) -> "Ranked":
         rows = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
         rows.__dict__["starts"] = self.starts  # the same rows
         return rows
 
-    def _cut(self, k: Ints) -> "Ranked":
+    def _cut_at(self, k: Ints) -> "Ranked":
         return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
 
     # ---- a value for each row ----------------------------------------------------------------
@@ -155,11 +155,11 @@ class Ranked(Recordable):
         if self.n_queries == 1:
             return np.array([0, len(self.query)])
         starts = np.zeros(self.n_queries + 1, np.int64)
-        np.cumsum(self._lengths, out=starts[1:])
+        np.cumsum(self._row_counts, out=starts[1:])
         return starts
 
     @cached_property
-    def _lengths(self) -> Ints:
+    def _row_counts(self) -> Ints:
         """Return how many rows each query has: (n_queries,)."""
         return np.bincount(self.query, minlength=self.n_queries)
 
@@ -169,13 +169,13 @@ class Ranked(Recordable):
         in_all = np.arange(1, len(self.query) + 1)
         return in_all if self.n_queries == 1 else in_all - self.starts[self.query]
 
-    @step_of()
+    @step_method()
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
         values: Numbers = column[self.query, 0]
         return values
 
-    @step_of()
+    @step_method()
     def running(self, values: Numbers) -> Numbers:
         """Add up within the query, this row included: (rows,) -> (rows,).
 
@@ -194,61 +194,61 @@ class Ranked(Recordable):
         """Add up the rows above within the query, this one excluded: (rows,) -> (rows,)."""
         return self.running(values) - values
 
-    @step_of()
+    @step_method()
     def before(self, values: Numbers) -> Floats:
         """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
         return _accumulate(self, np.multiply.accumulate, self.above(values, 1.0))
 
-    @step_of()
+    @step_method()
     def above(self, values: Numbers, first: float) -> Floats:
         """Return what is in the row above, `first` where a query begins: (rows,)."""
         above = np.concatenate(([first], values[:-1]))[: len(values)]
         return np.where(self.ordinal == 1, first, above)
 
-    @step_of()
+    @step_method()
     def below(self, values: Numbers) -> Numbers:
         """Return what is in the row below, 0 where a query ends: (rows,) -> (rows,)."""
         below = np.append(values[1:], 0)[: len(values)]
         last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
         return np.where(last, 0, below)
 
-    @step_of()
+    @step_method()
     def remaining(self, values: Floats) -> Floats:
         """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
-        return _accumulate(self, _from_the_end, values)
+        return _accumulate(self, _accumulate_backwards, values)
 
     @property
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
-        return self._column("known", True)
+        return self._column_or_default("known", True)
 
     @property
     def stratum(self) -> Ints:
         """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
-        return self._column("stratum", 0)
+        return self._column_or_default("stratum", 0)
 
     @property
     def probability(self) -> Floats:
         """The probability with which each row's document was to be judged: (rows,)."""
-        return self._column("probability", 1.0)
+        return self._column_or_default("probability", 1.0)
 
     @property
     def costs(self) -> Numbers:
         """What it costs to look at each document: (rows,), 1 where the run does not say."""
-        return self._column("cost", 1)
+        return self._column_or_default("cost", 1)
 
-    def _column(self, name: str, default: bool | float) -> Numbers:
+    def _column_or_default(self, name: str, default: bool | float) -> Numbers:
         """Return a column of that name, (rows,), the default in every row if there is none."""
         return self.columns[name] if name in self.columns else np.full(len(self.query), default)
 
-    @step_of()
+    @step_method()
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""
         changes = np.append(values[1:] != values[:-1], True)[: len(values)]
         changes[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
         return changes
 
-    @step_of("other")
+    @step_method("other")
     def at(self, other: "Ranked", values: Numbers) -> Numbers:
         """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
 
@@ -259,14 +259,14 @@ class Ranked(Recordable):
         rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
         return np.where(rows >= self.starts[other.query], np.append(values, 0)[rows], 0)
 
-    @step_of()
+    @step_method()
     def places(self, ideal: "Ranked") -> Ints:
         """Return where each row's document may be in the ideal, which goes by grade: (rows,).
 
         Behind all of a higher grade; of its own, the rows of this ranking come first, in its order.
         The ideal holds all of its documents, the highest grade first.
         """
-        levels = levels_of(self.grade, ideal.grade)
+        levels = grade_levels(self.grade, ideal.grade)
         top, lowest = (int(end(np.append(*levels), initial=0)) for end in (np.max, np.min))
         pairs = zip((self, ideal), levels, strict=True)
         keys, theirs = (r.query * (top - lowest + 1) + top - level for r, level in pairs)
@@ -279,69 +279,69 @@ class Ranked(Recordable):
 
     # ---- a value for each query --------------------------------------------------------------
 
-    @step_of()
+    @step_method()
     def total(self, values: Numbers) -> Floats:
         """Add up (rows,) within each query, down to each cutoff: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
             return np.bincount(self.query, values, self.n_queries)[:, None]
-        return self._at_cutoffs(self.running(values))
+        return self._take_at_cutoffs(self.running(values))
 
-    @step_of()
+    @step_method()
     def count(self) -> Ints:
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
-            return self._lengths[:, None]
-        return self.once("count", lambda: self._ends - self.starts[:-1, None])
+            return self._row_counts[:, None]
+        return self.once("count", lambda: self._end_rows - self.starts[:-1, None])
 
     def once(self, name: object, compute: Callable[[], Value]) -> Value:
         """Return what `compute` returns, which is called once for each name and kept."""
-        kept = self._kept
+        kept = self._cache
         if name not in kept:
             kept[name] = compute()
         value: Value = kept[name]
         return value
 
     @cached_property
-    def _kept(self) -> dict[object, Any]:
+    def _cache(self) -> dict[object, Any]:
         """What was computed once, by name."""
         return {}
 
-    @step_of()
+    @step_method()
     def first(self, values: Floats) -> Floats:
         """Return each query's first value, 0 if it has none: (rows,) -> (n_queries, n_cutoffs)."""
         if self.n_queries == 1 and self.cutoffs is None and len(values):
             return values[:1, None]
-        return self._or_zero(values, self.starts[:-1, None])
+        return self._take_or_zero(values, self.starts[:-1, None])
 
-    @step_of()
+    @step_method()
     def maximum(self, values: Floats) -> Floats:
         """Return the greatest value of each query: (rows,) -> (n_queries, n_cutoffs).
 
         The values are not negative; 0 where there is none down to the cutoff.
         """
-        return self._at_cutoffs(_accumulate(self, np.maximum.accumulate, values))
+        return self._take_at_cutoffs(_accumulate(self, np.maximum.accumulate, values))
 
-    def _at_cutoffs(self, running: Numbers) -> Numbers:
+    def _take_at_cutoffs(self, running: Numbers) -> Numbers:
         if self.n_queries == 1:
-            return np.concatenate((running, _ZERO)).take(self._ends - 1)  # at -1 is the 0
-        return self._or_zero(running, self._ends - 1)
+            return np.concatenate((running, _ZERO)).take(self._end_rows - 1)  # at -1 is the 0
+        return self._take_or_zero(running, self._end_rows - 1)
 
-    def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
+    def _take_or_zero(self, values: Numbers, rows: Ints) -> Numbers:
         if len(values) == 0:
-            return np.zeros(self._ends.shape)
+            return np.zeros(self._end_rows.shape)
         return np.where(self.count() > 0, values.take(rows, mode="clip"), 0)
 
-    @step_of()
+    @step_method()
     def joined(self, characters: Texts) -> Texts:
         """Write the characters (rows,) of each query one after the other, down to each cutoff."""
         text = "".join(characters.tolist())
-        texts = np.empty(self._ends.shape, object)
+        texts = np.empty(self._end_rows.shape, object)
         for i, begin in enumerate(self.starts[:-1].tolist()):
-            texts[i] = [text[begin:end] for end in self._ends[i].tolist()]
+            texts[i] = [text[begin:end] for end in self._end_rows[i].tolist()]
         return texts
 
     @cached_property
-    def _ends(self) -> Ints:
+    def _end_rows(self) -> Ints:
         """Return the row after the last that counts: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
             return self.starts[1:, None]
@@ -357,7 +357,7 @@ class Ranked(Recordable):
         """Return the rows in the order of `by` (rows,) within each query, highest first."""
         return np.lexsort((-by, self.query))
 
-    @step_of()
+    @step_method()
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows again, highest `by` (rows,) first, equal ones as before."""
         order = self.order(by)
@@ -387,7 +387,7 @@ def _accumulate(ranked: Ranked, accumulate: Callable[..., Floats], values: Float
     return result
 
 
-def _from_the_end(values: Floats, axis: int = 0) -> Floats:
+def _accumulate_backwards(values: Floats, axis: int = 0) -> Floats:
     return np.flip(np.add.accumulate(np.flip(values, axis), axis), axis)
 
 
@@ -399,9 +399,9 @@ def mean(column: Floats) -> float:
     return total(column) / len(column)
 
 
-def means(values: Floats, axis: int = 0) -> Floats:
+def means(columns: Floats, axis: int = 0) -> Floats:
     """Return the `mean` of every column of values, or along another axis."""
-    found: Floats = np.cumsum(values, axis=axis).take(-1, axis=axis) / values.shape[axis]
+    found: Floats = np.cumsum(columns, axis=axis).take(-1, axis=axis) / columns.shape[axis]
     return found
 
 
@@ -410,12 +410,12 @@ def total(column: Floats) -> float:
     return float(np.cumsum(column)[-1])
 
 
-LEAST = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
+GEOMETRIC_FLOOR = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
 
 
 def floored_log(column: Floats) -> Floats:
     """Return the logarithms of (n,); values below LEAST count as LEAST."""
-    return log(np.maximum(column, LEAST))
+    return log(np.maximum(column, GEOMETRIC_FLOOR))
 
 
 def geometric_mean(column: Floats) -> float:

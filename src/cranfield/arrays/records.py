@@ -21,9 +21,9 @@ _MOST_WORDS = 8  # identifiers of more are held beside the records
 class Layout(NamedTuple):
     """What a record holds: the words of two ids, and numbers of 64 bits."""
 
-    query: int  # words; 0: these ids are held beside
-    doc: int
-    numbers: Mapping[str, "np.dtype[Any]"]
+    query_words: int  # words; 0: these ids are held beside
+    doc_words: int
+    number_types: Mapping[str, "np.dtype[Any]"]
 
     @classmethod
     def of(cls, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]]) -> "Layout":
@@ -31,14 +31,14 @@ class Layout(NamedTuple):
         a, b = (ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc))
         return cls(a, b, {name: column.dtype for name, column in numbers.items()})
 
-    def common(self, other: "Layout") -> "Layout":
+    def merge(self, other_layout: "Layout") -> "Layout":
         """Return the layout that has room for the records of both."""
         numbers = {
-            name: np.result_type(kind, other.numbers[name]) for name, kind in self.numbers.items()
+            name: np.result_type(kind, other_layout.number_types[name]) for name, kind in self.number_types.items()
         }
         return Layout(
-            max(self.query, other.query) if self.query and other.query else 0,
-            max(self.doc, other.doc) if self.doc and other.doc else 0,
+            max(self.query_words, other_layout.query_words) if self.query_words and other_layout.query_words else 0,
+            max(self.doc_words, other_layout.doc_words) if self.doc_words and other_layout.doc_words else 0,
             numbers,
         )
 
@@ -50,29 +50,29 @@ class Records:
     rows that it came from, and how long the two ids are.
     """
 
-    def __init__(self, layout: Layout, words: Words, beside: Mapping[str, Ids]) -> None:
-        self.layout, self._words, self._beside = layout, words, beside
+    def __init__(self, layout: Layout, words: Words, side_ids: Mapping[str, Ids]) -> None:
+        self.layout, self._words, self._side_ids = layout, words, side_ids
 
     def __len__(self) -> int:
         return len(self._words)
 
     @classmethod
     def of(
-        cls, layout: Layout, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]], given: Ints
+        cls, layout: Layout, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]], position: Ints
     ) -> "Records":
         """Make records of columns, (rows,) each; `given` are the rows' places, below 2^32."""
-        words = np.zeros((len(doc), layout.query + layout.doc + len(numbers) + 1), np.uint64)
+        words = np.zeros((len(doc), layout.query_words + layout.doc_words + len(numbers) + 1), np.uint64)
         beside = {}
-        places = {"query": (query, 0, layout.query), "doc": (doc, layout.query, layout.doc)}
+        places = {"query": (query, 0, layout.query_words), "doc": (doc, layout.query_words, layout.doc_words)}
         for role, (ids, at, n) in places.items():
             if n:
-                ids.put_words(words[:, at : at + n])
+                ids.write_words(words[:, at : at + n])
             else:
                 beside[role] = ids.compact()
-        for at, (name, kind) in enumerate(layout.numbers.items(), layout.query + layout.doc):
+        for at, (name, kind) in enumerate(layout.number_types.items(), layout.query_words + layout.doc_words):
             words[:, at] = numbers[name].astype(kind, copy=False).view(np.uint64)
-        last = given.astype(np.uint64)
-        for ids, n in ((query, layout.query), (doc, layout.doc)):
+        last = position.astype(np.uint64)
+        for ids, n in ((query, layout.query_words), (doc, layout.doc_words)):
             last <<= np.uint64(16)
             if n:
                 last |= ids.length.astype(np.uint64)
@@ -80,52 +80,52 @@ class Records:
         return cls(layout, words, beside)
 
     @classmethod
-    def joined(cls, several: "Sequence[Records]") -> "Records":
+    def concatenate(cls, records_list: "Sequence[Records]") -> "Records":
         """Put records of one layout one below the other."""
         beside = {
-            role: Ids.joined([one._beside[role] for one in several]) for role in several[0]._beside
+            role: Ids.concatenate([one._side_ids[role] for one in records_list]) for role in records_list[0]._side_ids
         }
-        return cls(several[0].layout, np.concatenate([one._words for one in several]), beside)
+        return cls(records_list[0].layout, np.concatenate([one._words for one in records_list]), beside)
 
     def take(self, rows: Ints | slice) -> "Records":
         """Return some rows."""
         words = self._words[rows] if isinstance(rows, slice) else self._words.take(rows, axis=0)
-        beside = {role: ids.take(rows) for role, ids in self._beside.items()}
+        beside = {role: ids.take(rows) for role, ids in self._side_ids.items()}
         return Records(self.layout, words, beside)
 
-    def laid(self, layout: Layout) -> "Records":
+    def change_layout(self, layout: Layout) -> "Records":
         """Return the same rows in another layout."""
         if layout == self.layout:
             return self
-        return Records.of(layout, self.query, self.doc, self.numbers, self.given)
+        return Records.of(layout, self.query, self.doc, self.numbers, self.position)
 
     @property
     def query(self) -> Ids:
         """The first id of each row: (rows,)."""
-        return self._ids("query", 0, self.layout.query, 16)
+        return self._id_column("query", 0, self.layout.query_words, 16)
 
     @property
     def doc(self) -> Ids:
         """The second id of each row: (rows,)."""
-        return self._ids("doc", self.layout.query, self.layout.doc, 0)
+        return self._id_column("doc", self.layout.query_words, self.layout.doc_words, 0)
 
-    def _ids(self, role: str, at: int, n_words: int, shift: int) -> Ids:
+    def _id_column(self, role: str, first_word: int, n_words: int, shift: int) -> Ids:
         if not n_words:
-            return self._beside[role]
+            return self._side_ids[role]
         length = (self._words[:, -1] >> np.uint64(shift)).astype(np.uint16).astype(np.int32)
-        return Ids.in_rows(self._words, at, length)
+        return Ids.of_matrix(self._words, first_word, length)
 
     @property
     def numbers(self) -> dict[str, NDArray[Any]]:
         """The numbers, (rows,) each."""
-        first = self.layout.query + self.layout.doc
+        first = self.layout.query_words + self.layout.doc_words
         return {
             name: self._words[:, at].copy().view(kind)
-            for at, (name, kind) in enumerate(self.layout.numbers.items(), first)
+            for at, (name, kind) in enumerate(self.layout.number_types.items(), first)
         }
 
     @property
-    def given(self) -> Ints:
+    def position(self) -> Ints:
         """The places of the rows among those that they came from: (rows,)."""
         given: Ints = (self._words[:, -1] >> np.uint64(32)).astype(np.uint32)
         return given

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ranked import Bools, Ints
 
 
-def changes(*columns: NDArray[Any]) -> Bools:
+def mark_changes(*columns: NDArray[Any]) -> Bools:
     """Mark the rows that differ in any column from the row above, the first among them: (rows,).
 
     >>> changes(np.array([1, 1, 2]), np.array([5, 6, 6]))
@@ -21,20 +21,20 @@ def changes(*columns: NDArray[Any]) -> Bools:
     return marked
 
 
-def sizes(begins: Bools) -> Ints:
+def group_sizes(begins_group: Bools) -> Ints:
     """Count the rows of each group; the first of each is marked, (rows,): (groups,).
 
     >>> sizes(np.array([True, False, True]))
     array([2, 1])
     """
-    return np.diff(np.append(np.flatnonzero(begins), len(begins)))
+    return np.diff(np.append(np.flatnonzero(begins_group), len(begins_group)))
 
 
-def spans(begins: Ints | int, counts: Ints) -> Ints:
+def consecutive_numbers(first: Ints | int, count: Ints) -> Ints:
     """Return begin, begin + 1, ..., so many numbers, for each begin and count, as one column.
 
     >>> spans(np.array([10, 20]), np.array([2, 3]))
     array([10, 11, 20, 21, 22])
     """
-    ends = np.cumsum(counts)
-    return np.repeat(begins + counts - ends, counts) + np.arange(ends[-1] if len(ends) else 0)
+    ends = np.cumsum(count)
+    return np.repeat(first + count - ends, count) + np.arange(ends[-1] if len(ends) else 0)

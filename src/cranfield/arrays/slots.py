@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import Words, keyed, spread
+from cranfield.arrays.byte_strings import Words, pair_keys, spread_bits
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
 
 
-class Slots:
+class PairIndex:
     """Finds pairs of a group, (rows,), and an identifier among different ones, by their keys.
 
     Every row leaves its number in a slot of a table that some bits of its key tell, and a pair
@@ -25,29 +25,29 @@ class Slots:
 
     def __init__(self, groups: Ints, ids: Ids) -> None:
         self._groups, self._ids = groups, ids
-        self._keys = keys = keyed(ids.hash(), groups)
+        self._keys = keys = pair_keys(ids.hash(), groups)
         self._tables: list[tuple[np.uint64, Ints]] = []
         left = np.arange(len(keys), dtype=np.int32)
         while len(left):
-            shift = np.uint64(64 - max(_LEAST_BITS, len(left).bit_length() + 2))
+            shift = np.uint64(64 - max(_MIN_BITS, len(left).bit_length() + 2))
             table = np.full(1 << (64 - int(shift)), -1, np.int32)
-            slot = _slots(spread(keys[left]), shift)
+            slot = _leading_bits(spread_bits(keys[left]), shift)
             table[slot] = left
             self._tables.append((shift, table))
             left = left[keys[table[slot]] != keys[left]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Slots, (self._groups, self._ids)  # the keys are other ones in another process
+        return PairIndex, (self._groups, self._ids)  # the keys are other ones in another process
 
-    def among(self, groups: Ints, others: Ids, keys: Words) -> tuple[Ints, Ints]:
+    def find(self, groups: Ints, ids: Ids, keys: Words) -> tuple[Ints, Ints]:
         """Return which of other pairs, ascending, are here, and in which row each of them is.
 
         `keys` are what `keyed` makes of them; all are (rows of the others,).
         """
-        bits = spread(keys)
+        bits = spread_bits(keys)
         rows, found = np.arange(len(keys)), np.full(len(keys), -1)
         for shift, table in self._tables:
-            at = table[_slots(bits if len(rows) == len(bits) else bits[rows], shift)]
+            at = table[_leading_bits(bits if len(rows) == len(bits) else bits[rows], shift)]
             taken = np.flatnonzero(at >= 0)
             rows, at = rows[taken], at[taken]
             equal = self._keys[at] == keys[rows]
@@ -56,30 +56,30 @@ class Slots:
         rows = np.flatnonzero(found >= 0)
         at = found[rows]
         # Equal keys belong to the same pair, with rare exceptions.
-        same = others.equal(rows, self._ids, at) & (groups[rows] == self._groups[at])
+        same = ids.equal(rows, self._ids, at) & (groups[rows] == self._groups[at])
         if not same.all():
             wrong = rows[~same]
-            at[~same] = self._looked_up(keys[wrong], groups[wrong], others.take(wrong))
+            at[~same] = self._look_up(keys[wrong], groups[wrong], ids.take(wrong))
             rows, at = rows[at >= 0], at[at >= 0]
         return rows, at
 
-    def _looked_up(self, keys: Words, groups: Ints, others: Ids) -> list[int]:
+    def _look_up(self, keys: Words, groups: Ints, ids: Ids) -> list[int]:
         """Return the row of each of the other pairs, -1 if it is in none, by groups and texts."""
         rows = np.flatnonzero(np.isin(self._keys, keys))
         here = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
         place = dict(zip(here, rows.tolist(), strict=True))
-        pairs = zip(groups.tolist(), others.to_list(), strict=True)
+        pairs = zip(groups.tolist(), ids.to_list(), strict=True)
         return [place.get(pair, -1) for pair in pairs]
 
 
-_LEAST_BITS = 14
+_MIN_BITS = 14
 
 
-def _slots(bits: Words, shift: np.uint64) -> Ints:
+def _leading_bits(bits: Words, shift: np.uint64) -> Ints:
     return (bits >> shift).view(np.int64)
 
 
-def numbered(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
+def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     """Return a row of each different pair, (n,), and which pair each row has, from 0: (rows,).
 
     Which of several rows stands for a pair, and so their numbers, is not certain.
@@ -92,12 +92,12 @@ def numbered(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     (3, np.True_, [0, 1, 2])
     """
     n, hashes = len(ids), ids.hash()
-    keys, n_bits = keyed(hashes, groups), max(n.bit_length() + 1, _LEAST_BITS)
+    keys, n_bits = pair_keys(hashes, groups), max(n.bit_length() + 1, _MIN_BITS)
     table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
     row_of = np.empty(n, np.int64)
     rows, its_hash, its_group = np.arange(n), hashes, groups  # those whose pair is not found yet
     while len(rows):
-        keys = spread(keys)
+        keys = spread_bits(keys)
         slots = (keys >> shift).view(np.int64)
         table[slots] = rows
         row_of[rows] = found = table.take(slots)

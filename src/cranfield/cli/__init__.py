@@ -19,8 +19,8 @@ from typing import Any
 
 import click
 
-from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, printable
-from cranfield.extensions import COMMANDS as ADDED
+from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, escape_unprintable
+from cranfield.extensions import COMMANDS as EXTENSION_COMMANDS
 from cranfield.version import __version__
 
 _SECTIONS = {
@@ -39,15 +39,15 @@ _SECTIONS = {
 }
 
 
-def _with_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
+def _add_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
     """Return {command: line} of a section of the help, with extensions' commands before convert."""
-    added = {place.rpartition(".")[2]: line for place, line in ADDED.get(section, {}).items()}
+    added = {place.rpartition(".")[2]: line for place, line in EXTENSION_COMMANDS.get(section, {}).items()}
     return dict(sorted({**lines, **added}.items(), key=lambda entry: entry[0] == "convert"))
 
 
-SECTIONS = {section: _with_extensions(section, lines) for section, lines in _SECTIONS.items()}
+SECTIONS = {section: _add_extensions(section, lines) for section, lines in _SECTIONS.items()}
 COMMANDS = {name: line for lines in SECTIONS.values() for name, line in lines.items()}
-_ADDED_PLACES = [place for places in ADDED.values() for place in places]
+_ADDED_PLACES = [place for places in EXTENSION_COMMANDS.values() for place in places]
 _FOLDERS = {name: folder for folder, _, name in (place.rpartition(".") for place in _ADDED_PLACES)}
 
 
@@ -60,76 +60,76 @@ def load_command(name: str) -> click.Command:
     return command
 
 
-class Refused(click.ClickException):
+class Refusal(click.ClickException):
     """What the library refuses, shown without a traceback."""
 
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__("\n".join(map(printable, message.split("\n"))))
+        super().__init__("\n".join(map(escape_unprintable, message.split("\n"))))
 
 
-def with_errors(command: click.Command | None, text: str) -> str:
+def name_errors_option(command: click.Command | None, text: str) -> str:
     """Return a text that names the option --errors; of another command, where this has none."""
     known = {spelt for one in (command.params if command else []) for spelt in one.opts}
     elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
     return text if "--errors" in known else elsewhere
 
 
-_UNDONE = "what was not finished is undone."
+_UNDONE_TEXT = "what was not finished is undone."
 
 
-class _EndedError(BaseException):
+class _SignalError(BaseException):
     """The process must end by a signal, once everything that is open is closed."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
-def quoted(error: click.UsageError) -> click.UsageError:
+def printable_error(error: click.UsageError) -> click.UsageError:
     """Return the error with what it quotes of the arguments made printable."""
-    return click.UsageError(printable(error.format_message()), error.ctx)
+    return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
 # What people type -> the option of some commands that they mean.
-_MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
-_MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
+_MEANT_OPTIONS = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
+_MEANT_OPTIONS |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
 # What people type to see the worst queries, and which command lists them.
-_WORST = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
-_OF_TWO = (
+_WORST_OPTIONS = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
+_TWO_RUNS_HINT = (
     "`cranfield explain` with the same files, two of them runs, lists the queries that got worse "
     "or better, the worst first; so does --changes N here."
 )
-_WHICH = {
+_WORST_QUERIES_HINTS = {
     "evaluate": "`cranfield explain` with the same files lists the queries of one run, the worst "
     "first, or of two runs those that changed; -q shows all queries here.",
-    "compare": _OF_TWO,
-    "gate": _OF_TWO,
+    "compare": _TWO_RUNS_HINT,
+    "gate": _TWO_RUNS_HINT,
 }
-_SAVED_FIRST = (
+_SAVE_FIRST_HINT = (
     "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
     "then --saved scores.json."
 )
-_SAME_QUERIES = (
+_SAME_QUERIES_HINT = (
     "Systems are compared over the same queries: --missing drop leaves out those that one of them "
     "has not answered."
 )
-_MEANT |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
+_MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 
-def _pointing(error: click.NoSuchOption) -> click.UsageError:
+def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
     typed = error.option_name.partition("=")[0]
     known = {spelt for one in (error.ctx.command.params if error.ctx else []) for spelt in one.opts}
     if typed == "--convention" and "--saved" in known:
-        return click.UsageError(f"{error.message} {_SAVED_FIRST}", error.ctx)
+        return click.UsageError(f"{error.message} {_SAVE_FIRST_HINT}", error.ctx)
     if typed == "--queries" and "--missing" in known:
-        return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES}", error.ctx)
-    meant = _MEANT.get(typed)
+        return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES_HINT}", error.ctx)
+    meant = _MEANT_OPTIONS.get(typed)
     if meant not in known:
         command = error.ctx.info_name if error.ctx else None
-        if typed in _WORST and command in ("evaluate", "compare", "gate"):
-            return click.UsageError(f"{error.message.split(' (')[0]} {_WHICH[command]}", error.ctx)
+        if typed in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
+            return click.UsageError(f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx)
         return error
     return click.UsageError(f"{error.message} Did you mean '{meant}'?", error.ctx)
 
@@ -176,25 +176,25 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from cranfield.progress import watching  # and NumPy, which every command needs
+        from cranfield.progress import watch_calls  # and NumPy, which every command needs
 
         try:
-            with warnings.catch_warnings(), watching(True):
+            with warnings.catch_warnings(), watch_calls(True):
                 warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
                 return super().invoke(ctx)
         except OptionError as error:
-            raise Refused(self._as_typed(ctx, str(error))) from None
+            raise Refusal(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
             command = self.get_command(ctx, str(ctx.invoked_subcommand))
-            raise Refused(with_errors(command, str(error))) from None
+            raise Refusal(name_errors_option(command, str(error))) from None
         except click.NoSuchOption as error:
-            raise quoted(_pointing(error)) from None
+            raise printable_error(_no_option_error(error)) from None
         except click.UsageError as error:
-            raise quoted(error) from None
+            raise printable_error(error) from None
         except KeyboardInterrupt:
-            raise _EndedError(signal.SIGINT) from None
+            raise _SignalError(signal.SIGINT) from None
         except BrokenPipeError:  # the reader of the output has left
-            raise _EndedError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
+            raise _SignalError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
 
     def _as_typed(self, ctx: click.Context, text: str) -> str:
         """Return a text with `name='value'` of the command's options as they are typed."""
@@ -265,16 +265,16 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
-    before = _listen()
+    before = _install_handlers()
     sys.unraisablehook, old_hook = _raise_again, sys.unraisablehook
     try:
         status = _run(before)
-    except _EndedError as ended:
+    except _SignalError as ended:
         signal.signal(getattr(signal, "SIGALRM", ended.number), signal.SIG_IGN)
         if ended.number != getattr(signal, "SIGPIPE", None):
             said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
-                click.echo(f"{said}: {_UNDONE}", err=True)
+                click.echo(f"{said}: {_UNDONE_TEXT}", err=True)
         status = 128 + ended.number  # what a shell says of a process that a signal ended
         before.pop(ended.number, None)
         signal.signal(ended.number, signal.SIG_DFL)
@@ -287,7 +287,7 @@ def main() -> None:
     sys.exit(status)
 
 
-def _run(signals: Iterable[int]) -> int:
+def _run(signal_numbers: Iterable[int]) -> int:
     """Run the command; return its exit status, or raise _EndedError if one of the signals came.
 
     Only a command itself gives another status than 0 or 2: a process that cannot write a message
@@ -299,21 +299,21 @@ def _run(signals: Iterable[int]) -> int:
             status = found if isinstance(found, int) else 0
             sys.stdout.flush()
         finally:  # also where Python ignored the exception, or made another one of it
-            for number in signals:
+            for number in signal_numbers:
                 if signal.getsignal(number) == signal.SIG_DFL:
-                    raise _EndedError(number)
+                    raise _SignalError(number)
     except click.ClickException as error:
         status = error.exit_code
         import_module("cranfield.cli.terminal").refuse(error)
     except click.Abort:
-        raise _EndedError(signal.SIGINT) from None
+        raise _SignalError(signal.SIGINT) from None
     except OSError as error:
-        status = Refused.exit_code
-        place = "" if error.filename is None else f"{printable(str(error.filename))}: "
+        status = Refusal.exit_code
+        place = "" if error.filename is None else f"{escape_unprintable(str(error.filename))}: "
         with contextlib.suppress(OSError):
             click.echo(f"Error: {place}cannot read or write: {error.strerror or error}", err=True)
     except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
-        status = Refused.exit_code
+        status = Refusal.exit_code
         sys.excepthook(*sys.exc_info())
     for name in ("stdout", "stderr"):
         try:
@@ -323,7 +323,7 @@ def _run(signals: Iterable[int]) -> int:
     return status
 
 
-def _listen() -> dict[int, Any]:
+def _install_handlers() -> dict[int, Any]:
     """Have signals that end the process raise an exception; return what they did before.
 
     Those that are ignored stay so, as with nohup.
@@ -334,20 +334,20 @@ def _listen() -> dict[int, Any]:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) in usual:
             with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
-                before[number] = signal.signal(number, _end)
+                before[number] = signal.signal(number, _raise_signal_error)
     return before
 
 
-def _end(number: int, _: object) -> None:
+def _raise_signal_error(number: int, _: object) -> None:
     signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-    raise _EndedError(number)
+    raise _SignalError(number)
 
 
 def _raise_again(ignored: Any) -> None:
     """Have an _EndedError that Python ignored, as in `__del__`, raised again a moment later."""
     error = ignored.exc_value
-    if not isinstance(error, _EndedError):
+    if not isinstance(error, _SignalError):
         sys.__unraisablehook__(ignored)
     elif sys.platform != "win32":  # where it is raised at the end of the command
-        signal.signal(signal.SIGALRM, lambda *_: _end(error.number, None))
+        signal.signal(signal.SIGALRM, lambda *_: _raise_signal_error(error.number, None))
         signal.setitimer(signal.ITIMER_REAL, 0.05)

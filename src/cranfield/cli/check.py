@@ -5,11 +5,11 @@ from dataclasses import replace
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs
+from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.scoring.check import check, unreadable
+from cranfield.scoring.check import check, unreadable_check
 
 
 @flags.command("check")
@@ -39,17 +39,17 @@ def command(
     cranfield check demo/qrels.txt demo/*.run
     cranfield check demo/qrels.txt demo/bm25.run --format json
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, *runs)
+    refuse_two_stdin(qrels, *runs)
     data = replace(data, errors="skip")
     opened: list[Run] | None = None
     try:
-        if data.hold_both([qrels, *runs]):
-            judgments, opened = data.read_both([qrels, *runs], "first")
+        if data.holds_both_sides([qrels, *runs]):
+            judgments, opened = data.read_both_sides([qrels, *runs], "first")
         else:
             judgments = data.read_qrels(qrels, "first")
     except InputError as error:
         if form.name == "json":
-            show(unreadable(qrels, error), form, query_texts=query_texts)
+            show(unreadable_check(qrels, error), form, query_texts=query_texts)
         raise
     opened = data.read_runs(runs) if opened is None else opened
     found = check(judgments, opened, k=k)

@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 
 from cranfield.cli import flags
-from cranfield.cli.several import Comparing, comparing_options
+from cranfield.cli.several import ComparisonOptions, comparison_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.cli.way import Way, choose_way
 from cranfield.errors import OptionError
-from cranfield.options import whole
+from cranfield.options import whole_check
 
 
 @flags.command("compare")
 def command(
     qrels: str | None = flags.argument(required=False),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    ways: Sequence[Way] = flags.families("compare", ways=True),
-    comparing: Comparing = comparing_options,
+    ways: Sequence[Way] = flags.added_options("compare", ways=True),
+    comparing: ComparisonOptions = comparison_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
     ),
-    changes: int | None = flags.checked(
-        whole(1),
+    changes: int | None = flags.checked_option(
+        whole_check(1),
         group="Output",
         type=int,
         metavar="N",
@@ -57,6 +57,6 @@ def command(
         flags.refuse_options(
             {"query_texts"}, "(--topics) has no effect without --changes, which shows queries"
         )
-    comparison = comparing.compared(str(qrels), runs)
+    comparison = comparing.compare_files(str(qrels), runs)
     of_tables = {"means": means, "changes": changes or 0}
     show(comparison, form, of_tables=of_tables, query_texts=query_texts)

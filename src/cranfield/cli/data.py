@@ -11,27 +11,27 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.terminal import say_notes
-from cranfield.data.judging import RANKING, Judging
-from cranfield.data.meeting import notes_on_order
+from cranfield.cli.terminal import print_notes
+from cranfield.data.judging import RANKING_OPTIONS, Judging
+from cranfield.data.meeting import list_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.formats import both_rows_of
+from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Keep
-from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.files import names_of, stem_of
+from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.files import format_names, stem_of
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import columns_for
+from cranfield.formats.stated_columns import select_columns
 from cranfield.lazy import cached_property
-from cranfield.measures import known_as, parse_all
-from cranfield.options import Options, level, option, options_of
+from cranfield.measures import find_measure, parse_all
+from cranfield.options import Options, level_check, option, list_options
 from cranfield.scoring.arguments import Threads
-from cranfield.scoring.sides import comes_once, hold_both, sides_of
+from cranfield.scoring.sides import is_read_once, hold_both_sides, find_two_sided_tables
 
 
-def _columns(text: Any) -> ColumnsLike:
+def _read_columns(text: Any) -> ColumnsLike:
     """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already are unchanged."""
     if not isinstance(text, str):
         return text  # type: ignore[no-any-return] # columns
@@ -48,7 +48,7 @@ def _columns(text: Any) -> ColumnsLike:
 
 
 @contextlib.contextmanager
-def _columns_typed(option: str) -> Iterator[None]:
+def _name_columns_option(option: str) -> Iterator[None]:
     """Name the option in an error of columns: `columns` is its name in Python."""
     try:
         yield
@@ -67,25 +67,25 @@ class DataOptions(Options):
         None,
         "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
         "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
-        tuple(names_of(What.QRELS)),
+        tuple(format_names(Side.QRELS)),
     )
     run_format: Any = option(
-        None, "The format of the runs, if it should not be detected.", tuple(names_of(What.RUN))
+        None, "The format of the runs, if it should not be detected.", tuple(format_names(Side.RUN))
     )
     qrels_columns: ColumnsLike | None = option(
         None,
         "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3; "
         "relevance=- where every row is relevant.",
-        _columns,
+        _read_columns,
     )
     run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _columns
+        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _read_columns
     )
     columns: ColumnsLike | None = option(
         None,
         "The same for both, or for one file that holds both sides, as in "
         "query_id=question,expected_ids=gold,retrieved_ids=found.",
-        _columns,
+        _read_columns,
     )
     errors: Errors = option(
         "strict",
@@ -125,13 +125,13 @@ class DataOptions(Options):
             raise OptionError(f"{typed} has no effect without --map-docs or --map-docs-pattern")
 
     @cached_property
-    def _docs(self) -> Mapping[str, str] | str | None:
+    def _doc_of_chunk(self) -> Mapping[str, str] | str | None:
         """Which document each chunk belongs to, if options say."""
         if self.map_docs is None:
             return self.map_docs_pattern
-        from cranfield.formats.small.chunk_files import chunk_rows
+        from cranfield.formats.small.chunk_files import read_chunks
 
-        return chunk_rows(self.map_docs)
+        return read_chunks(self.map_docs)
 
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
@@ -140,20 +140,20 @@ class DataOptions(Options):
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
-        with _columns_typed(self._typed):
-            columns = self.qrels_columns or columns_for(self.columns, What.QRELS)
+        with _name_columns_option(self._columns_option):
+            columns = self.qrels_columns or select_columns(self.columns, Side.QRELS)
             found = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
-        return self._judgments(found)
+        return self._map_judgments(found)
 
     def read(self, judgments: Qrels | QrelsReader) -> Qrels:
         """Read judgments that were opened."""
         if isinstance(judgments, Qrels):
             return judgments
-        with _columns_typed(self._typed):
+        with _name_columns_option(self._columns_option):
             return judgments.read()
 
     @property
-    def _typed(self) -> str:
+    def _columns_option(self) -> str:
         return "--qrels-columns" if self.qrels_columns else "--columns"
 
     def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
@@ -162,30 +162,30 @@ class DataOptions(Options):
         `says_order`: say what is odd about the order of their scores, if the result does not.
         """
         _refuse_measures(*paths)
-        with _columns_typed("--run-columns" if self.run_columns else "--columns"):
-            columns = self.run_columns or columns_for(self.columns, What.RUN)
+        with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
+            columns = self.run_columns or select_columns(self.columns, Side.RUN)
             runs = [
                 read_run(path, format=self.run_format, columns=columns, errors=self.errors)
                 for path in paths
             ]
-        _name_apart(runs, paths)
+        _rename_alike(runs, paths)
         if says_order:
-            say_notes(notes_on_order(runs))
-        return self._documents(runs)
+            print_notes(list_order_notes(runs))
+        return self._map_runs(runs)
 
-    def hold_both(self, paths: Sequence[str]) -> bool:
+    def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        return not said and hold_both(paths, self.columns)
+        return not said and hold_both_sides(paths, self.columns)
 
-    def refuse_alone(self, path: str, otherwise: str) -> Exception:
+    def lone_file_error(self, path: str, otherwise: str) -> Exception:
         """Return what is wrong with a file given without another: which columns it has, or lacks.
 
         Of what is no table, a run is missing; `otherwise` says what else needs no run.
         """
         _refuse_measures(path)
         try:
-            both_rows_of(path, columns=self.columns, is_path=True)
+            read_both_sides(path, columns=self.columns, is_path=True)
         except InputError as error:
             if not error.problem.startswith("was read as"):
                 return error
@@ -194,50 +194,50 @@ class DataOptions(Options):
             "question, expected_ids and retrieved_ids, needs no RUN."
         )
 
-    def read_both(
+    def read_both_sides(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, list[Run]]:
         """Read files of which each holds both sides: see `open_both`."""
-        judgments, runs = self.open_both(paths, duplicates)
+        judgments, runs = self.open_both_sides(paths, duplicates)
         return self.read(judgments), runs
 
-    def open_both(
+    def open_both_sides(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels | QrelsReader, list[Run]]:
         """Open files of which each holds both sides: the judgments of all, and a run of each.
 
         Raises InputError for a file that does not, or whose judgments are others.
         """
-        sides = sides_of(list(paths), self.columns, self.errors)
+        sides = find_two_sided_tables(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
         judgments, named = sides.open(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = run.rows.run_name or stem_of(run.sources[0])
-        _name_apart(runs, paths)
-        return self._judgments(judgments), self._documents(runs)
+        _rename_alike(runs, paths)
+        return self._map_judgments(judgments), self._map_runs(runs)
 
-    def _judgments(self, found: Qrels | QrelsReader) -> Qrels | QrelsReader:
+    def _map_judgments(self, judgments: Qrels | QrelsReader) -> Qrels | QrelsReader:
         """Return judgments of documents, where theirs are of chunks."""
-        docs = self._docs if self.map_qrels else None
+        docs = self._doc_of_chunk if self.map_qrels else None
         if docs is None:
-            return found
-        if isinstance(found, Qrels):
-            return found.map_docs(docs, self.errors)
+            return judgments
+        if isinstance(judgments, Qrels):
+            return judgments.map_docs(docs, self.errors)
         from cranfield.data.chunks import Chunks
 
-        return replace(found, chunks=Chunks.of(docs))
+        return replace(judgments, chunks=Chunks.of(docs))
 
-    def _documents(self, runs: list[Run]) -> list[Run]:
+    def _map_runs(self, runs: list[Run]) -> list[Run]:
         """Return runs of documents, or of spans, where theirs are of chunks."""
-        if self._docs is not None:
-            runs = [run.map_docs(self._docs, self.map_docs_keep or "first") for run in runs]
+        if self._doc_of_chunk is not None:
+            runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs
 
 
-def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
+def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
     """Name runs by their whole paths where two have one name."""
     names = [run.name for run in runs]
     for run, path in zip(runs, paths, strict=True):
@@ -245,17 +245,17 @@ def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
             run.name = path
 
 
-_COLUMNS = ("qrels_columns", "run_columns", "columns")
-_SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS}
-_SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
-_SHOWN |= {"span_pattern": {"metavar": "REGEX"}}
-data_options = flags.family(DataOptions, group="Files", **_SHOWN)
-lenient_data_options = flags.family(DataOptions, without=("errors",), group="Files", **_SHOWN)
+_COLUMNS_OPTIONS = ("qrels_columns", "run_columns", "columns")
+_METAVARS = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS_OPTIONS}
+_METAVARS |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
+_METAVARS |= {"span_pattern": {"metavar": "REGEX"}}
+data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)
+lenient_data_options = flags.family_options(DataOptions, without=("errors",), group="Files", **_METAVARS)
 # Where queries are those that all systems have, or the one that is named.
-judging_options = flags.family(Judging, without=("queries",), group="Ranking")
-all_judging_options = flags.family(Judging, group="Ranking")
-threads_options = flags.family(Threads, group="Files", threads={"metavar": "N"})
-duplicates_option = flags.family(Judging, without=RANKING, group="Files")
+judging_options = flags.family_options(Judging, without=("queries",), group="Ranking")
+all_judging_options = flags.family_options(Judging, group="Ranking")
+threads_options = flags.family_options(Threads, group="Files", threads={"metavar": "N"})
+duplicates_option = flags.family_options(Judging, without=RANKING_OPTIONS, group="Files")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,30 +282,30 @@ class GradesOptions(Options):
         False, "With --grades: the names are those of systems, as in 'A: 5 2 4', not of queries."
     )
     top_grade: float | None = option(
-        None, "With --grades: the highest grade of the scale, if no document has it.", level()
+        None, "With --grades: the highest grade of the scale, if no document has it.", level_check()
     )
 
 
 # Arguments QRELS and RUN may be missing then: `open_inputs` sees to them.
-_LISTS = {"metavar": "LIST", "multiple": True}
-grades_options = flags.family(
+_LIST_FLAGS = {"metavar": "LIST", "multiple": True}
+grades_options = flags.family_options(
     GradesOptions,
     group="Files",
-    grades=_LISTS,
-    collection=_LISTS,
+    grades=_LIST_FLAGS,
+    collection=_LIST_FLAGS,
     n_relevant={"metavar": "N"},
     top_grade={"metavar": "GRADE"},
 )
 
 # What says how files are read, and how a run is judged.
-READING = {one.name for family in (DataOptions, Judging) for one in options_of(family)}
+READING_OPTIONS = {one.name for family in (DataOptions, Judging) for one in list_options(family)}
 
 
 def open_inputs(
     qrels: str | None,
     runs: Sequence[str],
     data: DataOptions,
-    listed: GradesOptions,
+    grade_options: GradesOptions,
     judging: Judging,
 ) -> tuple[Qrels | QrelsReader, list[Run]]:
     """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
@@ -313,19 +313,19 @@ def open_inputs(
     Raises click.UsageError if there is neither or both, OptionError for an option without effect,
     InputError for what cannot be read.
     """
-    if not listed.grades:
-        typed = [f"--{name.replace('_', '-')}" for name in listed.unusual()]
+    if not grade_options.grades:
+        typed = [f"--{name.replace('_', '-')}" for name in grade_options.changed_options()]
         if typed:
             raise click.UsageError(f"{typed[0]} applies to lists of grades: add --grades.")
         if qrels is None:
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
-        if (not runs and comes_once(qrels)) or data.hold_both([qrels, *runs]):
-            return data.open_both([qrels, *runs], judging.duplicates)
+        if (not runs and is_read_once(qrels)) or data.holds_both_sides([qrels, *runs]):
+            return data.open_both_sides([qrels, *runs], judging.duplicates)
         if not runs:
-            raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
-        refuse_two_inputs(qrels, *runs)
+            raise data.lone_file_error(qrels, "for a list of grades alone, say --grades")
+        refuse_two_stdin(qrels, *runs)
         judgments = data.open_qrels(qrels, judging.duplicates)
         return judgments, data.read_runs(runs)
     if qrels is not None:
@@ -335,24 +335,24 @@ def open_inputs(
         )
     # How files are read, how scores rank, what to do with a query that a run has not.
     flags.refuse_options(
-        READING - {"depth", "judged_only"},
+        READING_OPTIONS - {"depth", "judged_only"},
         "has no effect on --grades: a list of grades is ranked as it is, and every list counts",
     )
-    refuse_two_inputs(*listed.grades, *listed.collection)
+    refuse_two_stdin(*grade_options.grades, *grade_options.collection)
     from cranfield.data.lists import grades
-    from cranfield.formats.small.grade_lists import grade_lists
+    from cranfield.formats.small.grade_lists import parse_grade_lists
 
-    lists = grade_lists(listed.grades, "--grades")
-    collection = grade_lists(listed.collection, "--collection", [*lists])
-    known: dict[str, Any] = {"collection": collection or None, "n_relevant": listed.n_relevant}
-    if listed.systems:
-        systems = grades(lists, systems=True, top=listed.top_grade, **known)
+    lists = parse_grade_lists(grade_options.grades, "--grades")
+    collection = parse_grade_lists(grade_options.collection, "--collection", [*lists])
+    known: dict[str, Any] = {"collection": collection or None, "n_relevant": grade_options.n_relevant}
+    if grade_options.systems:
+        systems = grades(lists, systems=True, top=grade_options.top_grade, **known)
         return systems.qrels, [*systems.runs.values()]
-    graded, run = grades(lists, top=listed.top_grade, **known)
+    graded, run = grades(lists, top=grade_options.top_grade, **known)
     return graded, [run]
 
 
-def refuse_two_inputs(*paths: str) -> None:
+def refuse_two_stdin(*paths: str) -> None:
     """Raise InputError if the standard input is to be read twice."""
     if paths.count("-") > 1:
         raise InputError("the standard input, `-`, can be read only once")
@@ -367,7 +367,7 @@ def _refuse_measures(*paths: str) -> None:
     ]
     if found:
         raise InputError(
-            f"no such file; {found[0]} is a measure", source=found[0], hint=say_measures(found)
+            f"no such file; {found[0]} is a measure", source=found[0], hint=measures_hint(found)
         )
 
 
@@ -376,12 +376,12 @@ def is_measure(text: str) -> bool:
     try:
         return bool(parse_all(text, glued=False))
     except MeasureError:
-        return known_as(text) is not None
+        return find_measure(text) is not None
 
 
-def say_measures(names: Sequence[str]) -> str:
+def measures_hint(measure_names: Sequence[str]) -> str:
     """Return how measures are typed."""
-    return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
+    return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in measure_names)}."
 
 
 def is_file(path: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cranfield.arrays.threads import at_most
+from cranfield.arrays.threads import limit_threads
 from cranfield.cli import flags
 from cranfield.cli.data import (
     DataOptions,
@@ -20,7 +20,7 @@ from cranfield.cli.data import (
     open_inputs,
     threads_options,
 )
-from cranfield.cli.terminal import Format, note, piped_format_option, query_texts_option, show
+from cranfield.cli.terminal import Format, print_note, piped_format_option, query_texts_option, show
 from cranfield.cli.way import Way, choose_way
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
@@ -32,7 +32,7 @@ from cranfield.errors import InputError
 from cranfield.measures import Measure
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.ends import EndsOptions
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, choose_default_measures
 from cranfield.scoring.job import ScoringOptions
 from cranfield.scoring.scores import Systems
 
@@ -51,9 +51,9 @@ class Inputs:
 
     def check(self) -> None:
         """Raise MeasureError for what is no measure, before files are read."""
-        flags.measures_of(self.names, DEFAULT_MEASURES, self.rel)
+        flags.parse_measures(self.names, DEFAULT_MEASURES, self.rel)
 
-    def refuse_query(self) -> None:
+    def refuse_query_argument(self) -> None:
         """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
         last = self.runs[-1] if self.runs else ""
         if last and not (is_file(last) or is_measure(last)):
@@ -70,7 +70,7 @@ class Inputs:
 
     def measures(self, judgments: Qrels | QrelsReader) -> list[Measure]:
         """Return the measures that were named, or those that suit the judgments."""
-        return flags.measures_of(self.names, usual_measures(judgments), self.rel)
+        return flags.parse_measures(self.names, choose_default_measures(judgments), self.rel)
 
     def score(
         self,
@@ -81,23 +81,23 @@ class Inputs:
     ) -> Systems:
         """Return the scores of the runs."""
         is_stated = self.names or self.rel is not None
-        options |= self.judging.unusual()
+        options |= self.judging.changed_options()
         for family in families:
-            options |= family.unusual()
+            options |= family.changed_options()
         opened: Any = judgments  # read by `evaluate`, if they are still to be read
         measures = self.measures(judgments) if is_stated else DEFAULT_MEASURES
         return evaluate(opened, runs, measures, **options)
 
 
-inputs_options = flags.gathered(
+inputs_options = flags.combined_options(
     Inputs,
     {
         "qrels": flags.argument(required=False, metavar="QRELS"),
         "runs": flags.argument(nargs=-1, metavar="RUN..."),
-        "names": flags.measures(
+        "names": flags.measure_option(
             "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
         ),
-        "rel": flags.rel(),
+        "rel": flags.rel_option(),
         "listed": grades_options,
         "judging": all_judging_options,
         "data": data_options,
@@ -108,19 +108,19 @@ inputs_options = flags.gathered(
 @flags.command("evaluate")
 def command(
     inputs: Inputs = inputs_options,
-    per_query: bool = flags.per_query(),
+    per_query: bool = flags.per_query_option(),
     query_texts: str | None = query_texts_option,
-    families: Sequence[ScoringOptions] = flags.families("evaluate"),
-    slices: str | None = flags.slices("average over those of each label, too"),
+    families: Sequence[ScoringOptions] = flags.added_options("evaluate"),
+    slices: str | None = flags.slices_option("average over those of each label, too"),
     with_intervals: bool = flags.option(
         "--intervals",
         group="Statistics",
         is_flag=True,
         help="Show each mean with its confidence interval.",
     ),
-    ways: Sequence[Way] = flags.families("evaluate", ways=True),
-    level: Level = flags.family(Level, group="Statistics"),
-    of_intervals: Sequence[ComparingOptions] = flags.families("intervals"),
+    ways: Sequence[Way] = flags.added_options("evaluate", ways=True),
+    level: Level = flags.family_options(Level, group="Statistics"),
+    of_intervals: Sequence[ComparingOptions] = flags.added_options("intervals"),
     threads: Threads = threads_options,
     form: Format = piped_format_option,
 ) -> None:
@@ -144,20 +144,20 @@ def command(
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
     way = choose_way(ways)
-    _refuse_others(way, with_intervals, families, of_intervals)
-    click.get_current_context().with_resource(at_most(threads.threads))
+    _refuse_options(way, with_intervals, families, of_intervals)
+    click.get_current_context().with_resource(limit_threads(threads.threads))
     if way is not None:
         show(way.evaluate(inputs, level), form)
         return
     inputs.check()
     if per_query:
-        inputs.refuse_query()
+        inputs.refuse_query_argument()
     judgments, runs = inputs.open()
-    if not any(family.keeps_open(judgments, runs) for family in families):
+    if not any(family.reads_in_parts(judgments, runs) for family in families):
         judgments = inputs.data.read(judgments)
     if sys.stderr.isatty():
         for text in filter(None, (family.announce(judgments, runs) for family in families)):
-            note(text)
+            print_note(text)
     systems = inputs.score(
         judgments,
         runs,
@@ -170,31 +170,31 @@ def command(
     if with_intervals:
         from cranfield.comparison.intervals import intervals
 
-        options: Any = level.unusual()
+        options: Any = level.changed_options()
         for family in of_intervals:
-            options |= family.unusual()
+            options |= family.changed_options()
         show(intervals(systems, **options), form)
         return
     texts = [str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text]
     if texts and not per_query:
-        note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
+        print_note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
     show(systems, form, query_texts=query_texts, per_query=per_query)
 
 
-def _refuse_others(
+def _refuse_options(
     way: Way | None,
     with_intervals: bool,
     families: Sequence[ScoringOptions],
     of_intervals: Sequence[ComparingOptions],
 ) -> None:
     """Raise OptionError for what does not go with a way of an extension, or with intervals."""
-    ends = flags.names_of(family for family in families if isinstance(family, EndsOptions))
+    ends = flags.option_names(family for family in families if isinstance(family, EndsOptions))
     beside_means = {"per_query", "slices", *ends}
     if way is not None:
         flags.refuse_options(beside_means, f"{way.refusal}, which shows means")
-        flags.refuse_options(flags.names_of([*families, *of_intervals]), way.refusal)
+        flags.refuse_options(flags.option_names([*families, *of_intervals]), way.refusal)
     elif with_intervals:
         flags.refuse_options(beside_means, "does not go with --intervals, which shows means")
     else:
-        limits = {"alpha", *flags.names_of(of_intervals)}
+        limits = {"alpha", *flags.option_names(of_intervals)}
         flags.refuse_options(limits, "applies to intervals: add --intervals")

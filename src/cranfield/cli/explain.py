@@ -16,7 +16,7 @@ from cranfield.cli.data import (
     is_file,
     is_measure,
     open_inputs,
-    say_measures,
+    measures_hint,
 )
 from cranfield.cli.terminal import Format, doc_texts_option, format_option, query_texts_option, show
 from cranfield.data.judging import Judging
@@ -24,7 +24,7 @@ from cranfield.errors import InputError
 from cranfield.explanation.explain import explain
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
-from cranfield.explanation.scene import queries_like
+from cranfield.explanation.scene import known_queries_hint
 from cranfield.scoring.job import ScoringOptions
 
 _DEFAULT = "nDCG@10"
@@ -55,9 +55,9 @@ def command(
         help="The query whose value is explained, as the last argument says it, too; without it, "
         "the value over all queries, or, of two runs, the queries that changed.",
     ),
-    rel: float | None = flags.rel(),
-    families: Sequence[ScoringOptions] = flags.families("explain"),
-    limit: int | str | None = flags.checked(
+    rel: float | None = flags.rel_option(),
+    families: Sequence[ScoringOptions] = flags.added_options("explain"),
+    limit: int | str | None = flags.checked_option(
         _limit,
         type=str,
         metavar="N|all",
@@ -90,14 +90,14 @@ def command(
     opened, named = open_inputs(qrels, runs, data, listed, judging)
     judgments = data.read(opened)
     if last is not None and last not in judgments.query_ids:
-        hint = say_measures([last]) if is_measure(last) else queries_like(last, judgments)
+        hint = measures_hint([last]) if is_measure(last) else known_queries_hint(last, judgments)
         raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)
-    measures = flags.measures_of(names, _DEFAULT, rel)
+    measures = flags.parse_measures(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"explain takes one measure: name it alone, as in -m {measures[0]}")
-    options: Any = judging.unusual()
+    options: Any = judging.changed_options()
     for family in families:
-        options |= family.unusual()
+        options |= family.changed_options()
     found = explain(
         judgments,
         named,
@@ -119,7 +119,7 @@ def _split_query(
     if not runs or is_file(runs[-1]):
         return runs, None
     if query is None:
-        is_query = len(runs) > 1 or data.hold_both([str(qrels)])
+        is_query = len(runs) > 1 or data.holds_both_sides([str(qrels)])
         return (runs[:-1], runs[-1]) if is_query else (runs, None)
     if len(runs) > 1:
         raise click.UsageError(

@@ -10,15 +10,15 @@ from cranfield.cli.data import (
     data_options,
     is_file,
     judging_options,
-    refuse_two_inputs,
+    refuse_two_stdin,
 )
-from cranfield.cli.several import Several, alignment_options, place_of, saved_option, with_members
-from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
+from cranfield.cli.several import SystemFiles, alignment_options, find_position, saved_option, add_group_members
+from cranfield.cli.terminal import Format, format_options, print_note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
-from cranfield.comparison.thresholds import by_measure
+from cranfield.comparison.thresholds import resolve_at_least
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
 
@@ -35,13 +35,13 @@ _LIMIT = {
     "group": "Options",
     "help": "With --at-least: the mean's lower limit by the test must reach the number, too.",
 }
-_UNDECIDED = {
+_UNDECIDED_FLAGS = {
     "group": "Options",
     "help": "Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",
 }
 
 
-def _ends(value: str) -> tuple[float, float]:
+def _read_range(value: str) -> tuple[float, float]:
     """Read `0,1`."""
     try:
         low, high = map(float, value.split(","))
@@ -50,33 +50,33 @@ def _ends(value: str) -> tuple[float, float]:
     return low, high
 
 
-def _file_of(baseline: str, several: Several) -> str | None:
+def _find_baseline_file(baseline: str, several: SystemFiles) -> str | None:
     """Return the file of the baseline, which may be named by it; None if it is a system's name."""
     files = several.files
-    if place_of(baseline, files) is not None or is_file(baseline):
+    if find_position(baseline, files) is not None or is_file(baseline):
         return baseline
-    if several.saved:
+    if several.are_scores:
         return None
     known = [run.name for run in several.data.read_runs(files)]  # opened, and not read yet
     return files[known.index(baseline)] if baseline in known else None
 
 
-def _files_beside(baseline: str | None, several: Several) -> list[str]:
+def _files_to_read(baseline: str | None, several: SystemFiles) -> list[str]:
     """Return the files to read: that of the baseline first, and again if there is no other."""
     files = [*several.files]
     if baseline is None:
         return files
-    others = [one for one in files if place_of(one, [baseline]) is None]
+    others = [one for one in files if find_position(one, [baseline]) is None]
     if not others:  # beside itself: whether the gate works at all
-        note("the only run is the baseline itself: is the file of the new run missing?", "warning")
+        print_note("the only run is the baseline itself: is the file of the new run missing?", "warning")
     files = [baseline, *(others or [baseline])]
     # Saved scores of the baseline are read for its name, too.
-    refuse_two_inputs(*files, baseline if several.saved else several.qrels)
+    refuse_two_stdin(*files, baseline if several.are_scores else several.qrels)
     return files
 
 
-_RANGE = flags.checked(
-    _ends,
+_RANGE = flags.checked_option(
+    _read_range,
     group="Statistics",
     type=str,
     metavar="LOW,HIGH",
@@ -98,24 +98,24 @@ def command(
         help="By how much a run may be worse, as 0.01 or 2%. A number is in the unit of the "
         "measures, 2% a share of the baseline's mean.",
     ),
-    names: tuple[str, ...] = flags.measures(
+    names: tuple[str, ...] = flags.measure_option(
         "What to judge by the margin; every one must pass",
         f"{DEFAULT_MEASURES}, or all that were saved",
     ),
     saved: bool = saved_option,
     alignment: Alignment = alignment_options,
-    settings: GateSettings = flags.family(
+    settings: GateSettings = flags.family_options(
         GateSettings,
         without=("range",),
         group="Statistics",
         changes={"metavar": "N"},
         at_least=_AT_LEAST,
         limit=_LIMIT,
-        undecided=_UNDECIDED,
+        undecided=_UNDECIDED_FLAGS,
     ),
-    families: list[ComparingOptions] = flags.families("gate"),
+    families: list[ComparingOptions] = flags.added_options("gate"),
     range: tuple[float, float] | None = _RANGE,  # noqa: A002 - the option's name
-    rel: float | None = flags.rel(),
+    rel: float | None = flags.rel_option(),
     query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,
     data: DataOptions = data_options,
@@ -139,21 +139,21 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     for family in families:  # what does not go together is refused before files are read
         family.gate_settings(settings)
-    runs = with_members(qrels, runs, families)
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-    of_baseline = None if baseline is None else _file_of(baseline, several)
-    files = _files_beside(of_baseline, several)
-    chosen: Any = {**settings.unusual(), **several.options, "range": range}
-    chosen |= several.chosen(families)
+    runs = add_group_members(qrels, runs, families)
+    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
+    of_baseline = None if baseline is None else _find_baseline_file(baseline, several)
+    files = _files_to_read(of_baseline, several)
+    chosen: Any = {**settings.changed_options(), **several.score_options, "range": range}
+    chosen |= several.extension_options(families)
     # Without margins, at_least names the measures.
     measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too
-        chosen["at_least"] = by_measure(
-            settings.at_least, lambda text: flags.measures_of([text], DEFAULT_MEASURES, rel)
+        chosen["at_least"] = resolve_at_least(
+            settings.at_least, lambda text: flags.parse_measures([text], DEFAULT_MEASURES, rel)
         )
     judgments, opened = several.read(files)
     if of_baseline is not None:
-        baseline = several.saved_name(of_baseline) if opened is None else opened[0].name
+        baseline = several.read_system_name(of_baseline) if opened is None else opened[0].name
     found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
     show(found, form, query_texts=query_texts)
     click.get_current_context().exit(_STATUS[found.takes(found.outcome)])

@@ -6,8 +6,8 @@ import click
 
 from cranfield.cli import flags
 from cranfield.errors import NO_DOCSTRINGS, MeasureError
-from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
-from cranfield.measures.declaration import UNDOCUMENTED
+from cranfield.measures import EXAMPLE, Definition, definitions, make_example, find_definition, search_definitions
+from cranfield.measures.declaration import WITHOUT_DOCSTRINGS
 
 
 @flags.command("measures")
@@ -27,9 +27,9 @@ def command(
     chosen: list[Definition] = definitions() if full else []
     if not full:
         try:
-            chosen = [find(name) for name in names]
+            chosen = [find_definition(name) for name in names]
         except MeasureError:
-            listed = search(names)
+            listed = search_definitions(names)
             if not listed:
                 raise
     if listed:
@@ -43,8 +43,8 @@ def command(
     for i, definition in enumerate(chosen):
         if i:
             formatter.write("\n\n")
-        explain(definition, formatter)
-    if UNDOCUMENTED:
+        write_definition(definition, formatter)
+    if WITHOUT_DOCSTRINGS:
         formatter.write_paragraph()
         formatter.write_text(
             f"What each measures, its formula and its source are missing here {NO_DOCSTRINGS}"
@@ -52,14 +52,14 @@ def command(
     click.echo(formatter.getvalue(), nl=False)
 
 
-def _example(definition: Definition) -> str:
-    one, value = example_of(definition)
+def _example_sentence(definition: Definition) -> str:
+    one, value = make_example(definition)
     shown = value if isinstance(value, str) else f"{value:.4f}"
     grades = ", ".join(f"{doc} {grade}" for doc, grade in EXAMPLE[0].items())
     return f"{one} of the ranking {' '.join(EXAMPLE[1])} is {shown}; judged are {grades}"
 
 
-def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
+def write_definition(definition: Definition, formatter: click.HelpFormatter) -> None:
     """Write what is known of a measure."""
     formatter.write_text(definition.pattern)
     for paragraph in filter(None, definition.documentation.split("\n\n")):
@@ -68,7 +68,7 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
     *facts, source, names = definition.facts
-    facts = [*facts, ("Example", _example(definition)), source, names]
+    facts = [*facts, ("Example", _example_sentence(definition)), source, names]
     formatter.write_dl([(name, said) for name, said in facts if said])
     if definition.parameters:
         with formatter.section("Parameters"):

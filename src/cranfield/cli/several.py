@@ -11,11 +11,11 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.data import (
-    READING,
+    READING_OPTIONS,
     DataOptions,
     data_options,
     judging_options,
-    refuse_two_inputs,
+    refuse_two_stdin,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
@@ -25,7 +25,7 @@ from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
-from cranfield.explanation.pointer import Typed, as_typed
+from cranfield.explanation.pointer import CommandLine, use_command_line
 from cranfield.formats.files import stem_of
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
@@ -33,54 +33,54 @@ from cranfield.measures import Measure
 
 
 @dataclass(frozen=True)
-class Several:
+class SystemFiles:
     """Judgments and runs, or, with --saved, files of scores: and what options say about them."""
 
     qrels: str
     runs: tuple[str, ...]
     names: tuple[str, ...]  # of the measures
-    saved: bool
+    are_scores: bool
     alignment: Alignment
     rel: float | None
     judging: Judging
     data: DataOptions
-    of_judgments: tuple[str, ...] = ()  # other options of the command that saved scores have not
+    judgment_options: tuple[str, ...] = ()  # other options of the command that saved scores have not
 
     def __post_init__(self) -> None:
-        if self.saved:
+        if self.are_scores:
             flags.refuse_options(
-                READING | {"rel", "bounds", *self.of_judgments},
+                READING_OPTIONS | {"rel", "bounds", *self.judgment_options},
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        of_scores = self.alignment.unusual().keys() - {"missing"}
+        of_scores = self.alignment.changed_options().keys() - {"missing"}
         flags.refuse_options(of_scores, "applies to saved scores only: add --saved")
-        if not self.runs and not self.hold_both:
-            raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved")
+        if not self.runs and not self.holds_both_sides:
+            raise self.data.lone_file_error(self.qrels, "for saved scores, say --saved")
 
     @property
     def files(self) -> list[str]:
         """The files of systems: scores if these were saved, else runs."""
-        return [self.qrels, *self.runs] if self.saved or self.hold_both else list(self.runs)
+        return [self.qrels, *self.runs] if self.are_scores or self.holds_both_sides else list(self.runs)
 
     @cached_property
-    def hold_both(self) -> bool:
+    def holds_both_sides(self) -> bool:
         """Whether each file holds both judgments and a run."""
-        return not self.saved and self.data.hold_both([self.qrels, *self.runs])
+        return not self.are_scores and self.data.holds_both_sides([self.qrels, *self.runs])
 
     def measures(self, default: str) -> Any:
         """Return the measures that were named, else the default; None for all that were saved."""
-        if self.saved:
+        if self.are_scores:
             return list(self.names) or None
-        return flags.measures_of(self.names, default, self.rel)
+        return flags.parse_measures(self.names, default, self.rel)
 
     def read(self, files: list[str]) -> tuple[Any, list[Run] | None]:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
-        if self.saved:
+        if self.are_scores:
             return files, None
         kept = self.judging.duplicates
-        if self.hold_both:
-            found = self.data.read_both(files, kept)
+        if self.holds_both_sides:
+            found = self.data.read_both_sides(files, kept)
             self._point_to_files(None, found[1], files)
             return found
         try:
@@ -88,7 +88,7 @@ class Several:
         except InputError as error:
             if error.kind not in ("columns", "no ids"):
                 raise
-            raise error.because("For saved scores of queries, add --saved.") from None
+            raise error.add_reason("For saved scores of queries, add --saved.") from None
         self._point_to_files(self.qrels, runs, files)
         return judgments, runs
 
@@ -99,50 +99,50 @@ class Several:
         read = [*files, *([] if qrels is None else [qrels])]
         if all(os.path.isfile(one) for one in read):  # no pipe, which was read, and no address
             of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
-            typed = Typed(qrels, of_system, flags.typed_for(command))
-            click.get_current_context().with_resource(as_typed(typed))
+            typed = CommandLine(qrels, of_system, flags.typed_options(command))
+            click.get_current_context().with_resource(use_command_line(typed))
 
-    def baseline_of(
-        self, baseline: str | None, files: list[str], opened: Sequence[Run] | None
+    def find_baseline(
+        self, baseline: str | None, files: list[str], opened_runs: Sequence[Run] | None
     ) -> str | None:
         """Return the name of the baseline, which may be its file; a file of scores comes first."""
-        known = [one.name for one in opened or ()]
-        if baseline is None or baseline in known or (at := place_of(baseline, files)) is None:
+        known = [one.name for one in opened_runs or ()]
+        if baseline is None or baseline in known or (at := find_position(baseline, files)) is None:
             return baseline
-        if opened is not None:
+        if opened_runs is not None:
             return known[at]
-        refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
+        refuse_two_stdin(files[at], files[at])  # for its name, and for its scores
         files.insert(0, files.pop(at))
-        return self.saved_name(files[0])
+        return self.read_system_name(files[0])
 
-    def chosen(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
+    def extension_options(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
         """Return the options of extensions that are not at their defaults.
 
         Files of saved scores are named by the systems that they have scores of.
         """
-        if self.saved:
-            families = [family.rename_runs(self._saved_names) for family in families]
-        return {name: value for family in families for name, value in family.unusual().items()}
+        if self.are_scores:
+            families = [family.rename_runs(self._find_system_names) for family in families]
+        return {name: value for family in families for name, value in family.changed_options().items()}
 
-    def _saved_names(self, run: str, option: str) -> list[str]:
+    def _find_system_names(self, run: str, option: str) -> list[str]:
         """Return the names of the systems in files that a path or a pattern names, else itself."""
-        paths = _files_of(run)
-        if all(place_of(path, self.files) is None for path in paths):
+        paths = _find_files(run)
+        if all(find_position(path, self.files) is None for path in paths):
             return [run]
-        return [self.saved_name(path, option) for path in paths]
+        return [self.read_system_name(path, option) for path in paths]
 
     @property
-    def options(self) -> dict[str, Any]:
+    def score_options(self) -> dict[str, Any]:
         """The options on scores and on runs that are not at their defaults."""
-        return {**self.alignment.unusual(), **self.judging.unusual()}
+        return {**self.alignment.changed_options(), **self.judging.changed_options()}
 
-    def saved_name(self, path: str, option: str = "--baseline") -> str:
+    def read_system_name(self, path: str, option: str = "--baseline") -> str:
         """Return the name of the one system that a file has saved scores of.
 
         It has this name among others, too, if the file is the first of them.
         """
         how = replace(self.alignment, missing="zero")
-        names = align([path], None, list(self.names) or None, how).names
+        names = align([path], None, list(self.names) or None, how).system_names
         if len(names) > 1:
             raise OptionError(
                 f"{option} {path}: holds the scores of several systems; name the one that is "
@@ -157,13 +157,13 @@ saved_option = flags.option(
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )
 
-alignment_options = flags.family(
+alignment_options = flags.family_options(
     Alignment, group="Files", less_is_better={"multiple": True, "metavar": "NAME"}
 )
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ComparisonOptions:
     """How systems are compared: the options of every command that compares them."""
 
     names: tuple[str, ...]  # of the measures
@@ -177,26 +177,26 @@ class Comparing:
     judging: Judging
     data: DataOptions
 
-    def compared(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
+    def compare_files(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
         """Return the comparison of some runs, or of saved scores."""
-        several = self.several(qrels, runs)
+        several = self.choose_files(qrels, runs)
         files, measures = several.files, several.measures(DEFAULT_MEASURES)
-        refuse_two_inputs(several.qrels, *several.runs)
+        refuse_two_stdin(several.qrels, *several.runs)
         self.refuse_two_kinds()
         judgments, opened = several.read(files)
         options: Any = {
-            **self.settings.unusual(),
-            **several.options,
-            **several.chosen(self.families),
-            "baseline": several.baseline_of(self.baseline, files, opened),
+            **self.settings.changed_options(),
+            **several.score_options,
+            **several.extension_options(self.families),
+            "baseline": several.find_baseline(self.baseline, files, opened),
         }
         return compare(judgments, opened, measures, slices=self.slices, **options)
 
-    def several(self, qrels: str, runs: tuple[str, ...]) -> Several:
+    def choose_files(self, qrels: str, runs: tuple[str, ...]) -> SystemFiles:
         """Return the judgments and runs, or the saved scores, that were named."""
-        return Several(
+        return SystemFiles(
             qrels,
-            with_members(qrels, runs, self.families),
+            add_group_members(qrels, runs, self.families),
             self.names,
             self.saved,
             self.alignment,
@@ -207,7 +207,7 @@ class Comparing:
 
     def measures(self, default: str) -> list[Measure]:
         """Return the measures that were named, else the default."""
-        return flags.measures_of(self.names, default, self.rel)
+        return flags.parse_measures(self.names, default, self.rel)
 
     def refuse_two_kinds(self) -> None:
         """Raise OptionError where both a baseline and all pairs are asked for."""
@@ -215,44 +215,44 @@ class Comparing:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
 
 
-comparing_options = flags.gathered(
-    Comparing,
+comparison_options = flags.combined_options(
+    ComparisonOptions,
     {
-        "names": flags.measures("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
+        "names": flags.measure_option("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
         "baseline": flags.option(
             metavar="NAME",
             help="The system that the others are compared with, by its name or its file.  "
             "[default: the first]",
         ),
-        "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
-        "families": flags.families("compare"),
+        "settings": flags.family_options(Settings, without=("baseline",), group="Statistics"),
+        "families": flags.added_options("compare"),
         "saved": saved_option,
         "alignment": alignment_options,
-        "slices": flags.slices("compare on those of each label separately, too"),
-        "rel": flags.rel(),
+        "slices": flags.slices_option("compare on those of each label separately, too"),
+        "rel": flags.rel_option(),
         "judging": judging_options,
         "data": data_options,
     },
 )
 
 
-def with_members(
+def add_group_members(
     qrels: str, runs: tuple[str, ...], families: Iterable[ComparingOptions]
 ) -> tuple[str, ...]:
     """Return the files of runs, with those that only options of extensions name."""
     wanted = [name for family in families for name in family.run_names()]
     names = [stem_of(Source(one)) for one in runs]  # a pattern of names looks for no other files
     wanted = [one for one in wanted if not fnmatch.filter(names, one)]
-    found = dict.fromkeys(path for one in wanted for path in _files_of(one))
-    return (*runs, *(one for one in found if place_of(one, [qrels, *runs]) is None))
+    found = dict.fromkeys(path for one in wanted for path in _find_files(one))
+    return (*runs, *(one for one in found if find_position(one, [qrels, *runs]) is None))
 
 
-def _files_of(wanted: str) -> list[str]:
+def _find_files(wanted: str) -> list[str]:
     """Return the files that a path or a pattern names."""
     return [wanted] if os.path.isfile(wanted) else sorted(filter(os.path.isfile, glob(wanted)))
 
 
-def place_of(path: str, paths: Sequence[str]) -> int | None:
+def find_position(path: str, paths: Sequence[str]) -> int | None:
     """Return which of some files a path is, however it is written; None if it is not there."""
     wanted = os.path.realpath(path)
     return next((i for i, one in enumerate(paths) if os.path.realpath(one) == wanted), None)

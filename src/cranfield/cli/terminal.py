@@ -12,12 +12,12 @@ from typing import Any, get_args
 import click
 
 from cranfield.cli import flags
-from cranfield.errors import InputError, OptionError, printable
-from cranfield.formats.source import Source, written
+from cranfield.errors import InputError, OptionError, escape_unprintable
+from cranfield.formats.source import Source, open_to_write
 from cranfield.formats.url import local_path, real_path
-from cranfield.notes import Note, gravest_first
-from cranfield.render.plain import folded
-from cranfield.render.shown import FORMS, ROWS, Shown
+from cranfield.notes import Note, sort_by_severity
+from cranfield.render.plain import fold_line
+from cranfield.render.shown import FORMS, ROW_FORMS, Shown
 from cranfield.render.table import Formulas
 
 
@@ -26,21 +26,21 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def say(content: str) -> None:
+def print_text(text: str) -> None:
     """Print text for machines. On a terminal, control characters are escaped."""
     if is_terminal():
-        content = re.sub(r"[^\n\t]+", lambda found: printable(found[0]), content)
-    click.echo(content, nl=False, color=True)  # or echo would take escape sequences out of ids
+        text = re.sub(r"[^\n\t]+", lambda found: escape_unprintable(found[0]), text)
+    click.echo(text, nl=False, color=True)  # or echo would take escape sequences out of ids
 
 
 def show(
-    found: Shown,
+    result: Shown,
     form: "Format",
     *,
     of_tables: Mapping[str, Any] | None = None,
     query_texts: str | None = None,
     doc_texts: str | None = None,
-    **how: Any,
+    **arguments: Any,
 ) -> None:
     """Print a result, and write it to the files that were asked for.
 
@@ -52,26 +52,26 @@ def show(
     if query_texts or doc_texts:
         from cranfield.captions import with_texts
 
-        if "-" in (query_texts, doc_texts) and _given().count("-") > 1:
+        if "-" in (query_texts, doc_texts) and _argument_values().count("-") > 1:
             raise InputError("the standard input, `-`, can be read only once")
-        found = with_texts(found, query_texts=query_texts, doc_texts=doc_texts, **how)
+        result = with_texts(result, query_texts=query_texts, doc_texts=doc_texts, **arguments)
     for path in form.outputs:
-        content = found.in_form(form_of(path, found.forms), form.formulas, of_tables, **how)
+        content = result.in_form(form_of(path, result.forms), form.formulas, of_tables, **arguments)
         try:
-            with written(path) as stream:
+            with open_to_write(path) as stream:
                 stream.write(content.encode("utf-8", "surrogateescape"))
         except InputError as error:
             errors.append(error)
     if form.name == "table":
         width = _width_of(sys.stdout)
-        content = found.to_text(width, color=is_terminal(), **how, **(of_tables or {}))
+        content = result.to_text(width, color=is_terminal(), **arguments, **(of_tables or {}))
         if "utf" not in (sys.stdout.encoding or "").lower():
             content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
         click.echo(content, nl=False)
     else:
-        say(found.in_form(form.name, form.formulas, of_tables, **how))
-    if form.name in ROWS:
-        say_notes(found.notes)
+        print_text(result.in_form(form.name, form.formulas, of_tables, **arguments))
+    if form.name in ROW_FORMS:
+        print_notes(result.notes)
     if errors:
         raise errors[0]
 
@@ -81,26 +81,26 @@ def _width_of(stream: Any) -> int | None:
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
-def echo(content: str, *, err: bool = False) -> None:
+def echo(text: str, *, err: bool = False) -> None:
     """Print lines to the standard output, or error, folded at blanks if it is a terminal."""
     width = _width_of(sys.stderr if err else sys.stdout)
-    lines = [part for line in content.split("\n") for part in folded(line, width, "  ")]
+    lines = [part for line in text.split("\n") for part in fold_line(line, width, "  ")]
     click.echo("\n".join(lines), err=err, nl=False)
 
 
-def note(content: str, kind: str = "note") -> None:
+def print_note(text: str, kind: str = "note") -> None:
     """Print a note on the output, on the standard error."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
-        echo(f"{kind}: {printable(content)}\n", err=True)
+        echo(f"{kind}: {escape_unprintable(text)}\n", err=True)
 
 
-def say_notes(notes: Iterable[Note]) -> None:
+def print_notes(notes: Iterable[Note]) -> None:
     """Print the notes on the output, the gravest first, on the standard error."""
-    for one in gravest_first(notes):
-        note(str(replace(one, severity="info")), one.severity if one.is_grave else "note")
+    for one in sort_by_severity(notes):
+        print_note(str(replace(one, severity="info")), one.severity if one.is_grave else "note")
 
 
-def refuse(error: click.ClickException) -> None:
+def print_refusal(error: click.ClickException) -> None:
     """Print why something is refused, if possible; the exit status says it in any case."""
     page = io.StringIO()
     error.show(page)
@@ -130,12 +130,12 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
         if name.endswith(one) and name != one:  # of .label-studio.json and .json, the longer one
             return form
     raise OptionError(
-        f"-o {printable(path)}: the suffix says how a result is written; choose one of "
+        f"-o {escape_unprintable(path)}: the suffix says how a result is written; choose one of "
         f"{', '.join(forms.values())}"
     )
 
 
-def _given() -> list[Any]:
+def _argument_values() -> list[Any]:
     """Return every value that the command was given, except the files to write."""
     arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
     return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
@@ -143,13 +143,13 @@ def _given() -> list[Any]:
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
     """Raise OptionError for a file that must not be written: one that is read, or in no folder."""
-    inputs = {real_path(argument) for argument in _given() if isinstance(argument, str)}
+    inputs = {real_path(argument) for argument in _argument_values() if isinstance(argument, str)}
     for path in outputs:
         if real_path(path) in inputs and os.path.exists(real_path(path)):
-            raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
+            raise OptionError(f"-o {escape_unprintable(path)}: is read by this command; name another file")
         folder = os.path.dirname(local_path(path))
         if folder and not os.path.isdir(folder):  # said before all is read and computed
-            raise OptionError(f"-o {printable(path)}: there is no folder {printable(folder)}")
+            raise OptionError(f"-o {escape_unprintable(path)}: there is no folder {escape_unprintable(folder)}")
 
 
 def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any:
@@ -201,7 +201,7 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
             f"{', '.join(forms.values())}. May be repeated.",
         ),
     }
-    return flags.gathered(made, options)
+    return flags.combined_options(made, options)
 
 
 format_option = format_options("table")

@@ -8,7 +8,7 @@ from cranfield.options import Options
 
 if TYPE_CHECKING:
     from cranfield.cli.evaluate import Inputs
-    from cranfield.cli.several import Comparing
+    from cranfield.cli.several import ComparisonOptions
     from cranfield.comparison.level import Level
     from cranfield.render.shown import Shown
 
@@ -23,7 +23,7 @@ class Way(Options):
         """Tell whether the first option was given."""
         return next(iter(vars(self).values())) is not None
 
-    def compare(self, qrels: str | None, runs: tuple[str, ...], comparing: "Comparing") -> "Shown":
+    def compare(self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions") -> "Shown":
         """Return what `cranfield compare` shows."""
         raise NotImplementedError
 
@@ -37,6 +37,6 @@ def choose_way(ways: Sequence[Way]) -> Way | None:
     for way in ways:
         if way.is_asked():
             others = [other for other in ways if other is not way]
-            flags.refuse_options(flags.names_of(others), way.refusal)
+            flags.refuse_options(flags.option_names(others), way.refusal)
             return way
     return None

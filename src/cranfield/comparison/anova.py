@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.products import blocks
+from cranfield.arrays.products import block_slices
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.flips import SEED, Paired
-from cranfield.progress import parts
+from cranfield.comparison.flips import DEFAULT_SEED, PairedScores
+from cranfield.progress import watch_slices
 
 PERMUTATIONS = 10_000
 
@@ -20,30 +20,30 @@ class Anova:
     Information Retrieval, 2018).
     """
 
-    systems: float  # mean squares
-    queries: float
-    residual: float
-    degrees: int  # of freedom, of the residual
+    system_variance: float  # mean squares
+    query_variance: float
+    residual_variance: float
+    residual_degrees: int  # of freedom, of the residual
 
     @classmethod
-    def of(cls, values: Floats) -> "Anova | None":
+    def from_scores(cls, scores: Floats) -> "Anova | None":
         """Return the analysis of (n_queries, n_systems); None with a single query or system."""
-        n, m = values.shape
+        n, m = scores.shape
         if n < 2 or m < 2:
             return None
-        centred = values - values.mean()
+        centred = scores - scores.mean()
         rows, columns = centred.mean(axis=1), centred.mean(axis=0)
         rest = centred - rows[:, None] - columns
         degrees = (n - 1) * (m - 1)
         of_systems = float(n * (columns**2).sum() / (m - 1))
         of_queries = float(m * (rows**2).sum() / (n - 1))
         left = float((rest**2).sum())
-        size = float(np.abs(values).max()) ** 2 * values.size
+        size = float(np.abs(scores).max()) ** 2 * scores.size
         residual = 0.0 if left <= 1e-24 * size else left / degrees
         return cls(of_systems, of_queries, residual, degrees)
 
 
-def tukey(paired: Paired) -> Floats:
+def tukey(paired_scores: PairedScores) -> Floats:
     """Return p-values corrected by the studentized range: (n_pairs,); NaN if nothing varies.
 
     Tukey's honestly significant difference with the residual variance of the two-way analysis, so
@@ -51,23 +51,23 @@ def tukey(paired: Paired) -> Floats:
     """
     from scipy.stats import studentized_range
 
-    anova = Anova.of(paired.values)
+    anova = Anova.from_scores(paired_scores.scores)
     if anova is None:
-        return np.full(len(paired.left), np.nan)
-    difference = np.abs(paired.totals) / paired.n_units
-    difference[np.abs(paired.totals) <= paired.slack] = 0.0
-    if anova.residual == 0:
+        return np.full(len(paired_scores.left_column), np.nan)
+    difference = np.abs(paired_scores.totals) / paired_scores.n_units
+    difference[np.abs(paired_scores.totals) <= paired_scores.slack] = 0.0
+    if anova.residual_variance == 0:
         return np.where(difference == 0, 1.0, np.nan)
-    q = difference / np.sqrt(anova.residual / paired.n_units)
+    q = difference / np.sqrt(anova.residual_variance / paired_scores.n_units)
     p = np.ones(len(q))
     some = q > 0
-    n_systems = paired.values.shape[1]
-    p[some] = studentized_range.sf(q[some], n_systems, anova.degrees)
+    n_systems = paired_scores.scores.shape[1]
+    p[some] = studentized_range.sf(q[some], n_systems, anova.residual_degrees)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
 def randomised_tukey(
-    paired: Paired, *, permutations: int = PERMUTATIONS, seed: int = SEED
+    paired_scores: PairedScores, *, permutations: int = PERMUTATIONS, seed: int = DEFAULT_SEED
 ) -> Floats:
     """Return p-values corrected by permuting all systems' scores of each query: (n_pairs,).
 
@@ -75,12 +75,12 @@ def randomised_tukey(
     ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system among them hides
     the differences between all others.
     """
-    n, m = paired.values.shape
+    n, m = paired_scores.scores.shape
     source = np.random.Generator(np.random.PCG64(seed))
-    ordered = np.sort(paired.values, axis=1)  # so that the order of systems does not matter
-    least = np.abs(paired.totals) - paired.slack
+    ordered = np.sort(paired_scores.scores, axis=1)  # so that the order of systems does not matter
+    least = np.abs(paired_scores.totals) - paired_scores.slack
     counts = np.zeros(len(least), np.int64)
-    for block in parts(blocks(permutations, n * m), "permutations", permutations):
+    for block in watch_slices(block_slices(permutations, n * m), "permutations", permutations):
         rows = block.stop - block.start
         sums = source.permuted(np.broadcast_to(ordered, (rows, n, m)), axis=2).sum(axis=1)
         spread = np.sort(sums.max(axis=1) - sums.min(axis=1))

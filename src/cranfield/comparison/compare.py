@@ -8,33 +8,33 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import Aligned, align
+from cranfield.comparison.alignment import AlignedScores, align
 from cranfield.comparison.anova import randomised_tukey, tukey
-from cranfield.comparison.cells import Cell, Comparisons, Queries, columns_of_units, result_of
+from cranfield.comparison.cells import Cell, CorrectionFamily, QueryGroup, unit_columns, build_result
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
-from cranfield.comparison.corrections import corrected as adjusted
+from cranfield.comparison.corrections import correct_p_values as adjusted
 from cranfield.comparison.extra_columns import join_columns
-from cranfield.comparison.flips import Paired
-from cranfield.comparison.pair_tests import Tested, pairs_tested
-from cranfield.comparison.randomization import step_down
-from cranfield.comparison.remarks import DRAWN
+from cranfield.comparison.flips import PairedScores
+from cranfield.comparison.pair_tests import PairTests, run_pair_tests
+from cranfield.comparison.randomization import step_down_p_values
+from cranfield.comparison.remarks import RESAMPLING_TESTS
 from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.data.judging import Judging
 from cranfield.extensions import load_entries, load_families
-from cranfield.formats.small.labels import label_rows
-from cranfield.notes import Note, warn_of
-from cranfield.options import keywords, refuse_others, takes
-from cranfield.progress import Watching, watched
+from cranfield.formats.small.labels import read_labels
+from cranfield.notes import Note, warn_about
+from cranfield.options import keywords, refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
-from cranfield.scoring.slices import Slice, slices_of
+from cranfield.scoring.slices import Slice, find_slices
 
 FAMILIES = load_families("compare")
 
 
-@watched
-@takes(Settings, *FAMILIES, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(Settings, *FAMILIES, Alignment, Reading, Judging, Watching, omit=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -87,19 +87,19 @@ def compare(
     (True, 'better')
 
     """
-    refuse_others(compare, options, _more)
+    refuse_unknown_options(compare, options, _more)
     settings = Settings.of(options)
     aligned = align(
         *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
         [family.of(options) for family in FAMILIES],
     )
-    comparison = compared(aligned, settings, slices)
-    warn_of(comparison.notes)
+    comparison = compare_scores(aligned, settings, slices)
+    warn_about(comparison.notes)
     return comparison
 
 
-def compared(
-    aligned: Aligned, settings: Settings, labels: Any = None, *, extras: bool = True
+def compare_scores(
+    aligned_scores: AlignedScores, settings: Settings, labels: Any = None, *, with_slow_columns: bool = True
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
@@ -107,40 +107,40 @@ def compared(
     what takes long.
     """
     if not settings.all_pairs:
-        baseline = aligned.names[0] if settings.baseline is None else settings.baseline
-        settings = replace(settings, baseline=aligned.baseline(baseline))
-    aligned.units.check(settings)
-    left, right = _pairs(aligned.names, settings.baseline)
-    blocks = list(aligned.extra_columns)
-    blocks += [kind() for kind in load_entries("columns of compare") if extras]
-    blocks = [block.for_pairs(aligned, settings, left, right) for block in blocks]
-    slices, notes = slices_of(None if labels is None else label_rows(labels), aligned.query_ids)
-    all_queries = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
+        baseline = aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
+        settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
+    aligned_scores.units.check(settings)
+    left, right = _choose_pairs(aligned_scores.system_names, settings.baseline)
+    blocks = list(aligned_scores.extra_columns)
+    blocks += [kind() for kind in load_entries("columns of compare") if with_slow_columns]
+    blocks = [block.prepare(aligned_scores, settings, left, right) for block in blocks]
+    slices, notes = find_slices(None if labels is None else read_labels(labels), aligned_scores.query_ids)
+    all_queries = Slice(None, None, np.ones(len(aligned_scores.query_ids), np.bool_))
     all_cells = [
-        [Cell(aligned, settings, left, right, measure, queries) for measure in aligned.measures]
-        for queries in (Queries.of(aligned, part) for part in (all_queries, *slices))
+        [Cell(aligned_scores, settings, left, right, measure, queries) for measure in aligned_scores.measures]
+        for queries in (QueryGroup.of(aligned_scores, part) for part in (all_queries, *slices))
     ]
     results = []
-    tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
+    tests = run_pair_tests([[cell.sample for cell in cells] for cells in all_cells], settings)
     for cells, tested in zip(all_cells, tests, strict=True):
-        corrected = _corrected(cells, tested)
-        columns_of_blocks = [[columns_of_units(cell) for cell in cells]]
-        columns_of_blocks += [block.columns_of_pairs(cells, settings) for block in blocks]
+        corrected = _correct_cells(cells, tested)
+        columns_of_blocks = [[unit_columns(cell) for cell in cells]]
+        columns_of_blocks += [block.pair_columns(cells, settings) for block in blocks]
         columns = map(join_columns, zip(*columns_of_blocks, strict=True))
         for cell, test, (p, comparisons), extra_columns in zip(
             cells, tested, corrected, columns, strict=True
         ):
-            results.append(result_of(cell, test, p, comparisons, extra_columns))
+            results.append(build_result(cell, test, p, comparisons, extra_columns))
         if cells is all_cells[0]:
-            notes += _of_families(cells, tested, [pair for pair, _ in corrected])
+            notes += _note_families(cells, tested, [pair for pair, _ in corrected])
     notes += [note for block in blocks for note in block.notes()]
-    return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
+    return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
 
 
 MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
 
 
-def every_pair(found: Comparison) -> Comparison:
+def compare_all_pairs(comparison: Comparison) -> Comparison:
     """Return a comparison of each system with each other by the same scores, without slices.
 
     A comparison of all pairs is returned unchanged. The pairs have no bounds for unjudged
@@ -154,25 +154,25 @@ def every_pair(found: Comparison) -> Comparison:
     >>> [(pair.system, pair.other, pair.difference) for pair in pairs]
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
     """
-    if found.settings.all_pairs:
-        return found
-    aligned, settings = found.aligned, replace(found.settings, baseline=None, all_pairs=True)
-    n_pairs, n_queries = math.comb(len(aligned.names), 2), len(aligned.query_ids)
-    if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in DRAWN:
-        return compared(aligned, settings, extras=False)
+    if comparison.settings.all_pairs:
+        return comparison
+    aligned, settings = comparison.aligned, replace(comparison.settings, baseline=None, all_pairs=True)
+    n_pairs, n_queries = math.comb(len(aligned.system_names), 2), len(aligned.query_ids)
+    if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
+        return compare_scores(aligned, settings, with_slow_columns=False)
     quick: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
     correction = quick.get(settings.correction, settings.correction)
     settings = replace(settings, test="t", correction=correction)
-    of_all = compared(aligned, settings, extras=False)
+    of_all = compare_scores(aligned, settings, with_slow_columns=False)
     text = (
         f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
-        f"flips; those with the baseline by {found.settings.test}."
+        f"flips; those with the baseline by {comparison.settings.test}."
     )
     note = Note("pairs-by-t", "info", text, count=n_pairs)
     return replace(of_all, data_notes=(*of_all.data_notes, note))
 
 
-def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
+def _choose_pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     """Return the systems of each pair: (n_pairs,) twice."""
     if baseline is None:
         left, right = np.triu_indices(len(names), 1)
@@ -182,8 +182,8 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     return others, np.full(len(others), base)
 
 
-def _of_families(
-    cells: Sequence[Cell], tested: Sequence[Tested], corrected: Sequence[Floats]
+def _note_families(
+    cells: Sequence[Cell], tested: Sequence[PairTests], corrected: Sequence[Floats]
 ) -> Iterator[Note]:
     """Yield a note that measures are corrected separately, and what one family would keep."""
     settings = cells[0].settings
@@ -196,38 +196,38 @@ def _of_families(
     )
     marked = np.concatenate(corrected) <= settings.alpha
     if settings.correction in CORRECTIONS and marked.any():
-        together = np.concatenate([pair for pair, _ in _of_family(cells, tested)]) <= settings.alpha
+        together = np.concatenate([pair for pair, _ in _correct_family(cells, tested)]) <= settings.alpha
         left = int(np.count_nonzero(marked & together))
         text += f", and keeps {left:,} of {int(np.count_nonzero(marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
 
-def _corrected(cells: Sequence[Cell], tested: Sequence[Tested]) -> list[tuple[Floats, Comparisons]]:
+def _correct_cells(cells: Sequence[Cell], tested: Sequence[PairTests]) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
     if cells[0].settings.family == "all":
-        return _of_family(cells, tested)
+        return _correct_family(cells, tested)
     return [
         found
         for cell, test in zip(cells, tested, strict=True)
-        for found in _of_family([cell], [test])
+        for found in _correct_family([cell], [test])
     ]
 
 
-def _of_family(
-    family: Sequence[Cell], tested: Sequence[Tested]
-) -> list[tuple[Floats, Comparisons]]:
+def _correct_family(
+    family: Sequence[Cell], tested: Sequence[PairTests]
+) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
-    settings, paired = family[0].settings, family[0].tested
+    settings, paired = family[0].settings, family[0].unit_pairs
     p = np.concatenate([test.p for test in tested])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
-        n = math.comb(paired.values.shape[1], 2)
+        n = math.comb(paired.scores.shape[1], 2)
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
-                differences = [cell.tested.differences for cell in family]
-                paired = Paired.of(np.concatenate(differences, axis=1))
-            corrected = step_down(paired, family[0].flips)
+                differences = [cell.unit_pairs.differences for cell in family]
+                paired = PairedScores.from_differences(np.concatenate(differences, axis=1))
+            corrected = step_down_p_values(paired, family[0].flips)
         case "tukey":
             corrected = tukey(paired)
         case "rtukey":
@@ -236,4 +236,4 @@ def _of_family(
             corrected = adjusted(correction, p)
     corrected = np.where(np.isnan(p), np.nan, corrected)
     told = int(np.count_nonzero(corrected <= settings.alpha))
-    return [(of_cell, Comparisons(n, told)) for of_cell in np.split(corrected, len(family))]
+    return [(of_cell, CorrectionFamily(n, told)) for of_cell in np.split(corrected, len(family))]

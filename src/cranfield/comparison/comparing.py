@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cranfield.options import Options
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.alignment import AlignedScores
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.units import Units
     from cranfield.notes import Note
@@ -23,9 +23,9 @@ class ComparingOptions(Options):
         """Return the options with other names of runs: of rename(name, option as it is typed)."""
         return self
 
-    def join_runs(self, aligned: "Aligned") -> "Aligned":
+    def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":
         """Return the scores of systems, given those of runs."""
-        return aligned
+        return aligned_scores
 
     def find_units(
         self, query_ids: Sequence[str], units: "Units"
@@ -37,9 +37,9 @@ class ComparingOptions(Options):
         """Return a gate's settings; raise OptionError for a test that does not go with this."""
         return settings
 
-    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+    def prepare_gate(self, aligned_scores: "AlignedScores", *, has_limits: bool) -> "AlignedScores":
         """Return aligned scores as a gate judges them; `has_limits`: by limits of the means."""
-        return aligned
+        return aligned_scores
 
     def gate_recipe(self) -> dict[str, Any]:
         """Return what is needed to repeat a gate."""

@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.result import Change, Pair, Result
-from cranfield.comparison.scale import logs
-from cranfield.comparison.score_columns import spelled
+from cranfield.comparison.scale import to_compared_unit
+from cranfield.comparison.score_columns import canonical_name
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
-from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
-from cranfield.errors import one_of
+from cranfield.comparison.tables import changes_table, differences_table, means_table, comparison_table
+from cranfield.errors import check_choice
 from cranfield.measures import Measure
-from cranfield.notes import Note, merged
-from cranfield.options import checked, whole
-from cranfield.render.numbers import some
+from cranfield.notes import Note, merge_notes
+from cranfield.options import check_option, whole_check
+from cranfield.render.numbers import format_names
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -43,7 +43,7 @@ class Comparison(Shown):
 
     header = ("measure", "label", "slice", "comparisons", *_COLUMNS)
 
-    aligned: Aligned
+    aligned: AlignedScores
     settings: Settings
     results: Sequence[Result]
     data_notes: tuple[Note, ...]
@@ -55,13 +55,13 @@ class Comparison(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes on each result, with its measure, and on the data."""
-        found = merged(
+        found = merge_notes(
             (
-                (" of ".join(filter(None, (one.measure, one.of))), note)
+                (" of ".join(filter(None, (one.measure, one.slice_label))), note)
                 for one in self.results
                 for note in one.notes
             ),
-            listed=some,
+            join_names=format_names,
         )
         return (*found, *self.data_notes)
 
@@ -70,7 +70,7 @@ class Comparison(Shown):
 
         If `name` is None, on all queries.
         """
-        wanted = spelled(measure, self.aligned.measures)
+        wanted = canonical_name(measure, self.aligned.measures)
         for one in self.results:
             if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
                 return one
@@ -93,29 +93,29 @@ class Comparison(Shown):
         worse. Where the measure has a geometric mean, the largest change is that with the ratio
         farthest from 1. Raises OptionError if `n` is not a count, KeyError for an unknown system.
         """
-        most = None if n is None else checked("n", n, whole(0))
-        names = self.aligned.names
+        most = None if n is None else check_option("n", n, whole_check(0))
+        names = self.aligned.system_names
         other = other if other is not None else self.settings.baseline
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")
         if only is not None:
-            one_of("only", only, ("better", "worse"))
+            check_choice("only", only, ("better", "worse"))
         result = self[self.aligned.measures[0] if measure is None else measure]
-        found = self._changes(result, system, str(other))
+        found = self._list_changes(result, system, str(other))
         kept = [one for one, gain in found if only is None or (gain > 0) == (only == "better")]
         return {one.query_id: one.score - one.other_score for one in kept[:most]}
 
-    def _changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
+    def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
         """Return the queries on which two systems differ, the largest changes first.
 
         Each comes with its gain: by how much `system` is better, in the unit that is compared.
         """
-        names, query_ids = self.aligned.names, self.aligned.query_ids
+        names, query_ids = self.aligned.system_names, self.aligned.query_ids
         both = [names.index(other), names.index(system)]
-        scores = self.aligned.column(result.measure)[:, both]
-        compared = logs(self.aligned.known(result.measure), scores)
-        gain = (compared[:, 1] - compared[:, 0]) * (1 if result.rising else -1)
+        scores = self.aligned.measure_scores(result.measure)[:, both]
+        compared = to_compared_unit(self.aligned.find_measure(result.measure), scores)
+        gain = (compared[:, 1] - compared[:, 0]) * (1 if result.higher_is_better else -1)
         size = np.abs(gain)
         order = np.argsort(-size, kind="stable")
         order = order[size[order] > min(self.settings.tie, TIE)]
@@ -128,22 +128,22 @@ class Comparison(Shown):
         pair to list on which the system is worse, the worst first, and how many on which it is
         better. Raises OptionError if it is not a count.
         """
-        n_changes = checked("changes", changes, whole(0))
+        n_changes = check_option("changes", changes, whole_check(0))
         found: list[Table] = []
         labels = dict.fromkeys(one.label for one in self.results)
         for measure in self.aligned.measures:
             for label in labels:
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = () if found else self.data_notes  # once
-                found.append(table_of(some, self.settings, notes))
+                found.append(comparison_table(some, self.settings, notes))
                 for block in self.aligned.extra_columns if label is None else ():
                     found += block.tables(some[0], self.settings)
-                differences = differences_of(some[0], self.settings) if label is None else None
+                differences = differences_table(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
             result = self[measure]
             if means and len(result.systems) > 1:
-                found.append(means_of(result, self.settings))
+                found.append(means_table(result, self.settings))
             if n_changes and result.pairs:
                 found.append(changes_table(result, self._most_changed(result, n_changes)))
         return found
@@ -152,7 +152,7 @@ class Comparison(Shown):
         """Return n queries of each pair that get worse most, then n that get better most."""
         most_changed: list[tuple[Pair, Change]] = []
         for pair in result.pairs:
-            changes = self._changes(result, pair.system, pair.other)
+            changes = self._list_changes(result, pair.system, pair.other)
             for is_better in (False, True):
                 of_side = [change for change, gain in changes if (gain > 0) == is_better]
                 most_changed += [(pair, change) for change in of_side[:n]]
@@ -163,7 +163,7 @@ class Comparison(Shown):
 
         A row has every field of a Pair except `changes`, which is a list.
         """
-        return self._dicts(
+        return self._rows_as_dicts(
             (
                 one.measure,
                 one.label,
@@ -185,12 +185,12 @@ class Comparison(Shown):
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
-            "systems": list(self.aligned.names),
+            "systems": list(self.aligned.system_names),
             "query_ids": list(self.aligned.query_ids),
             "clusters": labels and list(labels),
             "scores": {
-                measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
-                for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
+                measure: dict(zip(self.aligned.system_names, columns.T.tolist(), strict=True))
+                for measure, columns in zip(self.aligned.measures, self.aligned.scores, strict=True)
             },
             "run_scores": None,
             **join_columns(block.to_dict(self.aligned) for block in self.aligned.extra_columns),

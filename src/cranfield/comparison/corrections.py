@@ -20,7 +20,7 @@ def holm(p: Floats) -> Floats:
     array([0.03, 0.06, 0.06])
     """
     order = np.argsort(p, kind="stable")
-    return _back(order, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return _restore_order(order, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
 
 
 def bonferroni(p: Floats) -> Floats:
@@ -58,16 +58,16 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 def _step_up(p: Floats, factor: float) -> Floats:
     order = np.argsort(p, kind="stable")
     scaled = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
-    return _back(order, np.minimum.accumulate(scaled[::-1])[::-1])
+    return _restore_order(order, np.minimum.accumulate(scaled[::-1])[::-1])
 
 
-def _back(order: Ints, adjusted: Floats) -> Floats:
+def _restore_order(order: Ints, adjusted: Floats) -> Floats:
     found = np.empty(len(adjusted))
     found[order] = np.minimum(adjusted, 1.0)
     return found
 
 
-def corrected(name: str, p: Floats) -> Floats:
+def correct_p_values(name: str, p: Floats) -> Floats:
     """Adjust by one of CORRECTIONS, or not at all for "none"; NaN counts as a comparison.
 
     >>> corrected("holm", np.array([0.01, np.nan]))

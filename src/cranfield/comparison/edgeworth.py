@@ -18,7 +18,7 @@ _NEAR_BY_WIDTH = 0.01  # times the distance of the two limits
 _STRAY = 40  # queries: if more are off a grid, sums are not on one
 
 
-def upper_tail(values: Floats) -> tuple[Floats, Floats]:
+def upper_tail(differences: Floats) -> tuple[Floats, Floats]:
     """Return the probability that a sum with random signs is at least the sum: (n_pairs,).
 
     `values` is (n_queries, n_pairs), not all 0. Also returns an estimate of its error: the absolute
@@ -31,10 +31,10 @@ def upper_tail(values: Floats) -> tuple[Floats, Floats]:
     """
     from scipy.special import ndtr
 
-    squares = values * values
+    squares = differences * differences
     second = squares.sum(axis=0)
     fourth, sixth = (squares**2).sum(axis=0), (squares**3).sum(axis=0)
-    z = values.sum(axis=0) / np.sqrt(second)
+    z = differences.sum(axis=0) / np.sqrt(second)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     of_4, of_6 = -2 * fourth / second**2, 16 * sixth / second**3  # cumulants
     first_order = of_4 / 24 * (z**3 - 3 * z)
@@ -57,7 +57,7 @@ def limits_agree(
     five-hundredth of it). A limit is close enough if the flips reject what lies that much farther
     outside, and do not reject what lies that much farther inside.
     """
-    near = _tolerance(differences, high - low)
+    near = _find_tolerances(differences, high - low)
     found = near > 0
     some = np.flatnonzero(found)
     if not len(some):
@@ -72,7 +72,7 @@ def limits_agree(
     return found
 
 
-def flip_limits(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
+def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the limits of weighted means that a test by all sign flips rejects beyond: (n_pairs,).
 
     `values` is (n_queries, n_pairs), each query's difference times its weight (n_queries,); a limit
@@ -89,8 +89,8 @@ def flip_limits(values: Floats, weights: Floats, level: float) -> tuple[Floats, 
     from scipy.special import ndtri
 
     by = weights[:, None]
-    total, squares = values.sum(axis=0), (values**2).sum(axis=0)
-    both, of_weights, every = (values * by).sum(axis=0), float((weights**2).sum()), weights.sum()
+    total, squares = weighted_differences.sum(axis=0), (weighted_differences**2).sum(axis=0)
+    both, of_weights, every = (weighted_differences * by).sum(axis=0), float((weights**2).sum()), weights.sum()
     found = []
     for sign in (1, -1):
         z = np.full(len(total), -float(ndtri(level)))
@@ -100,13 +100,13 @@ def flip_limits(values: Floats, weights: Floats, level: float) -> tuple[Floats, 
             middle = (every * total - z**2 * both) / flat
             root = np.sqrt(np.maximum(0, middle**2 - (total**2 - z**2 * squares) / flat))
             limit = middle - sign * root
-            p, _ = upper_tail(sign * (values - by * limit))
+            p, _ = upper_tail(sign * (weighted_differences - by * limit))
             z = z - ndtri(np.clip(level, 1e-300, None)) + ndtri(np.clip(p, 1e-300, 0.5))
         found.append(limit)
     return found[0], found[1]
 
 
-def _tolerance(differences: Floats, width: Floats) -> Floats:
+def _find_tolerances(differences: Floats, width: Floats) -> Floats:
     """Return how far apart limits may be, less the width of a step of the sums.
 
     It is not above 0 where nothing is close enough, as where only a few queries differ.

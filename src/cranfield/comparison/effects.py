@@ -7,16 +7,16 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.anova import Anova
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.units import Units
 
-FEW = 10  # queries, or queries that differ
+FEW_UNITS = 10  # queries, or queries that differ
 
 Doubt = Literal["identical", "few-changes", "constant", "skewed"]
 
 
-def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
+def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Floats]:
     """Return the effect sizes of each pair by name: (n_pairs,); NaN where nothing varies.
 
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
@@ -24,59 +24,59 @@ def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
     (Sakai, SIGIR 2017). d_av: by the root of the mean variance of the two systems' scores. es_e: by
     the root of the residual variance of all systems' scores (Sakai, SIGIR Forum 2014).
     """
-    n, mean = moments.n, moments.mean
-    absent = np.full(paired.values.shape[1], np.nan)
-    variance = paired.values.var(axis=0, ddof=1) if n > 1 else absent
-    variance[variance <= 1e-24 * np.abs(paired.values).max(axis=0, initial=0) ** 2] = 0.0
-    ours, theirs = variance[paired.left], variance[paired.right]
-    anova = Anova.of(paired.values)
-    residual = np.full(len(mean), anova.residual if anova else 0.0)
-    d_z = _by(mean, moments.sd)
+    n, mean = moments.n_units, moments.mean
+    absent = np.full(paired_scores.scores.shape[1], np.nan)
+    variance = paired_scores.scores.var(axis=0, ddof=1) if n > 1 else absent
+    variance[variance <= 1e-24 * np.abs(paired_scores.scores).max(axis=0, initial=0) ** 2] = 0.0
+    ours, theirs = variance[paired_scores.left_column], variance[paired_scores.right_column]
+    anova = Anova.from_scores(paired_scores.scores)
+    residual = np.full(len(mean), anova.residual_variance if anova else 0.0)
+    d_z = _divide(mean, moments.sd)
     return {
-        "skewness": skewness(paired, moments),
+        "skewness": skewness(paired_scores, moments),
         "d_z": d_z,
         "hedges": d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
-        "glass": _by(mean, np.sqrt(theirs)),
-        "d_av": _by(mean, np.sqrt((ours + theirs) / 2)),
-        "es_e": _by(mean, np.sqrt(residual)),
+        "glass": _divide(mean, np.sqrt(theirs)),
+        "d_av": _divide(mean, np.sqrt((ours + theirs) / 2)),
+        "es_e": _divide(mean, np.sqrt(residual)),
     }
 
 
-def cliff(paired: Paired, tie: float = TIE) -> Floats:
+def cliffs_delta(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     """Return Cliff's delta of each pair: (n_pairs,), -1 to 1.
 
     The share of the scores of the left system, each beside each of the right one, that are greater,
     less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are not
     paired by their queries: it is not an effect size of paired differences.
     """
-    rising, n = np.sort(paired.values, axis=0), paired.n_units
+    rising, n = np.sort(paired_scores.scores, axis=0), paired_scores.n_units
     found = []
-    for ours, theirs in zip(rising.T[paired.left], rising.T[paired.right], strict=True):
+    for ours, theirs in zip(rising.T[paired_scores.left_column], rising.T[paired_scores.right_column], strict=True):
         below = np.searchsorted(theirs, ours - tie).sum()
         above = n * n - np.searchsorted(theirs, ours + tie, side="right").sum()
         found.append((int(below) - int(above)) / n**2)
     return np.array(found)
 
 
-def _by(mean: Floats, spread: Floats) -> Floats:
+def _divide(mean: Floats, spread: Floats) -> Floats:
     found: Floats = np.full(len(mean), np.nan)
     np.divide(mean, spread, out=found, where=spread > 0)
     return found
 
 
-def skewness(paired: Paired, moments: Moments) -> Floats:
+def skewness(paired_scores: PairedScores, moments: Moments) -> Floats:
     """Return the skewness of each pair's differences: (n_pairs,); NaN where nothing varies.
 
     Where units are clusters, of what each adds to the variance.
 
     The third central moment by the second to the power of 3/2, both without correction for bias.
     """
-    centred = paired.centred
+    centred = paired_scores.deviations
     second, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
-    return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
+    return _divide(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
 
 
-def n_uncommon(scores: Floats, units: Units) -> Ints:
+def count_uncommon(scores: Floats, units: Units) -> Ints:
     """Return how many queries do not have a system's most common score: (n_systems,).
 
     `scores` are (n_queries, n_systems). Of units of several queries, how many have such a query.
@@ -84,11 +84,11 @@ def n_uncommon(scores: Floats, units: Units) -> Ints:
     rounded = np.round(scores / TIE)
     counted = [np.unique(column, return_counts=True) for column in rounded.T]
     usual = np.array([values[counts.argmax()] for values, counts in counted])
-    found: Ints = np.count_nonzero(units.add_up((rounded != usual) * 1.0), axis=0)
+    found: Ints = np.count_nonzero(units.sum_queries((rounded != usual) * 1.0), axis=0)
     return found
 
 
-def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
+def find_doubt(n: int, n_changed: int, skewness: float | None) -> Doubt | None:
     """Return why the test and the interval of a mean difference may be wrong, or None.
 
     `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
@@ -102,11 +102,11 @@ def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
     >>> doubt_of(50, 40, 2.0), doubt_of(100, 40, 2.0), doubt_of(50, 50, None)
     ('skewed', None, 'constant')
     """
-    if changed == 0:
+    if n_changed == 0:
         return "identical"
-    if n < FEW:
+    if n < FEW_UNITS:
         return None
-    if changed < FEW:
+    if n_changed < FEW_UNITS:
         return "few-changes"
     if skewness is None or math.isnan(skewness):
         return "constant"

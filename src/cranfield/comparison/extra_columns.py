@@ -12,19 +12,19 @@ from cranfield.notes import Note
 from cranfield.render.table import Table
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.alignment import AlignedScores
     from cranfield.comparison.cells import Cell
     from cranfield.comparison.result import Result
     from cranfield.comparison.settings import Settings
 
-Columns = dict[str, Any]  # by name: an array or a list of n values, or one value for all rows
+ValueColumns = dict[str, Any]  # by name: an array or a list of n values, or one value for all rows
 
 
 class ExtraColumns:
     """What an extension adds to a comparison: here nothing."""
 
-    def for_pairs(
-        self, aligned: "Aligned", settings: "Settings", left: Ints, right: Ints
+    def prepare(
+        self, aligned_scores: "AlignedScores", settings: "Settings", left_column: Ints, right_column: Ints
     ) -> "ExtraColumns":
         """Return the block for the pairs of systems that are compared: (n_pairs,) indices each.
 
@@ -32,11 +32,11 @@ class ExtraColumns:
         """
         return self
 
-    def columns_of_pairs(self, cells: Sequence["Cell"], settings: "Settings") -> list[Columns]:
+    def pair_columns(self, cells: Sequence["Cell"], settings: "Settings") -> list[ValueColumns]:
         """Return the columns of the pairs, (n_pairs,) each, for each measure's cell."""
         return [{} for _ in cells]
 
-    def columns_of_systems(self, cell: "Cell") -> Columns:
+    def system_columns(self, cell: "Cell") -> ValueColumns:
         """Return the columns of the systems: (n_systems,) each."""
         return {}
 
@@ -48,18 +48,18 @@ class ExtraColumns:
         """Yield what a reader should know of the columns."""
         return iter(())
 
-    def to_dict(self, aligned: "Aligned") -> Mapping[str, Any]:
+    def to_dict(self, aligned_scores: "AlignedScores") -> Mapping[str, Any]:
         """Return plain values for the JSON of the comparison, beside its own."""
         return {}
 
 
-def join_columns(blocks: Iterable[Mapping[str, Any]]) -> Columns:
+def join_columns(blocks: Iterable[Mapping[str, Any]]) -> ValueColumns:
     """Return the columns of several blocks together; no two blocks may have one of the same name.
 
     >>> join_columns([{"runs": 3}, {"unjudged_low": -0.1}])
     {'runs': 3, 'unjudged_low': -0.1}
     """
-    joined: Columns = {}
+    joined: ValueColumns = {}
     for block in blocks:
         if shared := joined.keys() & block.keys():
             raise ValueError(f"two extensions add {', '.join(sorted(shared))}")

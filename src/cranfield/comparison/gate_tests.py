@@ -18,23 +18,23 @@ class GateTest:
     """A test by sign flips or by Student's t; an extension may bring another."""
 
     name = title = ""
-    any_number = False  # whether it holds however few queries differ
+    is_valid_for_any_n = False  # whether it holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
 
-    def least_p(self, settings: "GateSettings", n: int) -> float:
+    def least_p(self, settings: "GateSettings", n_units: int) -> float:
         """Return the least p-value that n queries can give, for any differences."""
-        drawn = settings.drawn(n)
-        return 2.0**-n if drawn is None or drawn.exact else 1 / (drawn.drawn + 1)
+        drawn = settings.make_flips(n_units)
+        return 2.0**-n_units if drawn is None or drawn.is_exact else 1 / (drawn.n_drawn + 1)
 
-    def reach(self, contrast: "Contrast") -> Any:
+    def find_test_range(self, contrast: "Contrast") -> Any:
         """Return what this test has to know of the differences from a baseline."""
 
-    def reach_of_scores(self, low: float, high: float, number: float) -> Any:
+    def find_score_test_range(self, low: float, high: float, number: float) -> Any:
         """Return what this test has to know of scores that are compared with a number."""
 
     def limits(
-        self, gains: Floats, bounds: Floats, reach: Any, alpha: float, weights: Floats | None
+        self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None
     ) -> Limits | None:
         """Return the limits of mean gains, and p-values; None: sign flips or t give them.
 
@@ -44,7 +44,7 @@ class GateTest:
         return None
 
 
-def gate_test_of(name: str) -> GateTest:
+def find_gate_test(name: str) -> GateTest:
     """Return the test of a name.
 
     >>> gate_test_of("bounded").title
@@ -53,4 +53,4 @@ def gate_test_of(name: str) -> GateTest:
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
 
 
-NAMES = ("randomization", "t", *ENTRIES["gate test"])
+GATE_TESTS = ("randomization", "t", *ENTRIES["gate test"])

@@ -5,18 +5,18 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
 from cranfield.comparison.level import Level
-from cranfield.comparison.mean_interval import mean_intervals, on_intervals
-from cranfield.comparison.remarks import of_few
-from cranfield.comparison.score_columns import columns_of, known_measure, without_number
+from cranfield.comparison.mean_interval import mean_intervals, note_intervals
+from cranfield.comparison.remarks import note_few_queries
+from cranfield.comparison.score_columns import system_columns, find_measure, drop_query_counts
 from cranfield.comparison.units import find_units
 from cranfield.errors import InputError
 from cranfield.extensions import load_families
 from cranfield.measures import Measure
-from cranfield.notes import Note, merged
-from cranfield.options import keywords, refuse_others, takes
-from cranfield.render.numbers import interval, number, percent, queries_of
+from cranfield.notes import Note, merge_notes
+from cranfield.options import keywords, refuse_unknown_options, takes
+from cranfield.render.numbers import format_interval, format_number, format_percent, format_query_count
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 from cranfield.scoring.scores import Scores, Systems
 
 FAMILIES = load_families("intervals")
@@ -53,23 +53,23 @@ class Intervals(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each system and measure."""
-        level = f"{percent(1 - self.alpha)} interval"
+        level = f"{format_percent(1 - self.alpha)} interval"
         in_clusters = any(one.clusters is not None for one in self.means)
         how = "Student's t, cluster-robust" if in_clusters else "Student's t"
         columns = [
             Column("system", lambda one: one.system),
             Column("measure", lambda one: one.measure),
-            Column("mean", lambda one: number(one.mean)),
+            Column("mean", lambda one: format_number(one.mean)),
             Column(
                 level,
-                lambda one: interval(one.low, one.high, signs=False),
+                lambda one: format_interval(one.low, one.high, signs=False),
                 f"Each interval belongs to one mean ({how}). Whether two systems differ is another "
                 "question: `cranfield compare`.",
             ),
         ]
-        counts = dict.fromkeys(queries_of(one.queries, one.clusters) for one in self.means)
+        counts = dict.fromkeys(format_query_count(one.queries, one.clusters) for one in self.means)
         title = [f"Means of {' or '.join(counts)}"]
-        return [table_of(self.means, columns, notes=self.notes, title=title, n_labels=2)]
+        return [make_table(self.means, columns, notes=self.notes, title=title, n_labels=2)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each system and measure; what does not exist is None."""
@@ -112,7 +112,7 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
     [(0.8333, 0.1162, 1.0)]
 
     """
-    refuse_others(intervals, options)
+    refuse_unknown_options(intervals, options)
     alpha, families = Level.of(options).alpha, [family.of(options) for family in FAMILIES]
     if not isinstance(scores, Scores | Systems):
         raise InputError(
@@ -121,9 +121,9 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         )
     systems = Systems([scores]) if isinstance(scores, Scores) else scores
     means: list[MeanWithInterval] = []
-    notes = without_number(systems.notes)  # the title has it
-    for (measure, name), (query_ids, values) in columns_of(systems).items():
-        known = known_measure(measure)
+    notes = drop_query_counts(systems.notes)  # the title has it
+    for (measure, name), (query_ids, values) in system_columns(systems).items():
+        known = find_measure(measure)
         if not _has_mean(known):
             continue
         units, on_data = find_units(families, query_ids)
@@ -131,8 +131,8 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         n = units.n_groups
         means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
         if low is not None:
-            on_data += of_few(n or len(query_ids), units.of_queries)
-            on_data += on_intervals(values[:, None], [f"{name} {measure}"], units)
+            on_data += note_few_queries(n or len(query_ids), units.full_words)
+            on_data += note_intervals(values[:, None], [f"{name} {measure}"], units)
         notes += [one for one in on_data if one not in notes]
     left_out = [str(one) for one in systems.measures if not _has_mean(one)]
     if left_out:
@@ -142,7 +142,7 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         raise InputError("none of the measures has a mean over the queries")
     order = {name: i for i, name in enumerate(systems)}
     means.sort(key=lambda one: order[one.system])
-    return Intervals(means, alpha, tuple(merged(("", one) for one in notes)))
+    return Intervals(means, alpha, tuple(merge_notes(("", one) for one in notes)))
 
 
 def _has_mean(measure: Measure | None) -> bool:

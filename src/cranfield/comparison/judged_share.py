@@ -3,39 +3,39 @@
 from collections.abc import Sequence
 
 from cranfield.arrays.ranked import Bools, mean
-from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.result import Result
-from cranfield.comparison.score_columns import known_measure
+from cranfield.comparison.score_columns import find_measure
 from cranfield.comparison.settings import Settings
 from cranfield.measures import parse
-from cranfield.render.numbers import interval, some
+from cranfield.render.numbers import format_interval, format_names
 
 _APART = 0.05
 
 
-def judged_shares(aligned: Aligned, measure: str, rows: Bools) -> list[tuple[float | None, bool]]:
+def judged_shares(aligned_scores: AlignedScores, measure: str, is_included: Bools) -> list[tuple[float | None, bool]]:
     """Return the share of what each system ranks on these queries that is judged, if it is known.
 
     Also whether the share is low: more than 0.05 below that of another system.
     """
-    if aligned.judged is None:
-        return [(None, False)] * len(aligned.names)
-    judged = aligned.judged[aligned.measures.index(measure)]
-    shares = [mean(column) for column in judged[rows].T]
+    if aligned_scores.judged_share is None:
+        return [(None, False)] * len(aligned_scores.system_names)
+    judged = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
+    shares = [mean(column) for column in judged[is_included].T]
     return [(one, one < max(shares) - _APART) for one in shares]
 
 
-def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
+def judged_share_sentences(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return sentences on systems with a low judged share, each after the slices it applies to."""
     slices: dict[str, list[str]] = {}
     for result in results:
-        for one in _on_little_judged(result, settings):
+        for one in _result_sentences(result, settings):
             slices.setdefault(one, []).append(str(result.slice))
     of_slices = results[0].label is not None
-    return [f"{some(names)}: {one}" if of_slices else one for one, names in slices.items()]
+    return [f"{format_names(names)}: {one}" if of_slices else one for one, names in slices.items()]
 
 
-def _on_little_judged(result: Result, settings: Settings) -> list[str]:
+def _result_sentences(result: Result, settings: Settings) -> list[str]:
     """Return sentences on systems with a low judged share."""
     little = {one.name for one in result.systems if one.little_judged}
     said = (
@@ -43,42 +43,42 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
             "! more than 0.05 below the share of another system: its mean may be too low, where "
             "unjudged documents count as not relevant."
         ]
-        if little and _bounds_of(result.measure) != "none"
+        if little and _bounds_kind(result.measure) != "none"
         else []
     )
     bounded = [
-        f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
+        f"{one.system} {format_interval(one.unjudged_low, one.unjudged_high)}"
         for one in result.pairs
         if {one.system, one.other} & little and one.unjudged_low is not None
     ]
     if bounded and result.letters is None:
         more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
         lead = "For any grades of the unjudged documents, diff is in"
-        moves = "" if settings.bounds else ideal_moves(result)  # the column's line says it
+        moves = "" if settings.bounds else ideal_sentence(result)  # the column's line says it
         said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
     return said
 
 
-def of_unjudged(result: Result) -> str:
+def unjudged_legend(result: Result) -> str:
     """Return the legend of the column with the bounds of differences, known or not."""
     if all(one.unjudged_low is None for one in result.pairs):
-        if _bounds_of(result.measure) in (None, "none", "refused"):
+        if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
         return (
             f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
             "the run did not retrieve. --judged-only compares without unjudged documents."
         )
     text = "unjudged: bounds of diff over all grades of unjudged documents."
-    return f"{text}{ideal_moves(result)}"
+    return f"{text}{ideal_sentence(result)}"
 
 
-def _bounds_of(measure: str) -> str | None:
+def _bounds_kind(measure: str) -> str | None:
     """Return which bounds a measure's own value has; None if the measure is unknown."""
-    known = known_measure(measure)
+    known = find_measure(measure)
     return None if known is None else known.bounds
 
 
-def ideal_moves(result: Result) -> str:
+def ideal_sentence(result: Result) -> str:
     """Return a sentence for a measure divided by an ideal, which new grades change."""
     known = any(one.unjudged_low is not None for one in result.pairs)
     moves = known and parse(result.measure).linear == "ratio"

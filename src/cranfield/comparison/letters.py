@@ -13,7 +13,7 @@ from itertools import chain, count, product
 from string import ascii_lowercase
 
 
-def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
+def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -> list[str]:
     """Return each system's letters, `a` for the first systems.
 
     Systems are numbered from 0 in the order in which they are shown, the best first; `different`
@@ -25,17 +25,17 @@ def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
     """
     # A set of systems is an integer with one bit per system.
     alike = [(1 << n_systems) - 1 ^ 1 << i for i in range(n_systems)]
-    for i, j in different:
+    for i, j in differing_pairs:
         alike[i] &= ~(1 << j)
         alike[j] &= ~(1 << i)
-    groups = _without_redundant(_grown(alike), n_systems)
+    groups = _drop_redundant(_grow_groups(alike), n_systems)
     words = chain.from_iterable(product(ascii_lowercase, repeat=n) for n in count(1))
     named = [("".join(word), group) for group, word in zip(groups, words, strict=False)]
     between = "," if len(groups) > 26 else ""
     return [between.join(name for name, group in named if group >> i & 1) for i in range(n_systems)]
 
 
-def _grown(alike: list[int]) -> list[int]:
+def _grow_groups(alike: list[int]) -> list[int]:
     """Return sets of systems that do not differ, such that every such pair is in one of them."""
     groups = []
     to_do = list(alike)  # those with which a system has no letter in common yet
@@ -50,29 +50,29 @@ def _grown(alike: list[int]) -> list[int]:
                 left &= alike[chosen]
                 if not left:
                     break
-                chosen = max(_members(left), key=lambda k: (to_do[k] & group).bit_count())
+                chosen = max(_list_members(left), key=lambda k: (to_do[k] & group).bit_count())
             groups.append(group)
-            for member in _members(group):
+            for member in _list_members(group):
                 to_do[member] &= ~group
     return groups
 
 
-def _without_redundant(groups: list[int], n_systems: int) -> list[int]:
+def _drop_redundant(groups: list[int], n_systems: int) -> list[int]:
     """Return the sets without those whose pairs are all in others, in the order of systems."""
     shared = [[0] * n_systems for _ in range(n_systems)]
     for group in groups:
-        for i, j in product(_members(group), repeat=2):
+        for i, j in product(_list_members(group), repeat=2):
             shared[i][j] += 1
     kept = []
     for group in groups:
-        pairs = list(product(_members(group), repeat=2))
+        pairs = list(product(_list_members(group), repeat=2))
         if all(shared[i][j] > 1 for i, j in pairs):
             for i, j in pairs:
                 shared[i][j] -= 1
         else:
             kept.append(group)
-    return sorted(kept, key=_members)
+    return sorted(kept, key=_list_members)
 
 
-def _members(group: int) -> list[int]:
+def _list_members(group: int) -> list[int]:
     return [i for i in range(group.bit_length()) if group >> i & 1]

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from cranfield.options import Options, option, share
+from cranfield.options import Options, option, share_check
 
 ALPHA = (
     0.05,
     "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha.",
-    share(below=0.5),
+    share_check(upper=0.5),
 )
 
 

@@ -4,38 +4,38 @@ import math
 from collections.abc import Iterator, Sequence
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
-from cranfield.comparison.flips import Paired
-from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
+from cranfield.comparison.effects import FEW_UNITS, find_doubt, count_uncommon, skewness
+from cranfield.comparison.flips import PairedScores
+from cranfield.comparison.scale import clip_ends, compared_range, is_geometric, to_compared_unit, score_range
 from cranfield.comparison.significance import Moments, t_interval
 from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import or_none
+from cranfield.render.numbers import finite_or_none
 
 
-def on_intervals(scores: Floats, names: Sequence[str], units: Units = EACH_QUERY) -> Iterator[Note]:
+def note_intervals(scores: Floats, system_names: Sequence[str], units: Units = EACH_QUERY) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
     `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.
     """
-    paired = units.pair_up(Paired.of(scores))
-    n, others = paired.n_units, n_uncommon(scores, units)
-    if n < FEW:
+    paired = units.pair_units(PairedScores.from_differences(scores))
+    n, others = paired.n_units, count_uncommon(scores, units)
+    if n < FEW_UNITS:
         return
     skews = skewness(paired, Moments.of(paired))
-    for name, rare, skew in zip(names, others.tolist(), skews.tolist(), strict=True):
-        if rare < FEW:
+    for name, rare, skew in zip(system_names, others.tolist(), skews.tolist(), strict=True):
+        if rare < FEW_UNITS:
             same = "All" if rare == 0 else f"All but {rare}"
             text = (
-                f"{same} of {n:,} {units.words} have the same score: the interval is too narrow, "
+                f"{same} of {n:,} {units.unit_words} have the same score: the interval is too narrow, "
                 "and rare other scores are not ruled out."
             )
             yield Note("few-scores", "warning", text, rare, name)
-        elif doubt_of(n, rare, skew) == "skewed":
+        elif find_doubt(n, rare, skew) == "skewed":
             text = (
                 f"Skewed scores ({skew:+.1f}): the interval misses the true mean more often than "
-                f"it says; {math.ceil(25 * skew**2):,} {units.words} would be enough."
+                f"it says; {math.ceil(25 * skew**2):,} {units.unit_words} would be enough."
             )
             yield Note("skewed", "warning", text, n, name)
 
@@ -60,12 +60,12 @@ def mean_intervals(
     >>> mean_intervals(parse("AP"), np.array([[0.25]]), 0.05)
     [(0.25, None, None)]
     """
-    compared = logs(measure, scores)
+    compared = to_compared_unit(measure, scores)
     means = [mean(column) for column in compared.T]
-    own = Moments.of(units.pair_up(Paired.of(compared)))
-    low, high = t_interval(own, alpha) if own.n > 1 else (own.sd, own.sd)
-    low, high = cut(low, high, *ends_of(measure, *range_of(measure, scores)))
+    own = Moments.of(units.pair_units(PairedScores.from_differences(compared)))
+    low, high = t_interval(own, alpha) if own.n_units > 1 else (own.sd, own.sd)
+    low, high = clip_ends(low, high, *compared_range(measure, *score_range(measure, scores)))
     found = [*zip(means, low.tolist(), high.tolist(), strict=True)]
     if is_geometric(measure):
         found = [(math.exp(one), math.exp(low), math.exp(high)) for one, low, high in found]
-    return [(one, or_none(low), or_none(high)) for one, low, high in found]
+    return [(one, finite_or_none(low), finite_or_none(high)) for one, low, high in found]

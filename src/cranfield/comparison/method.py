@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 
 TESTS = {
     "randomization": "randomization test, two-sided",
@@ -25,14 +25,14 @@ CORRECTIONS = {
 }
 
 
-def test_of(results: Sequence[Result], settings: Settings) -> str:
+def describe_test(results: Sequence[Result], settings: Settings) -> str:
     """Return the name of the test, with how its p-values were computed."""
     test = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
         most = "up to " if methods & {"sequential", "bound"} else ""
-        units = results[0].units.words
+        units = results[0].units.unit_words
         flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
         how_drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
         how_drawn += f"; exact up to 20 {units}" if any(exact) else ""
@@ -42,19 +42,19 @@ def test_of(results: Sequence[Result], settings: Settings) -> str:
     return test
 
 
-def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
+def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    parts = [test_of(results, settings)]
+    parts = [describe_test(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
         parts.append(f"the same: within {settings.rope or 0:g}")
     if settings.test != "bayes":
-        over = number_of(first.comparisons, "comparison")
+        over = format_count(first.comparisons, "comparison")
         over += " in each slice" if first.label is not None else ""
         over += " of all measures" if settings.family == "all" else ""
         permutations = f", {settings.permutations:,} permutations" if settings.permutations else ""
         correction = CORRECTIONS.get(settings.correction)  # None of "none"
-        if told_by(first, settings) == "p" and first.comparisons == 1:
+        if deciding_p_name(first, settings) == "p" and first.comparisons == 1:
             parts.append(over)  # there is nothing to correct
         else:
             parts.append(
@@ -64,19 +64,19 @@ def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
     return ["; ".join(parts)]
 
 
-def tested_by(result: Result, settings: Settings) -> str:
+def describe_marking_test(result: Result, settings: Settings) -> str:
     """Return the test that marks pairs, and its condition."""
-    return f"{TESTS[settings.test]}; {sure_by(result, settings)}"
+    return f"{TESTS[settings.test]}; {mark_condition(result, settings)}"
 
 
-def sure_by(result: Result, settings: Settings) -> str:
+def mark_condition(result: Result, settings: Settings) -> str:
     """Return the condition for a mark."""
     if settings.test == "bayes":
-        return f"with a probability of at least {settings.sure:g}"
-    return f"{told_by(result, settings)} at most {settings.alpha:g}"
+        return f"with a probability of at least {settings.decisive_probability:g}"
+    return f"{deciding_p_name(result, settings)} at most {settings.alpha:g}"
 
 
-def told_by(result: Result, settings: Settings) -> str:
+def deciding_p_name(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
     of_all = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not of_all):

@@ -21,16 +21,16 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.settings import count_from
+from cranfield.comparison.settings import count_check
 from cranfield.errors import OptionError
-from cranfield.options import Options, checked, number, option, share
+from cranfield.options import Options, check_option, number_check, option, share_check
 
 MOST_QUERIES = 1_000_000_000
 _POINTS = 16  # of Gauss's rule, for each variance
 _Size = TypeVar("_Size", int, float)
 
 
-Added = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
+AddedVariances = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,52 +38,52 @@ class Design(Options):
     """The goal of an experiment: one of effect, difference, width and margin."""
 
     effect: float | None = option(
-        None, "The effect to be found: a mean difference divided by its sd.", number()
+        None, "The effect to be found: a mean difference divided by its sd.", number_check()
     )
-    difference: float | None = option(None, "The mean difference to be found; needs sd.", number())
+    difference: float | None = option(None, "The mean difference to be found; needs sd.", number_check())
     width: float | None = option(
         None,
         "How wide the confidence interval of the mean difference may be expected to be, from end "
         "to end; needs sd (Sakai 2016).",
-        number(),
+        number_check(),
     )
     margin: float | None = option(
         None,
         "The margin of a one-sided test that a system is not worse, for a system as good as the "
         "baseline; needs sd.",
-        number(),
+        number_check(),
     )
     sd: float | None = option(
         None,
         "The standard deviation of the queries' differences, from earlier experiments (the square "
         "root of twice the residual variance of Sakai's two-way analysis).",
-        number(0),
+        number_check(0),
     )
     power: float = option(
-        0.8, "How likely the difference is to be found, or the system to pass.", share()
+        0.8, "How likely the difference is to be found, or the system to pass.", share_check()
     )
     alpha: float = option(*ALPHA)
     cluster_size: int | None = option(
         None,
         "How many queries depend on one another, as those of one session: the size of a cluster. "
         "Needs icc.",
-        count_from(1),
+        count_check(1),
     )
     icc: float | None = option(
         None,
         "The intraclass correlation: how much the differences of a cluster's queries correlate, "
         "from 0 (independent) to 1 (the same). Needs cluster_size.",
-        number(0, 1),
+        number_check(0, 1),
     )
 
     seeds: int | None = option(
-        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_from(2)
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_check(2)
     )
     seed_sd: float | None = option(
         None,
         "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
         "of training the systems again, with other seeds.",
-        number(0),
+        number_check(0),
     )
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class Design(Options):
             raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
 
     @property
-    def each(self) -> int:
+    def queries_per_cluster(self) -> int:
         """How many queries each cluster has; 1 without clusters."""
         return self.cluster_size or 1
 
@@ -107,22 +107,22 @@ class Design(Options):
 
         1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
         """
-        return 1 + (self.each - 1) * (self.icc or 0.0)
+        return 1 + (self.queries_per_cluster - 1) * (self.icc or 0.0)
 
     @property
-    def spread(self) -> float:
+    def cluster_sd(self) -> float:
         """The standard deviation of a cluster's mean, in those of a query's difference."""
-        return math.sqrt(self.design_effect / self.each)
+        return math.sqrt(self.design_effect / self.queries_per_cluster)
 
     @property
-    def added(self) -> Added:
+    def seed_variances(self) -> AddedVariances:
         """What the seeds of two systems add to the variance of a mean difference."""
         if self.seeds is None or not self.seed_sd:
             return ()
         return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
 
     @property
-    def sizes(self) -> dict[str, float]:
+    def stated_goals(self) -> dict[str, float]:
         """The goals that are stated, by name: effect, difference, width, margin."""
         names = ("effect", "difference", "width", "margin")
         return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
@@ -140,12 +140,12 @@ class Design(Options):
             raise OptionError("sd=0: expected a number above 0: the differences of queries vary")
 
 
-def n_clusters_of(n_queries: int, design: Design) -> int:
+def count_clusters(n_queries: int, design: Design) -> int:
     """Return how many clusters so many queries are, at least 2; without clusters, the queries."""
-    n = n_queries // design.each
+    n = n_queries // design.queries_per_cluster
     if n < 2:
         raise OptionError(
-            f"n_queries={n_queries}: expected at least two clusters of {design.each:,} queries"
+            f"n_queries={n_queries}: expected at least two clusters of {design.queries_per_cluster:,} queries"
         )
     return n
 
@@ -182,44 +182,44 @@ def detectable(
     0.4042
 
     """
-    n_queries = checked("n_queries", n_queries, count_from(2))
+    n_queries = check_option("n_queries", n_queries, count_check(2))
     design = Design(
         power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
     )
     design.check_power()
-    mean = mean_of(n_clusters_of(n_queries, design), design)
+    mean = estimate_mean(count_clusters(n_queries, design), design)
 
     def enough(effect: float) -> bool:
-        return chance(mean, effect, design.alpha, 2) >= design.power
+        return rejection_probability(mean, effect, design.alpha, 2) >= design.power
 
-    return least_enough(enough, 0.0, lambda low, high: (low + high) / 2)
+    return find_least(enough, 0.0, lambda low, high: (low + high) / 2)
 
 
-def queries_for(design: Design, added: Added | None = None) -> int:
+def find_n_queries(design: Design, added_variances: AddedVariances | None = None) -> int:
     """Return the smallest number of queries for a design; more than a billion if there is none.
 
     `added` is what seeds add to the variance of a mean, in place of the design's.
     """
-    added = design.added if added is None else added
-    reaches = goal_of(design)
-    if design.sd == 0 and not added:
-        return 2 * design.each
-    if added and not reaches(MOST_QUERIES + 1, added):
+    added_variances = design.seed_variances if added_variances is None else added_variances
+    reaches = make_goal_test(design)
+    if design.sd == 0 and not added_variances:
+        return 2 * design.queries_per_cluster
+    if added_variances and not reaches(MOST_QUERIES + 1, added_variances):
         return MOST_QUERIES + 1
-    found = least_enough(lambda n: reaches(n, added), 1, lambda low, high: (low + high) // 2)
-    return found * design.each
+    found = find_least(lambda n: reaches(n, added_variances), 1, lambda low, high: (low + high) // 2)
+    return found * design.queries_per_cluster
 
 
-def goal_of(design: Design) -> Callable[[int, Added], bool]:
+def make_goal_test(design: Design) -> Callable[[int, AddedVariances], bool]:
     """Return what tells whether a number of clusters, or queries, reaches the goal of a design.
 
     Raises OptionError for no goal or several, or for one that no number reaches.
     """
-    if len(design.sizes) != 1:
-        named = f", not {' and '.join(design.sizes)}" if design.sizes else ""
+    if len(design.stated_goals) != 1:
+        named = f", not {' and '.join(design.stated_goals)}" if design.stated_goals else ""
         raise OptionError(f"state one of effect, difference, width or margin{named}")
     design.check_power()
-    [(name, stated)] = design.sizes.items()
+    [(name, stated)] = design.stated_goals.items()
     size, alpha = abs(stated), design.alpha
     if size == 0:
         raise OptionError(f"{name}=0: no number of queries is enough for it")
@@ -229,20 +229,20 @@ def goal_of(design: Design) -> Callable[[int, Added], bool]:
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
         size /= design.sd or 1.0
-    if not 1e-100 < size / design.spread < 1e100:
+    if not 1e-100 < size / design.cluster_sd < 1e100:
         raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")
     sides: Literal[1, 2] = 1 if name == "margin" else 2
 
-    def reaches(n: int, added: Added) -> bool:
-        mean = mean_of(n, design, added)
+    def reaches(n: int, added: AddedVariances) -> bool:
+        mean = estimate_mean(n, design, added)
         if name == "width":
-            return _width(mean, alpha) <= size
-        return chance(mean, size, alpha, sides) >= design.power
+            return _expected_width(mean, alpha) <= size
+        return rejection_probability(mean, size, alpha, sides) >= design.power
 
     return reaches
 
 
-class _Mean(NamedTuple):
+class _EstimatedMean(NamedTuple):
     """A mean of the queries' differences, and what may be estimated of it: (n_cases,).
 
     A case is a standard error that may be estimated, divided by the true one, with the degrees of
@@ -250,24 +250,24 @@ class _Mean(NamedTuple):
     """
 
     precision: float  # 1 / its standard error, in standard deviations of the differences
-    error: Floats
+    error_ratio: Floats
     degrees: int | Floats  # of freedom
     weights: Floats
 
 
-def mean_of(n: int, design: Design, added: Added | None = None) -> _Mean:
+def estimate_mean(n: int, design: Design, added_variances: AddedVariances | None = None) -> _EstimatedMean:
     """Return the mean of so many queries, or clusters, with what seeds add to its variance."""
-    of_seeds = design.added if added is None else added
+    of_seeds = design.seed_variances if added_variances is None else added_variances
     if not of_seeds:
-        return _Mean(math.sqrt(n) / design.spread, *_one_variance(n - 1))
+        return _EstimatedMean(math.sqrt(n) / design.cluster_sd, *_estimate_one_variance(n - 1))
     # Where queries do not vary, sizes are not divided by their standard deviation.
-    unit, of_queries = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.spread**2
+    unit, of_queries = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.cluster_sd**2
     variances = [of_queries / n, *(one / unit for one, _ in of_seeds)]
     degrees = [n - 1.0, *(of_one for _, of_one in of_seeds)]
-    return _Mean(1 / math.sqrt(math.fsum(variances)), *_sum_of_variances(variances, degrees))
+    return _EstimatedMean(1 / math.sqrt(math.fsum(variances)), *_estimate_variance_sum(variances, degrees))
 
 
-def _one_variance(df: int) -> tuple[Floats, int, Floats]:
+def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
     """Return estimates of a standard deviation, in the true one; degrees of freedom; weights.
 
     The logarithm u of an estimate is integrated over by the trapezoid rule: its density,
@@ -280,7 +280,7 @@ def _one_variance(df: int) -> tuple[Floats, int, Floats]:
     return np.exp(u), df, weights / weights.sum()
 
 
-def _sum_of_variances(
+def _estimate_variance_sum(
     variances: Sequence[float], degrees: Sequence[float]
 ) -> tuple[Floats, Floats, Floats]:
     """Return estimates of the root of a sum of variances, as `_one_variance` does of one.
@@ -304,19 +304,19 @@ def _sum_of_variances(
     return np.sqrt(found / math.fsum(variances)), found**2 / below, weights
 
 
-def least_enough(
-    enough: Callable[[_Size], bool], low: _Size, middle: Callable[[_Size, _Size], _Size]
+def find_least(
+    suffices: Callable[[_Size], bool], low: _Size, find_middle: Callable[[_Size, _Size], _Size]
 ) -> _Size:
     """Return the least number that is enough, above `low`, which is not."""
     high: _Size = low + 1
-    while not enough(high):
+    while not suffices(high):
         low, high = high, 2 * high
-    while low < (between := middle(low, high)) < high:
-        low, high = (low, between) if enough(between) else (between, high)
+    while low < (between := find_middle(low, high)) < high:
+        low, high = (low, between) if suffices(between) else (between, high)
     return high
 
 
-def chance(mean: _Mean, effect: float, alpha: float, sides: Literal[1, 2]) -> float:
+def rejection_probability(mean: _EstimatedMean, effect: float, alpha: float, sides: Literal[1, 2]) -> float:
     """Return the probability that a t test rejects.
 
     t is a normal variate around effect * precision, divided by the estimate of the standard
@@ -325,19 +325,19 @@ def chance(mean: _Mean, effect: float, alpha: float, sides: Literal[1, 2]) -> fl
     """
     from scipy.special import ndtr, stdtrit
 
-    center, far = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error
+    center, far = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio
     beyond = ndtr(center - far)
     if sides == 2:
         beyond += ndtr(-center - far)
     return float(mean.weights @ beyond)
 
 
-def _width(mean: _Mean, alpha: float) -> float:
+def _expected_width(mean: _EstimatedMean, alpha: float) -> float:
     """Return the expected width of the t interval, in standard deviations of the differences."""
     from scipy.special import stdtrit
 
     return (
         2
-        * float(mean.weights @ (stdtrit(mean.degrees, 1 - alpha / 2) * mean.error))
+        * float(mean.weights @ (stdtrit(mean.degrees, 1 - alpha / 2) * mean.error_ratio))
         / mean.precision
     )

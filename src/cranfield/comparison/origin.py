@@ -6,11 +6,11 @@ from itertools import product
 from typing import Any
 
 from cranfield.comparison.settings import Alignment
-from cranfield.data.fingerprint import in_common
+from cranfield.data.fingerprint import estimate_overlap
 from cranfield.errors import InputError
 from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
-from cranfield.render.numbers import percent, some
+from cranfield.render.numbers import format_percent, format_names
 
 _HASH = "judgments_sha256"
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
@@ -23,24 +23,24 @@ class Origin:
 
     path: str
     recipe: Mapping[str, Any]
-    retrieved: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
-    made_of: Mapping[str | None, str]  # {system: what these documents were made of}, if mapped
+    doc_sketches: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
+    doc_conversions: Mapping[str | None, str]  # {system: what these documents were made of}, if mapped
 
     @classmethod
     def of(cls, path: str, rows: ScoreRows) -> "Origin":
         """Return the origin of the scores of a file."""
-        return cls(path, rows.recipe, rows.retrieved, rows.made_of)
+        return cls(path, rows.recipe, rows.retrieved_sketches, rows.conversions)
 
-    def shared(self, other: "Origin") -> float | None:
+    def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.
 
         None if neither or only one says what it retrieved.
         """
-        pairs = product(self.retrieved.values(), other.retrieved.values())
-        return max((in_common(*pair) for pair in pairs), default=None)
+        pairs = product(self.doc_sketches.values(), other.doc_sketches.values())
+        return max((estimate_overlap(*pair) for pair in pairs), default=None)
 
 
-def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
+def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
     """Yield notes on how the scores of several files were made.
 
     Raises InputError for a file whose scores were made with other options or judgments than those
@@ -50,22 +50,22 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
         return
     first = next((one for one in origins if one.recipe), origins[0])
     for one in origins:
-        differences = _differences(first, one)
+        differences = _list_differences(first, one)
         if differences and alignment.differing == "error":
             raise InputError(
                 f"made differently from {first.path}: {'; '.join(differences)}",
                 source=one.path,
-                hint=f"{_hint(first, one)}differing='allow' (--differing allow) takes them as they "
+                hint=f"{_repair_hint(first, one)}differing='allow' (--differing allow) takes them as they "
                 "are.",
             )
         if differences:
             said = f"made differently from {first.path}: {'; '.join(differences)}."
             yield Note("made-otherwise", "warning", said, source=one.path)
-        shared = first.shared(one) if one is not first else None
+        shared = first.share_in_common(one) if one is not first else None
         if shared is not None and shared < _HARDLY:
             said = (
                 f"of the documents retrieved here and in {first.path}, less than "
-                f"{percent(_HARDLY)} are the same: were documents split or renamed?"
+                f"{format_percent(_HARDLY)} are the same: were documents split or renamed?"
             )
             yield Note("other-documents", "warning", said, source=one.path)
     silent = [one.path for one in origins if _HASH not in one.recipe]
@@ -74,10 +74,10 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
             "the judgments behind these scores are not known, and may differ. (JSON records them: "
             "`cranfield evaluate -q -o scores.json`.)"
         )
-        yield Note("judgments-unknown", "info", said, source=some(silent))
+        yield Note("judgments-unknown", "info", said, source=format_names(silent))
 
 
-def _differences(first: Origin, other: Origin) -> list[str]:
+def _list_differences(first: Origin, other: Origin) -> list[str]:
     """Return what differs in how two files were made, as far as both say it."""
     both = [name for name in first.recipe if name in other.recipe]
     if both and "convention" not in both:  # a recipe without one means: no convention
@@ -87,30 +87,30 @@ def _differences(first: Origin, other: Origin) -> list[str]:
         for name in both
         if name not in _NO_OPTIONS and other.recipe.get(name) != first.recipe.get(name)
     ]
-    if first.made_of != other.made_of and _mapped_otherwise(first, other):
-        found.append(f"{_said(other.made_of)}, not {_said(first.made_of)}")
+    if first.doc_conversions != other.doc_conversions and _maps_differ(first, other):
+        found.append(f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}")
     if _HASH in both and other.recipe[_HASH] != first.recipe[_HASH]:
         found.append("other judgments")
     return found
 
 
-def _mapped_otherwise(first: Origin, other: Origin) -> bool:
+def _maps_differ(first: Origin, other: Origin) -> bool:
     """Tell whether documents were made in two ways: of one that has none, if few are the same."""
     if not first.recipe or not other.recipe:
         return False
-    if first.made_of and other.made_of:
-        return {*first.made_of.values()} != {*other.made_of.values()}
-    shared = first.shared(other)
+    if first.doc_conversions and other.doc_conversions:
+        return {*first.doc_conversions.values()} != {*other.doc_conversions.values()}
+    shared = first.share_in_common(other)
     return shared is None or shared < _HARDLY
 
 
-def _said(made_of: Mapping[str | None, str]) -> str:
+def _describe_docs(made_of: Mapping[str | None, str]) -> str:
     return ", ".join(dict.fromkeys(made_of.values())) or "documents as they were retrieved"
 
 
-def _hint(first: Origin, other: Origin) -> str:
-    shared = first.shared(other)
-    if bool(first.made_of) != bool(other.made_of) and _mapped_otherwise(first, other):
+def _repair_hint(first: Origin, other: Origin) -> str:
+    shared = first.share_in_common(other)
+    if bool(first.doc_conversions) != bool(other.doc_conversions) and _maps_differ(first, other):
         return (
             "If both runs retrieved chunks, map those of both: Run.map_docs(...), "
             "--map-docs-pattern. "

@@ -9,12 +9,12 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.scale import is_geometric
-from cranfield.comparison.score_columns import known_measure
+from cranfield.comparison.score_columns import find_measure
 from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.extensions import PAIR_VALUES
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.render.numbers import or_none
+from cranfield.render.numbers import finite_or_none
 
 Outcome = Literal["better", "worse"]
 
@@ -26,7 +26,7 @@ else:
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-_MORE = frozenset(chain.from_iterable(PAIR_VALUES.values()))  # values that extensions add
+_EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))  # values that extensions add
 Scale = Literal["difference", "ratio"]
 
 
@@ -86,17 +86,17 @@ class Beliefs:
     probability_worse: float | None = None
 
 
-def names_of(kind: type[Any]) -> list[str]:
+def field_names(dataclass_type: type[Any]) -> list[str]:
     """Return the names of the fields of a dataclass."""
-    return [field.name for field in fields(kind)]
+    return [field.name for field in fields(dataclass_type)]
 
 
-_PARTS: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
-_PART_OF = {name: part for part, kind in _PARTS.items() for name in names_of(kind)}
-_FIRST_SHARE = names_of(Effects).index("cliff")  # effects from here on are exported later
+_NESTED_CLASSES: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
+_NESTED_FIELD_OF = {name: part for part, kind in _NESTED_CLASSES.items() for name in field_names(kind)}
+_FIRST_SHARE = field_names(Effects).index("cliff")  # effects from here on are exported later
 _EXPORTED_AFTER = {
-    "skewness": names_of(Effects)[:_FIRST_SHARE],
-    "losses": [*names_of(Effects)[_FIRST_SHARE:], *names_of(Beliefs)],
+    "skewness": field_names(Effects)[:_FIRST_SHARE],
+    "losses": [*field_names(Effects)[_FIRST_SHARE:], *field_names(Beliefs)],
 }
 
 
@@ -168,12 +168,12 @@ class Pair(PairValues):
     more: Mapping[str, Any] = field(hash=False)  # by name, what extensions add
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
+    def of(cls, value_of_name: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
         """Return a pair of its values by name, those of effects and beliefs among them."""
-        own = dict(values)
+        own = dict(value_of_name)
         parts = {
-            part: kind(**{name: own.pop(name) for name in names_of(kind) if name in own})
-            for part, kind in _PARTS.items()
+            part: kind(**{name: own.pop(name) for name in field_names(kind) if name in own})
+            for part, kind in _NESTED_CLASSES.items()
         }
         return cls(**own, **parts, more=more)
 
@@ -181,9 +181,9 @@ class Pair(PairValues):
 
         def __getattr__(self, name):
             """Return a value of a part by its name; None for what no extension was asked to add."""
-            if name in _PART_OF:
-                return getattr(getattr(self, _PART_OF[name]), name)
-            if name not in _MORE:
+            if name in _NESTED_FIELD_OF:
+                return getattr(getattr(self, _NESTED_FIELD_OF[name]), name)
+            if name not in _EXTENSION_VALUES:
                 refusal = f"'Pair' object has no attribute {name!r}"
                 raise AttributeError(refusal, name=name, obj=self)
             return self.more.get(name)
@@ -195,7 +195,7 @@ class Pair(PairValues):
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all values, in the order in which they are exported."""
-        own_names = [name for name in names_of(cls) if name not in (*_PARTS, "more")]
+        own_names = [name for name in field_names(cls) if name not in (*_NESTED_CLASSES, "more")]
         names = [name for own in own_names for name in (own, *_EXPORTED_AFTER.get(own, ()))]
         return [name for own in names for name in (own, *PAIR_VALUES.get(own, ()))]
 
@@ -205,7 +205,7 @@ class Pair(PairValues):
         return {**values, "changes": [asdict(change) for change in self.changes]}
 
 
-class _OfTwo(Protocol):
+class _SystemPair(Protocol):
     """What every pair of systems has."""
 
     @property
@@ -218,7 +218,7 @@ class _OfTwo(Protocol):
     def verdict(self) -> Outcome | None: ...
 
 
-P = TypeVar("P", bound=_OfTwo)
+P = TypeVar("P", bound=_SystemPair)
 
 
 class Pairs(Generic[P]):
@@ -227,46 +227,46 @@ class Pairs(Generic[P]):
     pairs: Sequence[P]
 
     @cached_property
-    def by_names(self) -> Mapping[tuple[str, str], P]:
+    def pair_of_names(self) -> Mapping[tuple[str, str], P]:
         """Return the pairs by (system, other)."""
         return {(one.system, one.other): one for one in self.pairs}
 
     def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
         """Return the difference and the verdict of two systems, compared in either order."""
-        if (system, other) in self.by_names:
-            pair = self.by_names[system, other]
+        if (system, other) in self.pair_of_names:
+            pair = self.pair_of_names[system, other]
             return pair.difference, pair.verdict
         turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
-        pair = self.by_names[other, system]
+        pair = self.pair_of_names[other, system]
         return -pair.difference, turned.get(pair.verdict)
 
     def __getitem__(self, system: str | tuple[str, str]) -> P:
         """Return a pair, by its system and, where there are several, the other."""
-        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
+        found = [one for names, one in self.pair_of_names.items() if system in (names, names[0])]
         if len(found) != 1:
-            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
+            known = ", ".join(f"{name} - {other}" for name, other in self.pair_of_names)
             raise KeyError(f"{system!r}: the pairs are {known}")
         return found[0]
 
 
-def verdicts(told: Bools, way: Floats, *, rising: bool) -> list[Outcome | None]:
+def find_verdicts(is_marked: Bools, direction: Floats, *, higher_is_better: bool) -> list[Outcome | None]:
     """Return what is told of pairs: (n_pairs,) whether something is, and the way they differ.
 
     `way` is above 0 where the first system's values are greater, which is better if `rising`.
     """
-    names: tuple[Outcome, Outcome] = ("better", "worse") if rising else ("worse", "better")
+    names: tuple[Outcome, Outcome] = ("better", "worse") if higher_is_better else ("worse", "better")
     return [
         None if not is_told or one == 0 else names[0] if one > 0 else names[1]
-        for is_told, one in zip(told, way.tolist(), strict=True)
+        for is_told, one in zip(is_marked, direction.tolist(), strict=True)
     ]
 
 
-def listed(column: Any, n: int = 0) -> list[Any]:
+def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
     """Return a column as a list, with None for NaN; a single value is repeated n times."""
     if not isinstance(column, np.ndarray):
-        return column if isinstance(column, list) else [column] * n
+        return column if isinstance(column, list) else [column] * n_rows
     values: list[Any] = column.tolist()
-    return list(map(or_none, values)) if column.dtype == np.float64 else values
+    return list(map(finite_or_none, values)) if column.dtype == np.float64 else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +276,7 @@ class Result(Pairs[Pair]):
     measure: str
     label: str | None  # what the queries are sliced by
     slice: str | None
-    rising: bool  # whether higher is better
+    higher_is_better: bool  # whether higher is better
     query_ids: Sequence[str]
     queries_hash: str
     systems: Sequence[System]  # in the given order
@@ -292,19 +292,19 @@ class Result(Pairs[Pair]):
         return self.units.n_groups
 
     @property
-    def of(self) -> str:
+    def slice_label(self) -> str:
         """The slice, as `type=how to`; empty for all queries."""
         return "" if self.slice is None else f"{self.label}={self.slice}"
 
     @cached_property
     def by_ratio(self) -> bool:
         """Whether systems are compared by the ratio of their geometric means."""
-        return is_geometric(known_measure(self.measure))  # there need not be a pair to say so
+        return is_geometric(find_measure(self.measure))  # there need not be a pair to say so
 
     @cached_property
-    def ordered(self) -> Sequence[System]:
+    def ranked_systems(self) -> Sequence[System]:
         """Return the systems, the best first."""
-        return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
+        return sorted(self.systems, key=lambda one: one.mean, reverse=self.higher_is_better)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
@@ -312,7 +312,7 @@ class Result(Pairs[Pair]):
             "measure": self.measure,
             "label": self.label,
             "slice": self.slice,
-            "higher_is_better": self.rising,
+            "higher_is_better": self.higher_is_better,
             "queries": len(self.query_ids),
             "clusters": self.units.n_groups,
             **({} if self.slice is None else {"query_ids": list(self.query_ids)}),

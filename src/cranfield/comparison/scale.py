@@ -18,7 +18,7 @@ def is_geometric(measure: Measure | None) -> bool:
     return measure is not None and measure.definition.aggregation == "geometric"
 
 
-def logs(measure: Measure | None, values: Floats) -> Floats:
+def to_compared_unit(measure: Measure | None, scores: Floats) -> Floats:
     """Return the queries' values, of any shape, in the unit in which they are averaged.
 
     Natural logarithms if that is a geometric mean, where values below 0.00001 count as 0.00001
@@ -32,10 +32,10 @@ def logs(measure: Measure | None, values: Floats) -> Floats:
     >>> logs(parse("AP"), np.array([1.0, 0.0])).tolist()
     [1.0, 0.0]
     """
-    return floored_log(values) if is_geometric(measure) else values
+    return floored_log(scores) if is_geometric(measure) else scores
 
 
-def possible(measure: Measure | None) -> tuple[float, float]:
+def possible_range(measure: Measure | None) -> tuple[float, float]:
     """Return the least and the greatest value that a query may have, infinite if not known.
 
     None is a name that is not a measure of this library: its range is unknown.
@@ -50,22 +50,22 @@ def possible(measure: Measure | None) -> tuple[float, float]:
     return float(low), math.inf if high is None else float(high)
 
 
-def outside(values: Floats, least: float, most: float) -> Ints:
+def find_outside(scores: Floats, lowest: float, highest: float) -> Ints:
     """Return the indices of the values that are below `least` or above `most`, a row for each."""
-    slack = SLACK * (most - least) if math.isfinite(most - least) else SLACK
-    return np.argwhere((values < least - slack) | (values > most + slack))
+    slack = SLACK * (highest - lowest) if math.isfinite(highest - lowest) else SLACK
+    return np.argwhere((scores < lowest - slack) | (scores > highest + slack))
 
 
-def range_of(measure: Measure | None, values: Floats) -> tuple[float, float]:
+def score_range(measure: Measure | None, scores: Floats) -> tuple[float, float]:
     """Return `possible(measure)`, infinite if some of the values are outside of it.
 
     Values from a file may be, such as percentages.
     """
-    least, most = possible(measure)
-    return (-math.inf, math.inf) if len(outside(values, least, most)) else (least, most)
+    least, most = possible_range(measure)
+    return (-math.inf, math.inf) if len(find_outside(scores, least, most)) else (least, most)
 
 
-def ends_of(measure: Measure | None, least: float, most: float) -> tuple[float, float]:
+def compared_range(measure: Measure | None, lowest: float, highest: float) -> tuple[float, float]:
     """Return the ends of a range of queries' values as they are compared.
 
     Logarithms where the measure's mean over the queries is geometric.
@@ -74,11 +74,11 @@ def ends_of(measure: Measure | None, least: float, most: float) -> tuple[float, 
     >>> ends_of(parse("AP"), 0, 1), ends_of(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
     ((0.0, 1.0), True)
     """
-    low, high = logs(measure, np.array([least, most], np.float64)).tolist()
+    low, high = to_compared_unit(measure, np.array([lowest, highest], np.float64)).tolist()
     return low, high
 
 
-def cut(low: Floats, high: Floats, least: float, most: float) -> tuple[Floats, Floats]:
+def clip_ends(low: Floats, high: Floats, lowest: float, highest: float) -> tuple[Floats, Floats]:
     """Return intervals' ends, cut to `least` and `most`.
 
     An infinite or NaN end means that there is no end, and is kept.
@@ -88,6 +88,6 @@ def cut(low: Floats, high: Floats, least: float, most: float) -> tuple[Floats, F
     >>> low.tolist(), high.tolist()
     ([0.0, -inf], [1.0, inf])
     """
-    ends = (np.where(np.isfinite(end), np.clip(end, least, most), end) for end in (low, high))
+    ends = (np.where(np.isfinite(end), np.clip(end, lowest, highest), end) for end in (low, high))
     lower, upper = ends
     return lower, upper

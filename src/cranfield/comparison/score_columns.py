@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.origin import Origin, alike
-from cranfield.comparison.scale import SLACK, possible
+from cranfield.comparison.origin import Origin, compare_origins
+from cranfield.comparison.scale import SLACK, possible_range
 from cranfield.comparison.settings import Alignment
-from cranfield.data.run_names import numbering
-from cranfield.errors import DuplicateError, InputError, MeasureError, printable
+from cranfield.data.run_names import make_unique_namer
+from cranfield.errors import DuplicateError, InputError, MeasureError, escape_unprintable
 from cranfield.formats.frames import is_table
-from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.score_files import ScoreRows, file_name_of, score_rows, system_rows
+from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.small.score_files import ScoreRows, system_name_of_file, read_scores, read_system_scores
 from cranfield.measures import Measure, parse, parse_all
 from cranfield.notes import Note
-from cranfield.render.numbers import some
+from cranfield.render.numbers import format_names
 from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
 
@@ -28,10 +28,10 @@ from cranfield.scoring.scores import Scores, Systems
 # is not known, the name that a file has for it.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 # Columns, notes on them, their recipe, and the file of each system; None for Scores.
-Given = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
+GivenScores = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
 
 
-def spelled(measure: str | Measure, names: Collection[str]) -> str:
+def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
     """Return a measure as one of the names has it, in any spelling.
 
     Raises MeasureError for a text that is neither one of the names nor a measure.
@@ -40,7 +40,7 @@ def spelled(measure: str | Measure, names: Collection[str]) -> str:
     return text if text in names or isinstance(measure, Measure) else str(parse(text))
 
 
-def named_texts(measures: MeasuresLike) -> list[str]:
+def canonical_names(measures: MeasuresLike) -> list[str]:
     """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
@@ -55,26 +55,26 @@ def named_texts(measures: MeasuresLike) -> list[str]:
     return texts
 
 
-def given_columns(data: Any, alignment: Alignment) -> Given:
+def read_columns(score_source: Any, alignment: Alignment) -> GivenScores:
     """Return the columns of given scores, with notes on them, their recipe and their sources."""
-    if isinstance(data, Scores | Systems | str | os.PathLike):
-        data = [data]
-    if isinstance(data, Mapping) and data:
-        values = list(data.values())
+    if isinstance(score_source, Scores | Systems | str | os.PathLike):
+        score_source = [score_source]
+    if isinstance(score_source, Mapping) and score_source:
+        values = list(score_source.values())
         if all(isinstance(one, Scores) for one in values):
-            return _made([replace(one, name=str(name)) for name, one in data.items()])
+            return _columns_of_results([replace(one, name=str(name)) for name, one in score_source.items()])
         if all(isinstance(one, str | os.PathLike) for one in values):
-            return _saved(list(map(str, data)), values, alignment)
-        return _of_dicts(data, alignment)
-    if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
-        return _made(data)
-    if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
-        return _saved([None] * len(data), data, alignment)
-    return _saved([None], [data], alignment)
+            return _read_files(list(map(str, score_source)), values, alignment)
+        return _read_dicts(score_source, alignment)
+    if isinstance(score_source, list | tuple) and any(isinstance(one, Scores | Systems) for one in score_source):
+        return _columns_of_results(score_source)
+    if isinstance(score_source, list) and all(isinstance(one, str | os.PathLike) for one in score_source):
+        return _read_files([None] * len(score_source), score_source, alignment)
+    return _read_files([None], [score_source], alignment)
 
 
-def _made(results: Iterable[Any]) -> Given:
-    numbered = numbering()
+def _columns_of_results(results: Iterable[Any]) -> GivenScores:
+    numbered = make_unique_namer()
     several: list[Scores] = []
     for one in results:
         if not isinstance(one, Scores | Systems):
@@ -84,10 +84,10 @@ def _made(results: Iterable[Any]) -> Given:
     recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
     recipe.pop("retrieved", None)  # of one run
     systems = Systems(several)
-    return columns_of(systems), without_number(systems.notes), recipe, None
+    return system_columns(systems), drop_query_counts(systems.notes), recipe, None
 
 
-def columns_of(systems: Systems) -> Columns:
+def system_columns(systems: Systems) -> Columns:
     """Return the columns of every measure that has numbers, over the queries that it averages."""
     columns: Columns = {}
     for name, scores in systems.items():
@@ -100,32 +100,32 @@ def columns_of(systems: Systems) -> Columns:
     return columns
 
 
-def without_number(notes: Iterable[Note]) -> list[Note]:
+def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
     """Return the notes except on the number of queries: a comparison has its own."""
     return [one for one in notes if one.code != "queries"]
 
 
-def _saved(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> Given:
+def _read_files(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> GivenScores:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     known = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
 
     def read() -> Iterator[tuple[str, bool, ScoreRows]]:
         for name, file in zip(names, files, strict=True):
-            rows = score_rows(file, known, alignment.layout)
+            rows = read_scores(file, known, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
             if is_path:
                 origins.append(Origin.of(str(file), rows))
-            yield name or (file_name_of(file) if is_path else "scores"), name is not None, rows
+            yield name or (system_name_of_file(file) if is_path else "scores"), name is not None, rows
 
-    columns, notes, sources = _of_rows(read(), alignment.percent)
-    notes += alike(origins, alignment)
+    columns, notes, sources = _collect_columns(read(), alignment.percent)
+    notes += compare_origins(origins, alignment)
     return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}, sources
 
 
-def _of_dicts(data: Mapping[Any, Any], alignment: Alignment) -> Given:
+def _read_dicts(data: Mapping[Any, Any], alignment: Alignment) -> GivenScores:
     """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
-    names = [as_text(name, "the systems") for name in data]
+    names = [to_id_text(name, "the systems") for name in data]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateError(f"the system {twice!r} occurs twice")
@@ -139,9 +139,9 @@ def _of_dicts(data: Mapping[Any, Any], alignment: Alignment) -> Given:
                     f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                     f"{{query_id: value}}}}, got {scores!r:.60}"
                 )
-            yield name, True, system_rows(scores, name, known)
+            yield name, True, read_system_scores(scores, name, known)
 
-    columns, notes, _ = _of_rows(read(), alignment.percent)
+    columns, notes, _ = _collect_columns(read(), alignment.percent)
     return columns, notes, {"scores": "dict"}, {}
 
 
@@ -153,19 +153,19 @@ def _refuse_one_system(data: Mapping[Any, Any]) -> None:
     inner = [name for one in values for name in one]
     nested = any(isinstance(value, Mapping) for one in values for value in one.values())
     sides = [list(data)[:5], inner[:5]]
-    if not nested and any(side and all(map(_surely_measure, side)) for side in sides):
+    if not nested and any(side and all(map(_is_surely_measure, side)) for side in sides):
         raise InputError(
             "these are scores of one system, by measure and query",
             hint="Name the systems: {'old': scores, 'new': others}.",
         )
 
 
-def _surely_measure(text: Any) -> bool:
+def _is_surely_measure(text: Any) -> bool:
     """Tell whether a string names a measure, and does not look like a query, as `q` does."""
     return len(str(text)) > 1 and is_measure(text)
 
 
-def _of_rows(
+def _collect_columns(
     read: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
     """Return columns by the canonical names of measures, notes on what was left out, and sources.
@@ -177,7 +177,7 @@ def _of_rows(
     columns: Columns = {}
     notes: list[Note] = []
     sources: dict[str, str] = {}  # of each system
-    numbered, last, percentages = numbering(), list[str](), list[str]()
+    numbered, last, percentages = make_unique_namer(), list[str](), list[str]()
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
         names: dict[str | None, str] = {}
@@ -186,7 +186,7 @@ def _of_rows(
             if own not in names:
                 names[own] = numbered(name if own is None or (chosen and not several) else own)
                 sources[names[own]] = rows.source
-            canonical = "score" if measure is None else str(known_measure(measure) or measure)
+            canonical = "score" if measure is None else str(find_measure(measure) or measure)
             key = canonical, names[own]
             if key in written:
                 raise InputError(
@@ -197,24 +197,24 @@ def _of_rows(
             if (ids := list(values)) != last:  # measures and systems mostly have the same queries
                 last = ids
             column = np.fromiter(values.values(), np.float64, len(values))
-            is_share = percent and possible(known_measure(canonical))[1] == 1
+            is_share = percent and possible_range(find_measure(canonical))[1] == 1
             if is_share and column.max() > 1 + SLACK:
                 column /= 100
-                percentages.append(printable(f"{canonical} of {names[own]}"))
+                percentages.append(escape_unprintable(f"{canonical} of {names[own]}"))
             columns[key] = last, column
         notes += [replace(note, source=name) for note in rows.notes()]
     if percent:
-        text = f"Divided by 100: {some(percentages) or 'nothing'}."
+        text = f"Divided by 100: {format_names(percentages) or 'nothing'}."
         notes.append(Note("percent", "info", text))
     return columns, notes, sources
 
 
 def is_measure(text: Any) -> bool:
     """Tell whether a string names a measure."""
-    return known_measure(str(text)) is not None
+    return find_measure(str(text)) is not None
 
 
-def known_measure(text: str) -> Measure | None:
+def find_measure(text: str) -> Measure | None:
     """Return the measure that a string names; None if it names none."""
     try:
         return parse(text, glued=False)

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.threads import in_threads
-from cranfield.comparison.flips import FLIPS, SEED, Paired, Part, random_words, signed_sums
+from cranfield.arrays.threads import map_in_threads
+from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, PairedScores, FlipRange, draw_sign_words, sum_with_signs
 from cranfield.progress import stage
 
 STOP = 1_000  # flips with as large a sum: then p is known well enough
@@ -33,20 +33,20 @@ _FEW = 512  # queries of a group on average: with fewer, overhead would take mos
 _GROUPS = 64  # this many groups may be smaller
 
 
-class Drawn(NamedTuple):
+class SequentialTests(NamedTuple):
     """p-values of pairs, by how many flips, and whether drawing stopped early: (n_pairs,) each."""
 
     p: Floats
-    flips: Ints
-    stopped: Bools
+    n_flips: Ints
+    is_stopped_early: Bools
 
     @classmethod
-    def none(cls, n_pairs: int) -> "Drawn":
+    def empty(cls, n_pairs: int) -> "SequentialTests":
         """Return pairs for which no flips are drawn: p is NaN."""
         return cls(np.full(n_pairs, np.nan), np.zeros(n_pairs, np.int64), np.zeros(n_pairs, bool))
 
 
-def bound_of(paired: Paired) -> Floats:
+def bound_p_values(paired_scores: PairedScores) -> Floats:
     """Return an upper bound of each pair's two-sided p-value by all sign flips: (n_pairs,).
 
     2 exp(-T^2 / (2 sum d^2)), of differences d whose sum is T; at most 1, and never 0.
@@ -55,21 +55,21 @@ def bound_of(paired: Paired) -> Floats:
     >>> round(float(bound_of(Paired.of(np.ones((20, 1))))[0]), 9)  # which is 2 exp(-10)
     9.08e-05
     """
-    squares = (paired.differences**2).sum(axis=0)
-    far = np.divide(paired.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
+    squares = (paired_scores.differences**2).sum(axis=0)
+    far = np.divide(paired_scores.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
     found: Floats = np.clip(2 * np.exp(-far), np.finfo(np.float64).tiny, 1.0)
     return found
 
 
-def sequential(
+def run_sequential_tests(
     slices: Sequence[Bools],
-    paired: Sequence[Sequence[Paired]],
-    wanted: Sequence[Sequence[Bools]],
+    paired_scores: Sequence[Sequence[PairedScores]],
+    is_requested: Sequence[Sequence[Bools]],
     *,
-    drawn: int = FLIPS,
-    seed: int = SEED,
-    stop: int = STOP,
-) -> list[list[Drawn]]:
+    n_drawn: int = DEFAULT_FLIPS,
+    seed: int = DEFAULT_SEED,
+    n_large_to_stop: int = STOP,
+) -> list[list[SequentialTests]]:
     """Return the two-sided p-values of mean differences: for each slice, those of each measure.
 
     Args:
@@ -84,85 +84,85 @@ def sequential(
     """
     # The columns of a slice are rows of those of all queries.
     bases = [
-        of_all.basis(np.logical_or.reduce([of_slice[m].alone for of_slice in paired]))
-        for m, of_all in enumerate(paired[0])
+        of_all.build_basis(np.logical_or.reduce([of_slice[m].has_own_column for of_slice in paired_scores]))
+        for m, of_all in enumerate(paired_scores[0])
     ]
     starts = np.cumsum([0, *(columns.shape[1] for columns, _, _ in bases)]).tolist()
     every = [
         [
-            _Counts(one, some, left + start, np.where(right < 0, -1, right + start))
+            _PairCounts(one, some, left + start, np.where(right < 0, -1, right + start))
             for one, some, (_, left, right), start in zip(
                 of_slice, asked, bases, starts[:-1], strict=True
             )
         ]
-        for of_slice, asked in zip(paired, wanted, strict=True)
+        for of_slice, asked in zip(paired_scores, is_requested, strict=True)
     ]
     columns = np.concatenate([columns for columns, _, _ in bases], axis=1)
-    groups = list(_groups(slices, columns))
-    with stage("flips", drawn, "flips") as done:
-        for begin in range(0, drawn, _FLIPS):
-            used = sorted({column for one in chain(*every) for column in one.columns()})
-            still = {i for i, of_slice in enumerate(every) if any(one.open for one in of_slice)}
+    groups = list(_group_queries(slices, columns))
+    with stage("flips", n_drawn, "flips") as done:
+        for begin in range(0, n_drawn, _FLIPS):
+            used = sorted({column for one in chain(*every) for column in one.needed_columns()})
+            still = {i for i, of_slice in enumerate(every) if any(one.open_pairs for one in of_slice)}
             if not still:
                 break
-            part = begin, min(begin + _FLIPS, drawn)
-            sums = _sums(part, [one for one in groups if still & one.slices], used, seed, still)
+            part = begin, min(begin + _FLIPS, n_drawn)
+            sums = _sum_slices(part, [one for one in groups if still & one.slices], used, seed, still)
             row = np.zeros(columns.shape[1], np.int64)
             row[used] = np.arange(len(used))
             for i in still:
                 for one in every[i]:
-                    one.add(sums[i], row, begin, stop)
+                    one.count_sums(sums[i], row, begin, n_large_to_stop)
             done(part[1] - begin)
-    return [[one.close(drawn) for one in of_slice] for of_slice in every]
+    return [[one.finish(n_drawn) for one in of_slice] for of_slice in every]
 
 
-class _Counts:
+class _PairCounts:
     """One measure's pairs on the queries of one slice, and how many flips were as large so far.
 
     `left` and `right` are the columns that each pair's sums are differences of; -1 for none.
     """
 
-    def __init__(self, paired: Paired, wanted: Bools, left: Ints, right: Ints) -> None:
-        self.found = Drawn.none(len(wanted))
-        self.open = np.flatnonzero(wanted).tolist()  # pairs of which p is not known yet
-        self._left, self._right = left, right
-        self._counts = np.zeros(len(wanted), np.int64)
-        self._least = np.abs(paired.totals) - paired.slack
+    def __init__(self, paired_scores: PairedScores, is_requested: Bools, left_column: Ints, right_column: Ints) -> None:
+        self.tests = SequentialTests.empty(len(is_requested))
+        self.open_pairs = np.flatnonzero(is_requested).tolist()  # pairs of which p is not known yet
+        self._left_column, self._right_column = left_column, right_column
+        self._counts = np.zeros(len(is_requested), np.int64)
+        self._thresholds = np.abs(paired_scores.totals) - paired_scores.slack
 
-    def columns(self) -> set[int]:
+    def needed_columns(self) -> set[int]:
         """Return the columns that the open pairs need."""
-        found = {*self._left[self.open].tolist(), *self._right[self.open].tolist()}
+        found = {*self._left_column[self.open_pairs].tolist(), *self._right_column[self.open_pairs].tolist()}
         return found - {-1}
 
-    def add(self, sums: Floats, row: Ints, begin: int, stop: int) -> None:
+    def count_sums(self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int) -> None:
         """Count the sums of the open pairs under the flips from number `begin` on.
 
         `sums` is (n_used, n_flips), and `row` says which of its rows a column is.
         """
         still = []
-        for pair in self.open:
-            of_pair = sums[row[self._left[pair]]]
-            if self._right[pair] >= 0:
-                of_pair = of_pair - sums[row[self._right[pair]]]
-            large = np.flatnonzero(np.abs(of_pair) >= self._least[pair])
-            left = stop - int(self._counts[pair])
+        for pair in self.open_pairs:
+            of_pair = sums[row_of_column[self._left_column[pair]]]
+            if self._right_column[pair] >= 0:
+                of_pair = of_pair - sums[row_of_column[self._right_column[pair]]]
+            large = np.flatnonzero(np.abs(of_pair) >= self._thresholds[pair])
+            left = n_large_to_stop - int(self._counts[pair])
             self._counts[pair] += len(large)
             if len(large) < left:
                 still.append(pair)
                 continue
             flips = begin + int(large[left - 1]) + 1
-            self.found.p[pair], self.found.flips[pair] = stop / flips, flips
-            self.found.stopped[pair] = True
-        self.open = still
+            self.tests.p[pair], self.tests.n_flips[pair] = n_large_to_stop / flips, flips
+            self.tests.is_stopped_early[pair] = True
+        self.open_pairs = still
 
-    def close(self, drawn: int) -> Drawn:
+    def finish(self, n_drawn: int) -> SequentialTests:
         """Return the p-values; those of open pairs by all flips (Phipson & Smyth 2010)."""
-        self.found.p[self.open] = (self._counts[self.open] + 1) / (drawn + 1)
-        self.found.flips[self.open] = drawn
-        return self.found
+        self.tests.p[self.open_pairs] = (self._counts[self.open_pairs] + 1) / (n_drawn + 1)
+        self.tests.n_flips[self.open_pairs] = n_drawn
+        return self.tests
 
 
-class _Group(NamedTuple):
+class _QueryGroup(NamedTuple):
     """Some queries that are in the same slices, whose signs are drawn together."""
 
     stream: int
@@ -170,9 +170,9 @@ class _Group(NamedTuple):
     columns: Floats  # (n_queries, n_columns)
 
 
-def _groups(slices: Sequence[Bools], columns: Floats) -> Iterator[_Group]:
+def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryGroup]:
     """Yield groups of queries; `columns` are those of the first slice: (n_rows, n_columns)."""
-    codes, shared = _codes(slices, max(_GROUPS, len(columns) // _FEW))
+    codes, shared = _code_slices(slices, max(_GROUPS, len(columns) // _FEW))
     order = np.argsort(codes, kind="stable")
     ends = np.flatnonzero(np.diff(codes[order], append=-1)) + 1
     together = [
@@ -187,11 +187,11 @@ def _groups(slices: Sequence[Bools], columns: Floats) -> Iterator[_Group]:
     stream = 0
     for inside, rows in chain(together, alone):
         for first in range(0, len(rows), _QUERIES):
-            yield _Group(stream, inside, columns[rows[first : first + _QUERIES]])
+            yield _QueryGroup(stream, inside, columns[rows[first : first + _QUERIES]])
             stream += 1
 
 
-def _codes(slices: Sequence[Bools], most: int) -> tuple[Ints, Set[int]]:
+def _code_slices(slices: Sequence[Bools], most: int) -> tuple[Ints, Set[int]]:
     """Return which of the slices each query of the first is in, as a number, and of which slices.
 
     Slices that would make more than `most` numbers are left out.
@@ -207,17 +207,17 @@ def _codes(slices: Sequence[Bools], most: int) -> tuple[Ints, Set[int]]:
     return codes, shared
 
 
-def _sums(
-    part: Part, groups: Sequence[_Group], used: Sequence[int], seed: int, wanted: Set[int]
+def _sum_slices(
+    part: FlipRange, groups: Sequence[_QueryGroup], used: Sequence[int], seed: int, wanted: Set[int]
 ) -> dict[int, Floats]:
     """Return the sums of the used columns in each wanted slice: (n_used, n_flips) each."""
 
-    def of_group(group: _Group) -> tuple[_Group, Floats]:
-        words = random_words(len(group.columns), *part, seed, group.stream)
-        return group, signed_sums(group.columns[:, used], words)
+    def of_group(group: _QueryGroup) -> tuple[_QueryGroup, Floats]:
+        words = draw_sign_words(len(group.columns), *part, seed, group.stream)
+        return group, sum_with_signs(group.columns[:, used], words)
 
     found = {i: np.zeros((len(used), part[1] - part[0])) for i in wanted}
-    for group, sums in in_threads(of_group, groups):
+    for group, sums in map_in_threads(of_group, groups):
         for i in group.slices & wanted:
             found[i] += sums
     return found

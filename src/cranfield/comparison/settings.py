@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cranfield.comparison.anova import PERMUTATIONS
-from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
-from cranfield.comparison.gate_tests import GateTest, gate_test_of
+from cranfield.comparison.flips import DEFAULT_FLIPS, MAX_FLIPS, DEFAULT_SEED, Flips
+from cranfield.comparison.gate_tests import GateTest, find_gate_test
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
@@ -14,12 +14,12 @@ from cranfield.formats.small.score_files import Layout
 from cranfield.options import (
     Check,
     Options,
-    is_whole,
-    number,
-    numbers_by_name,
+    is_whole_number,
+    number_check,
+    check_numbers_by_name,
     option,
-    share,
-    whole,
+    share_check,
+    whole_check,
 )
 from cranfield.version import __version__
 
@@ -27,7 +27,7 @@ Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 GateTestName = Literal["randomization", "t", "bounded"]
-Undecided = Literal["pass", "fail"]
+UndecidedCount = Literal["pass", "fail"]
 Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
 
@@ -35,28 +35,28 @@ Missing = Literal["error", "zero", "drop"]
 # ---- checks -------------------------------------------------------------------------------------
 
 
-def count_from(least: int) -> Check:
+def count_check(minimum: int) -> Check:
     """Return a check for counts of an integer type: 2.0 is refused."""
-    check = whole(least)
-    return lambda value: check(value if is_whole(value) else None)
+    check = whole_check(minimum)
+    return lambda value: check(value if is_whole_number(value) else None)
 
 
-def some_names(value: Any) -> tuple[str, ...]:
+def read_names(value: Any) -> tuple[str, ...]:
     """Return some names, or one, as a tuple, or raise ValueError."""
-    found = (value,) if isinstance(value, str) else tuple(value) if _lists(value) else ()
+    found = (value,) if isinstance(value, str) else tuple(value) if _is_iterable(value) else ()
     if (value and not found) or not all(isinstance(one, str) and one for one in found):
         raise ValueError("a name, or a list of names")
     return tuple(dict.fromkeys(found))
 
 
-def _lists(value: Any) -> bool:
+def _is_iterable(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
 
 
-def ends(value: Any) -> tuple[float, float]:
+def read_range(value: Any) -> tuple[float, float]:
     """Return two numbers, the lower one first, or raise ValueError."""
     try:
-        low, high = (number()(one) for one in value)
+        low, high = (number_check()(one) for one in value)
     except (TypeError, ValueError):
         low = high = 0.0
     if not low < high:
@@ -70,12 +70,12 @@ def ends(value: Any) -> tuple[float, float]:
 
 # Options of several families.
 FLIPS_OPTION = (
-    FLIPS,
+    DEFAULT_FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
     "7,000 queries, only as many are drawn as p needs.",
-    count_from(1),
+    count_check(1),
 )
-SEED_OPTION = SEED, "The same seed draws the same by chance.", count_from(0)
+SEED_OPTION = DEFAULT_SEED, "The same seed draws the same by chance.", count_check(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Alignment(Options):
         (),
         "A measure in saved scores of which less is better, such as 'latency_ms', or several. "
         "[default: of those that cranfield does not know, more is better]",
-        some_names,
+        read_names,
     )
 
 
@@ -143,12 +143,12 @@ class Settings(Options):
     alpha: float = option(*ALPHA)
     flips: int = option(*FLIPS_OPTION)
     seed: int = option(*SEED_OPTION)
-    tie: float = option(TIE, "Scores that differ by at most this are tied.", number(0))
+    tie: float = option(TIE, "Scores that differ by at most this are tied.", number_check(0))
     rope: float | None = option(
         None,
         "Mean differences below this do not matter in practice: adds the probabilities that a "
         "system is better, the same, worse.",
-        number(0),
+        number_check(0),
     )
     bounds: bool = option(
         False,
@@ -181,7 +181,7 @@ class Settings(Options):
         return PERMUTATIONS if self.correction == "rtukey" else None
 
     @property
-    def sure(self) -> float:
+    def decisive_probability(self) -> float:
         """The probability of being better that marks a system, with test="bayes".
 
         Without a rope each side has half of alpha, so that equal systems are marked as often as by
@@ -198,8 +198,8 @@ def check_test(
     flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
 ) -> None:
     """Raise OptionError for options that do not go together in any comparison of systems."""
-    if flips > MOST_FLIPS:
-        raise OptionError(f"flips={flips}: expected at most {MOST_FLIPS:,}")
+    if flips > MAX_FLIPS:
+        raise OptionError(f"flips={flips}: expected at most {MAX_FLIPS:,}")
     if correction == "maxt" and test != "randomization":
         raise OptionError("correction='maxt' corrects the randomization test only")
     if all_pairs and baseline is not None:
@@ -212,7 +212,7 @@ class GateSettings(Options):
 
     equivalence: bool = option(False, "Require, too, that a system is not better by the margin.")
     alpha: float = option(
-        0.05, "The probability that a system at the margin passes, below 0.5.", share(0.5)
+        0.05, "The probability that a system at the margin passes, below 0.5.", share_check(0.5)
     )
     test: GateTestName = option(
         "randomization",
@@ -226,26 +226,26 @@ class GateSettings(Options):
     range: tuple[float, float] | None = option(
         None,
         "The least and the greatest score that a query may have. [default: the measure's own]",
-        ends,
+        read_range,
     )
     changes: int | None = option(
         None,
         "How many of the changed queries to keep for each verdict, the worst first; for "
         "at_least, how many of the lowest scores. [default: 5 unless it is PASS; all if fewer than "
         "10 changed]",
-        count_from(0),
+        count_check(0),
     )
 
     at_least: Mapping[str, float] | None = option(
         None,
         "Numbers that the means must reach, by measure, as {'R@5': 0.8}; neither a baseline nor a "
         "margin is then needed. With these, both must hold.",
-        numbers_by_name,
+        check_numbers_by_name,
     )
     limit: bool = option(
         False, "Require the mean's lower limit by the test, not only the mean, to be that high."
     )
-    undecided: Undecided | None = option(
+    undecided: UndecidedCount | None = option(
         None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
 
@@ -260,9 +260,9 @@ class GateSettings(Options):
     @property
     def gate_test(self) -> GateTest:
         """The test of this name."""
-        return gate_test_of(self.test)
+        return find_gate_test(self.test)
 
-    def drawn(self, n_queries: int) -> Flips | None:
+    def make_flips(self, n_queries: int) -> Flips | None:
         """Return the flips of the queries' signs; None for a test without flips."""
         if self.test != "randomization":
             return None

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.products import blocks, product
+from cranfield.arrays.products import block_slices, matrix_product
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
-from cranfield.comparison.randomization import sign_flip
-from cranfield.progress import parts
+from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, Flips, PairedScores
+from cranfield.comparison.randomization import sign_flip_p_values
+from cranfield.progress import watch_slices
 from cranfield.scoring.scores import TIE as TIE
 
 
@@ -26,54 +26,54 @@ class Moments:
     Cameron & Miller (Journal of Human Resources 2015), with n - 1 degrees of freedom.
     """
 
-    n: int  # units
+    n_units: int  # units
     mean: Floats
     sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one unit
-    added: Floats | None = None  # to the variances of the means; None: nothing
-    freedom: Floats | None = None  # degrees of freedom, if they are not n - 1
+    added_variance: Floats | None = None  # to the variances of the means; None: nothing
+    satterthwaite_degrees: Floats | None = None  # degrees of freedom, if they are not n - 1
 
     @classmethod
-    def of(cls, paired: Paired) -> "Moments":
+    def of(cls, paired_scores: PairedScores) -> "Moments":
         """Return the moments of each pair's differences."""
-        n, mean = paired.n_units, paired.means
+        n, mean = paired_scores.n_units, paired_scores.means
         if n < 2:
             return cls(n, mean, np.full(len(mean), np.nan))
-        if paired.sizes is None:
-            sd = paired.differences.std(axis=0, ddof=1)
+        if paired_scores.unit_size is None:
+            sd = paired_scores.differences.std(axis=0, ddof=1)
         else:
-            sd = np.sqrt((paired.centred**2).sum(axis=0) / (n - 1))
-        sd[sd <= 1e-12 * np.abs(paired.differences).max(axis=0, initial=0)] = 0.0
+            sd = np.sqrt((paired_scores.deviations**2).sum(axis=0) / (n - 1))
+        sd[sd <= 1e-12 * np.abs(paired_scores.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
-    def with_added(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
+    def add_variances(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
         """Return the moments of means with added variances, of so many degrees of freedom each.
 
         (n_pairs,) each; NaN is kept. The degrees of freedom of the sum are Satterthwaite's
         (Biometrics Bulletin 1946).
         """
-        of_units = self.sd**2 / self.n
-        degrees = [np.full(of_units.shape, float(self.n - 1)), *degrees]
-        freedom = satterthwaite([of_units, *variances], degrees)
+        of_units = self.sd**2 / self.n_units
+        degrees = [np.full(of_units.shape, float(self.n_units - 1)), *degrees]
+        freedom = combine_degrees([of_units, *variances], degrees)
         return replace(self, added=sum(variances, np.zeros_like(of_units)), freedom=freedom)
 
     @property
     def error(self) -> Floats:
         """The standard error of the mean difference: (n_pairs,)."""
-        if self.added is not None:
-            of_sum: Floats = np.sqrt(self.sd**2 / self.n + self.added)
+        if self.added_variance is not None:
+            of_sum: Floats = np.sqrt(self.sd**2 / self.n_units + self.added_variance)
             return of_sum
-        found: Floats = self.sd / np.sqrt(self.n)
+        found: Floats = self.sd / np.sqrt(self.n_units)
         return found
 
     @property
     def degrees(self) -> int | Floats:
         """The degrees of freedom of t: (n_pairs,) where they differ."""
-        return self.n - 1 if self.freedom is None else self.freedom
+        return self.n_units - 1 if self.satterthwaite_degrees is None else self.satterthwaite_degrees
 
     @property
     def t(self) -> Floats:
         """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
-        return student(self.mean, self.error)
+        return student_t(self.mean, self.error)
 
 
 class AddedVariance(NamedTuple):
@@ -85,13 +85,13 @@ class AddedVariance(NamedTuple):
     variance: Floats
     degrees: Floats  # of freedom; infinite where nothing is added
 
-    def among(self, systems: Sequence[int]) -> "AddedVariance":
+    def select_systems(self, systems: Sequence[int]) -> "AddedVariance":
         """Return those of some systems, given their places."""
         at = list(systems)
         return AddedVariance(self.variance[at], self.degrees[at])
 
 
-def satterthwaite(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:
+def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:
     """Return the degrees of freedom of a sum of variances, each estimated with its own.
 
     (n_pairs,) each; those of the first where all variances are 0 or one is not known
@@ -103,7 +103,7 @@ def satterthwaite(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Flo
     return found
 
 
-def student(mean: Floats, error: Floats) -> Floats:
+def student_t(mean: Floats, error: Floats) -> Floats:
     """Return Student's t of means with these standard errors; NaN where only the error is 0."""
     t: Floats = np.full(mean.shape, np.nan)
     np.divide(mean, error, out=t, where=error > 0)
@@ -111,27 +111,27 @@ def student(mean: Floats, error: Floats) -> Floats:
     return t
 
 
-def t_p(mean: Floats, error: Floats, degrees: int | Floats) -> Floats:
+def t_p_values(mean: Floats, error: Floats, degrees: int | Floats) -> Floats:
     """Return the two-sided p-values of means with these standard errors."""
     from scipy.special import stdtr
 
-    p: Floats = 2 * stdtr(degrees, -np.abs(student(mean, error)))
+    p: Floats = 2 * stdtr(degrees, -np.abs(student_t(mean, error)))
     return np.maximum(p, np.finfo(np.float64).tiny)
 
 
 def t_test(moments: Moments) -> Floats:
     """Return the two-sided p-values of the paired t-test (Student, Biometrika 1908)."""
-    return t_p(moments.mean, moments.error, moments.degrees)
+    return t_p_values(moments.mean, moments.error, moments.degrees)
 
 
 def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
     """Return the ends of the 1 - alpha interval of each mean difference, by Student's t."""
-    if moments.n < 2:
+    if moments.n_units < 2:
         return moments.sd, moments.sd  # NaN
-    return t_ends(moments.mean, moments.error, moments.degrees, alpha)
+    return t_interval_ends(moments.mean, moments.error, moments.degrees, alpha)
 
 
-def t_ends(
+def t_interval_ends(
     mean: Floats, error: Floats, degrees: int | Floats, alpha: float
 ) -> tuple[Floats, Floats]:
     """Return the ends of the 1 - alpha intervals of means with these standard errors."""
@@ -141,29 +141,29 @@ def t_ends(
     return mean - half, mean + half
 
 
-class Summed(NamedTuple):
+class CombinedError(NamedTuple):
     """The sum of independent means: (n_pairs,) each; NaN where one has a single unit."""
 
     error: Floats  # the standard error
     degrees: Floats  # of freedom
 
 
-def summed(of_each: Sequence[Moments], times: float = 1.0) -> Summed:
+def combine_errors(moments: Sequence[Moments], factor: float = 1.0) -> CombinedError:
     """Return the error of the sum of independent means, multiplied by a number.
 
     Satterthwaite's degrees of freedom are Welch's with two (Biometrika 1947).
     """
-    variances = [one.error**2 for one in of_each]
-    degrees = [np.full(one.mean.shape, float(max(one.n - 1, 1))) for one in of_each]
-    return Summed(times * np.sqrt(sum(variances)), satterthwaite(variances, degrees))
+    variances = [one.error**2 for one in moments]
+    degrees = [np.full(one.mean.shape, float(max(one.n_units - 1, 1))) for one in moments]
+    return CombinedError(factor * np.sqrt(sum(variances)), combine_degrees(variances, degrees))
 
 
-def fieller(
-    above: Floats,
-    below: Floats | float,
+def fieller_interval(
+    numerator: Floats,
+    denominator: Floats | float,
     variances: tuple[Floats, Floats | float, Floats],
-    apart: Floats,
-    far: float,
+    residual_variance: Floats,
+    critical_t: float,
 ) -> tuple[Floats, Floats]:
     """Return the ends of the interval of each ratio of two means, above / below; NaN for none.
 
@@ -173,57 +173,57 @@ def fieller(
     covariance; `apart` is the variance of above - r below, r being the ratio of the two.
     """
     of_above, of_below, both = variances
-    flat = np.asarray(below**2 - far**2 * of_below, np.float64)
-    square = far**2 * below**2 * apart - far**4 * (of_above * of_below - both**2)
-    root, middle = np.sqrt(np.maximum(0, square)), above * below - far**2 * both
+    flat = np.asarray(denominator**2 - critical_t**2 * of_below, np.float64)
+    square = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (of_above * of_below - both**2)
+    root, middle = np.sqrt(np.maximum(0, square)), numerator * denominator - critical_t**2 * both
     flat = np.where(flat > 0, flat, np.nan)
     return (middle - root) / flat, (middle + root) / flat
 
 
-def signs(paired: Paired, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
+def count_wins(paired_scores: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
     """Return how many queries the left system wins, ties and loses: three of (n_pairs,)."""
-    wins = np.count_nonzero(paired.differences > tie, axis=0)
-    losses = np.count_nonzero(paired.differences < -tie, axis=0)
-    return wins, paired.n_units - wins - losses, losses
+    wins = np.count_nonzero(paired_scores.differences > tie, axis=0)
+    losses = np.count_nonzero(paired_scores.differences < -tie, axis=0)
+    return wins, paired_scores.n_units - wins - losses, losses
 
 
-def sign_test(paired: Paired, tie: float = TIE) -> Floats:
+def sign_test(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of the sign test, ties left out.
 
     It asks how often a system is better, not by how much on average.
     """
     from scipy.special import bdtr
 
-    wins, _, losses = signs(paired, tie)
+    wins, _, losses = count_wins(paired_scores, tie)
     p: Floats = 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
-def wilcoxon(paired: Paired, flips: Flips, tie: float = TIE) -> Floats:
+def wilcoxon(paired_scores: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of Wilcoxon's signed ranks (Biometrics Bulletin 1945).
 
     Ties with 0 are left out; absolute differences that are equal share the mean of their ranks. The
     signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
     It tests whether the differences are symmetric about 0, not their mean.
     """
-    return sign_flip(Paired.of(signed_ranks(paired, tie)), flips)
+    return sign_flip_p_values(PairedScores.from_differences(signed_ranks(paired_scores, tie)), flips)
 
 
-def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
+def rank_biserial(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     """Return the wins' share of the ranks of absolute differences, minus the losses' share."""
-    ranks = signed_ranks(paired, tie)
+    ranks = signed_ranks(paired_scores, tie)
     every = np.abs(ranks).sum(axis=0)
     found: Floats = ranks.sum(axis=0) / np.where(every > 0, every, 1.0)
     return found
 
 
-def signed_ranks(paired: Paired, tie: float) -> Floats:
+def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
     """Return the ranks of the absolute differences, with their signs: (n_queries, n_pairs).
 
     0 for ties. Differences are in units of TIE, so that rounding noise breaks no tie between sizes.
     """
-    found = np.zeros(paired.differences.shape)
-    for ranks, difference in zip(found.T, paired.differences.T, strict=True):
+    found = np.zeros(paired_scores.differences.shape)
+    for ranks, difference in zip(found.T, paired_scores.differences.T, strict=True):
         rounded = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
         kept = rounded != 0
         _, place, counts = np.unique(np.abs(rounded[kept]), return_inverse=True, return_counts=True)
@@ -233,7 +233,7 @@ def signed_ranks(paired: Paired, tie: float) -> Floats:
 
 
 def bootstrap_test(
-    paired: Paired, moments: Moments, *, resamples: int = FLIPS, seed: int = SEED
+    paired_scores: PairedScores, moments: Moments, *, resamples: int = DEFAULT_FLIPS, seed: int = DEFAULT_SEED
 ) -> Floats:
     """Return the two-sided p-values of the studentised bootstrap, shifted to no difference.
 
@@ -241,15 +241,15 @@ def bootstrap_test(
     compared with the observed t (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
     Bootstrap, 1993).
     """
-    n, m = paired.differences.shape
-    centred = paired.differences - moments.mean
+    n, m = paired_scores.differences.shape
+    centred = paired_scores.differences - moments.mean
     scale = np.where(moments.sd > 0, moments.sd, 1.0)
     centred = np.where(moments.sd > 0, centred / scale, 0.0)
     least = np.abs(moments.t) * (1 - 1e-12)
     counts = np.zeros(m, np.int64)
-    for drawn in resampled(n, resamples, seed, 3 * m):
-        means = product(drawn, centred) / n
-        variances = product(drawn, centred**2) / n - means**2
+    for drawn in draw_resamples(n, resamples, seed, 3 * m):
+        means = matrix_product(drawn, centred) / n
+        variances = matrix_product(drawn, centred**2) / n - means**2
         variances = np.maximum(variances, 0.0) * n / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(means) * np.sqrt(n) / np.sqrt(variances)
@@ -261,7 +261,7 @@ def bootstrap_test(
 
 
 def bca_interval(
-    paired: Paired, moments: Moments, alpha: float, *, resamples: int = FLIPS, seed: int = SEED
+    paired_scores: PairedScores, moments: Moments, alpha: float, *, resamples: int = DEFAULT_FLIPS, seed: int = DEFAULT_SEED
 ) -> tuple[Floats, Floats]:
     """Return the ends of the bias-corrected and accelerated bootstrap interval of each difference.
 
@@ -269,14 +269,14 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n = paired.n_units
+    n = paired_scores.n_units
     low, high = moments.mean.copy(), moments.mean.copy()
     varying = np.flatnonzero(moments.sd > 0)
-    for block in blocks(len(varying), resamples, times=8):
+    for block in block_slices(len(varying), resamples, n_blocks=8):
         some = varying[block]
-        centred = paired.differences[:, some] - moments.mean[some]
+        centred = paired_scores.differences[:, some] - moments.mean[some]
         means = np.concatenate(
-            [product(drawn, centred) / n for drawn in resampled(n, resamples, seed, len(some))]
+            [matrix_product(drawn, centred) / n for drawn in draw_resamples(n, resamples, seed, len(some))]
         )
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
@@ -289,28 +289,28 @@ def bca_interval(
     return low + 0.0, high + 0.0
 
 
-def accelerations(centred: Floats) -> Floats:
+def accelerations(deviations: Floats) -> Floats:
     """Return how fast the standard error of each mean changes with the mean: (n_pairs,).
 
     `centred` are differences minus their mean, not all 0: (n_queries, n_pairs). This is the
     jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled = centred / np.abs(centred).max(axis=0)  # so that powers do not underflow
+    scaled = deviations / np.abs(deviations).max(axis=0)  # so that powers do not underflow
     found: Floats = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
     return found
 
 
-def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
+def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
     source = np.random.Generator(np.random.PCG64(seed))
-    for block in parts(blocks(resamples, n + width), "resamples", resamples):
+    for block in watch_slices(block_slices(resamples, n_queries + n_results), "resamples", resamples):
         rows = block.stop - block.start
-        drawn = source.integers(0, n, (rows, n))
-        drawn += np.arange(rows)[:, None] * n
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        drawn = source.integers(0, n_queries, (rows, n_queries))
+        drawn += np.arange(rows)[:, None] * n_queries
+        yield np.bincount(drawn.ravel(), minlength=rows * n_queries).reshape(rows, n_queries).astype(np.float64)
 
 
-def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
+def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
     """Return the probabilities that the left system is better, the same and worse.
 
     The same: its true mean is less than `rope` from the other's. By the posterior of the mean under
@@ -321,7 +321,7 @@ def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
     from scipy.special import stdtr
 
     mean, error = moments.mean, np.where(moments.sd > 0, moments.error, 1.0)
-    freedom = moments.n - 1
+    freedom = moments.n_units - 1
     worse = stdtr(freedom, (-rope - mean) / error)
     better = stdtr(freedom, (mean - rope) / error)
     unknown = ~(moments.sd > 0) & ~((moments.sd == 0) & (mean == 0))

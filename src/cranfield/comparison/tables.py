@@ -4,26 +4,26 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from cranfield.comparison.effects import FEW
-from cranfield.comparison.judged_share import of_unjudged, on_judged
-from cranfield.comparison.method import method_of, sure_by, told_by
+from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.judged_share import unjudged_legend, judged_share_sentences
+from cranfield.comparison.method import describe_method, mark_condition, deciding_p_name
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
-from cranfield.explanation.pointer import how_to_explain
+from cranfield.explanation.pointer import explain_hint
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, around, merged
+from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.render.numbers import (
-    interval,
-    number,
-    percent,
-    probability,
-    queries_of,
-    signed,
-    some,
+    format_interval,
+    format_number,
+    format_percent,
+    format_p,
+    format_query_count,
+    format_signed,
+    format_names,
 )
-from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.render.table import Column, Table, legend, select_shown
 
 MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
@@ -34,34 +34,34 @@ _INTERVALS = {
 }
 
 
-class _Line(NamedTuple):
+class _SystemRow(NamedTuple):
     """A row of a table: a system, at its place, and its pair with the baseline if it has one."""
 
     result: Result
-    place: int
+    rank: int
     system: System
     pair: Pair | None = None
 
 
-def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()) -> Table:
+def comparison_table(results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
     With a baseline, a row for each pair, below that of the baseline; of all pairs, or of one
     system, a row for each system.
     """
     first = results[0]
-    lines = [line for result in results for line in _lines(result, settings)]
-    columns = wanted(_columns(results, settings))
+    lines = [line for result in results for line in _list_rows(result, settings)]
+    columns = select_shown(_columns(results, settings))
     n_labels = [one.heading for one in columns].index("mean")
-    found = merged(((one.of, note) for one in results for note in one.notes), listed=some)
-    said = [*_on_marks(results, settings), *legend(columns), *on_judged(results, settings)]
-    ends = [(one.result.ordered[0].mean, one.result.ordered[-1].mean) for one in lines]
+    found = merge_notes(((one.slice_label, note) for one in results for note in one.notes), join_names=format_names)
+    said = [*_mark_legend(results, settings), *legend(columns), *judged_share_sentences(results, settings)]
+    ends = [(one.result.ranked_systems[0].mean, one.result.ranked_systems[-1].mean) for one in lines]
     best = (i for i, (first, last) in enumerate(ends) if lines[i].system.mean == first != last)
-    tops = (i for i, one in enumerate(lines) if one.place == 1 and len(first.systems) > 1)
+    tops = (i for i, one in enumerate(lines) if one.rank == 1 and len(first.systems) > 1)
     return Table(
         [one.heading for one in columns],
         [[one.cell(line) for one in columns] for line in lines],
-        around(said, [*found, *notes]),
+        lines_below_table(said, [*found, *notes]),
         n_labels,
         frozenset((i, n_labels) for i in best),
         frozenset(tops) - {0},
@@ -69,17 +69,17 @@ def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note
     )
 
 
-def _lines(result: Result, settings: Settings) -> Iterator[_Line]:
+def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
     """Yield the rows of a result, the best first; a baseline before all."""
     if settings.baseline is None or len(result.systems) == 1:
-        for place, system in enumerate(result.ordered, 1):
-            yield _Line(result, place, system)
+        for place, system in enumerate(result.ranked_systems, 1):
+            yield _SystemRow(result, place, system)
         return
     pairs = {one.system: one for one in result.pairs}
     baseline = next(one for one in result.systems if one.name == settings.baseline)
-    others = (one for one in result.ordered if one is not baseline)
+    others = (one for one in result.ranked_systems if one is not baseline)
     for place, system in enumerate((baseline, *others), 1):
-        yield _Line(result, place, system, pairs.get(system.name))
+        yield _SystemRow(result, place, system, pairs.get(system.name))
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -87,22 +87,22 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     first = results[0]
     several, sliced = len(first.systems) > 1, first.label is not None
     all_pairs = settings.baseline is None and several
-    yield Column(str(first.label), lambda one: str(one.result.slice), wanted=sliced)
-    yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", wanted=sliced)
+    yield Column(str(first.label), lambda one: str(one.result.slice), is_shown=sliced)
+    yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", is_shown=sliced)
     grouped = sliced and first.units.n_groups is not None
-    yield Column(first.units.words, lambda one: f"{one.result.units.n_groups:,}", wanted=grouped)
-    yield Column("", lambda one: f"{one.place}", wanted=all_pairs and not sliced)
+    yield Column(first.units.unit_words, lambda one: f"{one.result.units.n_groups:,}", is_shown=grouped)
+    yield Column("", lambda one: f"{one.place}", is_shown=all_pairs and not sliced)
     yield Column("system", lambda one: one.system.name)
     yield Column(
         "mean",
-        lambda one: number(one.system.mean),
-        "" if first.rising else f"{first.measure}: less is better.",
+        lambda one: format_number(one.system.mean),
+        "" if first.higher_is_better else f"{first.measure}: less is better.",
     )
     yield Column(
-        f"{percent(1 - settings.alpha)} interval",
-        lambda one: interval(one.system.low, one.system.high, signs=False),
+        f"{format_percent(1 - settings.alpha)} interval",
+        lambda one: format_interval(one.system.low, one.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is that of its mean "
-        f"({first.units.error}).",
+        f"({first.units.error_method}).",
         not several,
     )
     yield Column(
@@ -113,14 +113,14 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     )
     yield Column(
         "better than",
-        lambda one: _n_told(one, "better"),
+        lambda one: _count_verdicts(one, "better"),
         "better than, worse than: the number of systems that it differs from significantly, by "
-        f"{sure_by(first, settings)}.",
+        f"{mark_condition(first, settings)}.",
         all_pairs,
     )
     yield Column(
         "worse than",
-        lambda one: _n_told(one, "worse"),
+        lambda one: _count_verdicts(one, "worse"),
         "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
@@ -131,21 +131,21 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         cutoff = parse(first.measure).cutoff
         name = str(Measure("Judged", cutoff))
         what = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        yield Column(name, _judged, f"{name}: share of the system's {what} that is judged.")
+        yield Column(name, _format_judged, f"{name}: share of the system's {what} that is judged.")
 
 
 # What the tests that are not about the mean look at.
 _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
 
 
-def _n_told(line: _Line, outcome: Outcome) -> str:
+def _count_verdicts(line: _SystemRow, outcome: Outcome) -> str:
     """Return how many systems the line's system is better, or worse, than."""
     result, name = line.result, line.system.name
     others = [one.name for one in result.systems if one.name != name]
     return str(sum(result.between(name, other)[1] == outcome for other in others))
 
 
-def _pair_column(
+def _baseline_column(
     heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool
 ) -> Column:
     """Return a column on a system's pair with the baseline; the baseline's cell is empty."""
@@ -154,20 +154,20 @@ def _pair_column(
 
 def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of the difference to the baseline, its interval and its p-values."""
-    has_p, p_corrected = settings.test != "bayes", told_by(results[0], settings)
+    has_p, p_corrected = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
-    yield _pair_column(heading, _change, _of_difference(results, settings))
-    yield _pair_column(f"{percent(1 - settings.alpha)} interval", _ends)
-    yield _pair_column(
+    yield _baseline_column(heading, _format_difference, _difference_legend(results, settings))
+    yield _baseline_column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
+    yield _baseline_column(
         "p",
-        lambda pair: _p(pair, pair.p),
+        lambda pair: _format_p(pair, pair.p),
         f"p: how often chance alone gives {_AS_LARGE.get(settings.test, 'a difference')} as large, "
         "in either direction.",
         has_p,
     )
-    yield _pair_column(
+    yield _baseline_column(
         p_corrected,
-        lambda pair: _p(pair, pair.p_adjusted),
+        lambda pair: _format_p(pair, pair.p_adjusted),
         f"{p_corrected}: corrected for all comparisons.",
         has_p and p_corrected != "p",
         True,  # on the line of p
@@ -175,73 +175,73 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
     has_rope = not has_p or settings.rope is not None
     rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
     rope = f"its logarithm {rope}" if results[0].by_ratio else rope
-    yield _pair_column(
+    yield _baseline_column(
         "P(better)",
-        lambda pair: number(pair.probability_better, 2),
+        lambda pair: format_number(pair.probability_better, 2),
         f"P: the probability that the true difference is better, the same ({rope}), worse.",
         has_rope,
     )
-    yield _pair_column("P(same)", lambda pair: number(pair.probability_same, 2), "", has_rope)
-    yield _pair_column("P(worse)", lambda pair: number(pair.probability_worse, 2), "", has_rope)
+    yield _baseline_column("P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope)
+    yield _baseline_column("P(worse)", lambda pair: format_number(pair.probability_worse, 2), "", has_rope)
 
 
 def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of how large a difference is, and of how many queries have one."""
     first, pairs = results[0], [pair for result in results for pair in result.pairs]
-    yield _pair_column(
+    yield _baseline_column(
         "d_z",
-        lambda pair: number(pair.d_z, 2),
+        lambda pair: format_number(pair.d_z, 2),
         "d_z: the mean difference divided by the standard deviation of the queries' differences.",
     )
-    yield _pair_column(
+    yield _baseline_column(
         "deff",
-        lambda pair: number(pair.design_effect, 2),
+        lambda pair: format_number(pair.design_effect, 2),
         "deff: the design effect, by which the clusters change the variance of the difference.",
         first.units.n_groups is not None,
     )
-    yield _pair_column(
+    yield _baseline_column(
         "changed",
         lambda pair: f"{pair.changed:,}",
         "changed: queries on which the two differ.",
         # Else W/T/L says it: their number is W + L, unless ties are wider than usual.
-        any(pair.changed < FEW or pair.changed != pair.wins + pair.losses for pair in pairs),
+        any(pair.changed < FEW_UNITS or pair.changed != pair.wins + pair.losses for pair in pairs),
     )
-    yield _pair_column(
+    yield _baseline_column(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         "W/T/L: queries on which the system is better, the same, worse.",
     )
-    yield _pair_column(
+    yield _baseline_column(
         "unjudged",
-        lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        of_unjudged(first),
+        lambda pair: format_interval(pair.unjudged_low, pair.unjudged_high),
+        unjudged_legend(first),
         settings.bounds,
     )
 
 
-def _p(pair: Pair, p: float | None) -> str:
+def _format_p(pair: Pair, p: float | None) -> str:
     """Return a p-value as text; if only a bound is known, the limit below which bounds are."""
     if pair.method == "bound" and p is not None and p < CLEAR:
         return f"<{CLEAR:.0e}".replace("e-0", "e-")
-    return probability(p)
+    return format_p(p)
 
 
-def _judged(line: _Line) -> str:
+def _format_judged(line: _SystemRow) -> str:
     """Return the share of a system's documents that is judged, marked if it is low."""
-    return f"{number(line.system.judged, 2)} {'!' if line.system.little_judged else ' '}"
+    return f"{format_number(line.system.judged, 2)} {'!' if line.system.little_judged else ' '}"
 
 
-def _change(pair: Pair) -> str:
+def _format_difference(pair: Pair) -> str:
     """Return a pair's difference, or its ratio, with its mark."""
-    shown = number(pair.ratio) if pair.scale == "ratio" else signed(pair.difference)
+    shown = format_number(pair.ratio) if pair.scale == "ratio" else format_signed(pair.difference)
     return f"{shown} {MARKS[pair.verdict]}"
 
 
-def _ends(pair: Pair) -> str:
+def _format_interval(pair: Pair) -> str:
     """Return the interval of a pair's difference, or of its ratio."""
     if pair.scale == "ratio":
-        return interval(pair.ratio_low, pair.ratio_high, signs=False)
-    return interval(pair.low, pair.high)
+        return format_interval(pair.ratio_low, pair.ratio_high, signs=False)
+    return format_interval(pair.low, pair.high)
 
 
 # ---- lines above and below ----------------------------------------------------------------------
@@ -252,21 +252,21 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     first = results[0]
     what = f"{first.measure}   by {first.label}"
     if first.label is None:
-        what = f"{first.measure}   {_queries(first)}"
+        what = f"{first.measure}   {_query_counts(first)}"
     against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
     if len(first.systems) == 1:
         return [what]
-    return [f"{what}   {against}", *method_of(results, settings)]
+    return [f"{what}   {against}", *describe_method(results, settings)]
 
 
-def _queries(result: Result) -> str:
+def _query_counts(result: Result) -> str:
     """Return how many queries a result has, and in how many clusters."""
-    return queries_of(len(result.query_ids), result.units.n_groups)
+    return format_query_count(len(result.query_ids), result.units.n_groups)
 
 
-def _of_difference(results: Sequence[Result], settings: Settings) -> str:
+def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     """Return what the difference to the baseline is, and its interval."""
-    first, level = results[0], percent(1 - settings.alpha)
+    first, level = results[0], format_percent(1 - settings.alpha)
     kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs)
     how = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
     change, ends = "diff: mean difference to", f"its {level} interval{f' ({how})' if how else ''}"
@@ -276,7 +276,7 @@ def _of_difference(results: Sequence[Result], settings: Settings) -> str:
         change = f"ratio: {first.measure}, a geometric mean, divided by that of"
         ends += "; differences of the queries' logarithms are tested"
     said = f"{change} {settings.baseline}, and {ends}."
-    if told_by(first, settings) != "p":
+    if deciding_p_name(first, settings) != "p":
         none = "1" if first.by_ratio else "0"
         said += (
             f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
@@ -285,19 +285,19 @@ def _of_difference(results: Sequence[Result], settings: Settings) -> str:
     return said
 
 
-def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
+def _mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield what the marks mean, and what no mark means."""
     verdicts = [pair.verdict for result in results for pair in result.pairs]
     if settings.baseline is not None and any(verdicts):
-        yield f"^ better, v worse than {settings.baseline}: {sure_by(results[0], settings)}."
+        yield f"^ better, v worse than {settings.baseline}: {mark_condition(results[0], settings)}."
     if None in verdicts:
         where = "No mark" if any(verdicts) else "No system is marked"
         where = "Not found to differ" if settings.baseline is None else where
         yield f"{where}: no evidence of a difference, which is not evidence that there is none."
-        yield from _power(results, settings)
+        yield from _power_sentences(results, settings)
 
 
-def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
+def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield the differences that this many queries may miss, for the pairs without a mark."""
     first = results[0]
     missed = [
@@ -312,13 +312,13 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     what = "difference smaller than this"
     if first.by_ratio:
         what = "ratio between 1 and this, or 1 and 1 / this,"
-    shown = ", ".join(f"{name} {number(size)}" for name, size in missed)
+    shown = ", ".join(f"{name} {format_number(size)}" for name, size in missed)
     if len(missed) > 6 or first.letters is not None:
         sizes = [size for _, size in missed]
-        least, most = number(min(sizes)), number(max(sizes))
+        least, most = format_number(min(sizes)), format_number(max(sizes))
         shown = least if least == most else f"{least} to {most}, by the pair"
     yield (
-        f"With {_queries(first)}, a true {what} is missed in over 20% of cases"
+        f"With {_query_counts(first)}, a true {what} is missed in over 20% of cases"
         f"{'' if by_level else ', before correction'}: {shown}."
     )
 
@@ -326,9 +326,9 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
 # ---- other tables -------------------------------------------------------------------------------
 
 
-def differences_of(result: Result, settings: Settings) -> Table | None:
+def differences_table(result: Result, settings: Settings) -> Table | None:
     """Return the difference of each system to each better one, if there are few of them."""
-    ordered = result.ordered
+    ordered = result.ranked_systems
     if settings.baseline is not None or not 1 < len(ordered) <= _WIDEST_MATRIX:
         return None
     rows = []
@@ -336,7 +336,7 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
         cells = []
         for other in ordered[:place]:
             difference, verdict = result.between(system.name, other.name)
-            shown = number(math.exp(difference)) if result.by_ratio else signed(difference)
+            shown = format_number(math.exp(difference)) if result.by_ratio else format_signed(difference)
             cells.append(f"{shown} {MARKS[verdict]}")
         rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
@@ -344,20 +344,20 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
         f"The mean of the row's system {what} that of the column's, numbered as above. "
-        f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
+        f"^ better, v worse: {deciding_p_name(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[title])
 
 
-def means_of(result: Result, settings: Settings) -> Table:
+def means_table(result: Result, settings: Settings) -> Table:
     """Return each system's mean with its own interval."""
     rows = [
-        [one.name, number(one.mean), interval(one.low, one.high, signs=False)]
+        [one.name, format_number(one.mean), format_interval(one.low, one.high, signs=False)]
         for one in result.systems
     ]
-    level = percent(1 - settings.alpha)
+    level = format_percent(1 - settings.alpha)
     note = (
-        f"Each interval belongs to one system's mean ({result.units.error}). Systems whose "
+        f"Each interval belongs to one system's mean ({result.units.error_method}). Systems whose "
         "intervals overlap may still differ: see the comparison."
     )
     return Table(
@@ -374,9 +374,9 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
         [
             pair.system,
             change.query_id,
-            number(change.other_score),
-            number(change.score),
-            signed(change.score - change.other_score),
+            format_number(change.other_score),
+            format_number(change.score),
+            format_signed(change.score - change.other_score),
         ]
         for pair, change in changes
     ]
@@ -388,5 +388,5 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
     notes = ["No query changes."]
     if changes:
         pair, change = changes[0]
-        notes = [how_to_explain(result.measure, change.query_id, [pair.other, pair.system])]
-    return Table(header, rows, notes, 2, rules=rules, title=[f"{result.measure}   {heading}"])
+        notes = [explain_hint(result.measure, change.query_id, [pair.other, pair.system])]
+    return Table(header, rows, notes, 2, ruled_rows=rules, title=[f"{result.measure}   {heading}"])

@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 
 from cranfield.arrays.ranked import floored_log
-from cranfield.comparison.effects import FEW
+from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.noninferiority import GateMethod, Outcome
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
-from cranfield.errors import printable
-from cranfield.explanation.pointer import how_to_explain
-from cranfield.notes import Note, around
-from cranfield.render.junit import Case, Ended, to_junit
-from cranfield.render.numbers import number, percent, probability, queries_of, signed
+from cranfield.comparison.thresholds import Threshold, lowest_table, thresholds_table
+from cranfield.errors import escape_unprintable
+from cranfield.explanation.pointer import explain_hint
+from cranfield.notes import Note, lines_below_table
+from cranfield.render.junit import Case, Outcome, to_junit
+from cranfield.render.numbers import format_number, format_percent, format_p, format_query_count, format_signed
 from cranfield.render.shown import FORMS, Shown
-from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.render.table import Column, Table, legend, select_shown
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
@@ -107,7 +107,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.outcome == "PASS" and not self.changed:
-            return f"PASS, identical on {'all ' * (self.n > 1)}{queries_of(self.n)}"
+            return f"PASS, identical on {'all ' * (self.n > 1)}{format_query_count(self.n)}"
         if self.outcome == "PASS" and self.worse:
             return "PASS, worse by less than the margin"
         if self.outcome == "PASS" and self.better:
@@ -146,21 +146,21 @@ class Gate(Shown):
     thresholds: tuple[Threshold, ...] = ()
 
     @property
-    def _every(self) -> "tuple[Verdict | Threshold, ...]":
+    def _decisions(self) -> "tuple[Verdict | Threshold, ...]":
         return (*self.verdicts, *self.thresholds)
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         found: dict[str, Outcome] = {}
-        for one in self._every:
-            found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
+        for one in self._decisions:
+            found[one.system] = _worst_outcome(found.get(one.system, "PASS"), one.outcome)
         return found
 
     @property
     def outcome(self) -> Outcome:
         """The worst outcome of all systems."""
-        return _worst(*self.outcomes.values())
+        return _worst_outcome(*self.outcomes.values())
 
     @property
     def passed(self) -> bool:
@@ -176,7 +176,7 @@ class Gate(Shown):
         __tracebackhide__ = True  # pytest shows the line of the test
         if self.passed:
             return self
-        outcomes = (f"{printable(name)}: {outcome}" for name, outcome in self.outcomes.items())
+        outcomes = (f"{escape_unprintable(name)}: {outcome}" for name, outcome in self.outcomes.items())
         raise GateFailed(f"{', '.join(outcomes)}\n\n{self}")
 
     def takes(self, outcome: Outcome) -> Outcome:
@@ -203,7 +203,7 @@ class Gate(Shown):
         found = [_verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
             how, notes = ", ".join(_how(self)), () if found else self.notes
-            found.append(table_of(self.thresholds, self.settings, how, outcomes, notes))
+            found.append(thresholds_table(self.thresholds, self.settings, how, outcomes, notes))
         worst = [_changes_table(self), lowest_table(self.thresholds)]
         return [*found, *(one for one in worst if one.rows)]
 
@@ -213,8 +213,8 @@ class Gate(Shown):
         The row of a threshold has `at_least`, and the fields that a Threshold shares with a
         Verdict.
         """
-        return self._dicts(
-            [getattr(one, name, None) for name in self.header] for one in self._every
+        return self._rows_as_dicts(
+            [getattr(one, name, None) for name in self.header] for one in self._decisions
         )
 
     def to_junit(self, shown: "Callable[[Gate], str]" = str) -> str:
@@ -223,7 +223,7 @@ class Gate(Shown):
         UNDECIDED is a failure, or, with undecided="pass", skipped. `shown` makes the text of a
         case that fails.
         """
-        return to_junit("cranfield gate", _cases(self, shown))
+        return to_junit("cranfield gate", _list_cases(self, shown))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON, with what is needed to repeat it."""
@@ -241,22 +241,22 @@ class Gate(Shown):
         }
 
 
-def _worst(*outcomes: Outcome) -> Outcome:
+def _worst_outcome(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
-def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
+def _list_cases(gate: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
-    for one in found._every:
+    for one in gate._decisions:
         if isinstance(one, Verdict):
-            name, said = one.measure, f"{one}: {one.measure} {number(one.mean)}, difference "
-            said += f"{_shown(one, one.difference)} from {found.baseline}, lower limit "
-            said += f"{_shown(one, one.lower)}, margin {found.recipe['margin']}"
-            alone = replace(found, verdicts=(one,), thresholds=())
+            name, said = one.measure, f"{one}: {one.measure} {format_number(one.mean)}, difference "
+            said += f"{_format_difference(one, one.difference)} from {gate.baseline}, lower limit "
+            said += f"{_format_difference(one, one.lower)}, margin {gate.recipe['margin']}"
+            alone = replace(gate, verdicts=(one,), thresholds=())
         else:
             name, said = one.stated, one.reason
-            alone = replace(found, verdicts=(), thresholds=(one,))
-        outcome: Ended = "passed" if found.takes(one.outcome) == "PASS" else "failed"
+            alone = replace(gate, verdicts=(), thresholds=(one,))
+        outcome: Outcome = "passed" if gate.takes(one.outcome) == "PASS" else "failed"
         if outcome == "passed" and one.outcome == "UNDECIDED":
             outcome = "skipped"
         yield Case(one.system, name, outcome, said, shown(alone))
@@ -265,46 +265,46 @@ def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
 # ---- tables -------------------------------------------------------------------------------------
 
 
-def _verdicts_table(found: Gate) -> Table:
+def _verdicts_table(gate: Gate) -> Table:
     """Return a row for each system and measure; if there are several measures, one for all."""
-    several = len(found.verdicts) > len(found.outcomes) and not found.thresholds
-    columns = wanted(_columns(found))
+    several = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
+    columns = select_shown(_columns(gate))
     rows: list[list[str]] = []
     rules = set()
-    for system, outcome in found.outcomes.items():
+    for system, outcome in gate.outcomes.items():
         rules.add(len(rows))
-        of_system = [one for one in found.verdicts if one.system == system]
+        of_system = [one for one in gate.verdicts if one.system == system]
         rows += [[column.cell(one) for column in columns] for one in of_system]
         if several:
             rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
     said = legend(columns)
     if several:
         said.append("all: every measure must pass; this needs no correction for their number.")
-    if any(one.lower is None and not one.changed for one in found.verdicts):
+    if any(one.lower is None and not one.changed for one in gate.verdicts):
         said.append("-: no query differs: there is nothing to test.")
     return Table(
         [one.heading for one in columns],
         rows,
-        around(said, found.notes),
+        lines_below_table(said, gate.notes),
         3,
-        rules=frozenset(rules - {0} if several else ()),
-        title=_title(found),
+        ruled_rows=frozenset(rules - {0} if several else ()),
+        title=_title(gate),
     )
 
 
-def _columns(found: Gate) -> Iterator[Column]:
+def _columns(gate: Gate) -> Iterator[Column]:
     """Yield the columns of the verdicts: a cell shows a Verdict."""
-    settings, verdicts = found.settings, found.verdicts
+    settings, verdicts = gate.settings, gate.verdicts
 
     def among(measures: Callable[[Verdict], bool]) -> str:
         return ", ".join(dict.fromkeys(one.measure for one in verdicts if measures(one)))
 
-    rule, of_p = _rules(found)
+    rule, of_p = _rules(gate)
     such = "a different" if settings.equivalence else "a lower"
-    few = any(0 < one.changed_units < FEW for one in verdicts) and not settings.gate_test.any_number
+    few = any(0 < one.changed_units < FEW_UNITS for one in verdicts) and not settings.gate_test.is_valid_for_any_n
     in_clusters = any(one.clusters is not None for one in verdicts)
     units = "clusters" if in_clusters else "queries"
-    rare = f"Where fewer than {FEW} {units} differ, no system with {such} mean passes." * few
+    rare = f"Where fewer than {FEW_UNITS} {units} differ, no system with {such} mean passes." * few
     yield Column("system", lambda one: one.system)
     yield Column("measure", lambda one: one.measure)
     yield Column("verdict", str, rule)
@@ -318,61 +318,61 @@ def _columns(found: Gate) -> Iterator[Column]:
     turned = among(lambda one: one.turned)
     yield Column(
         "mean",
-        lambda one: number(one.mean),
+        lambda one: format_number(one.mean),
         f"{turned}: less is better; signs are reversed: + is better." if turned else "",
     )
     ratios = among(lambda one: one.scale == "ratio")
     said = f"{ratios}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
     if any(one.scale == "difference" for one in verdicts):
         said += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
-    yield Column("diff", lambda one: _shown(one, one.difference), said if ratios else "")
+    yield Column("diff", lambda one: _format_difference(one, one.difference), said if ratios else "")
     limited = all(None not in (one.lower, one.upper) or not one.changed for one in verdicts)
-    yield Column("lower", lambda one: _shown(one, one.lower), "" if limited else _no_limit(found))
-    yield Column("upper", lambda one: _shown(one, one.upper))
+    yield Column("lower", lambda one: _format_difference(one, one.lower), "" if limited else _no_limit(gate))
+    yield Column("upper", lambda one: _format_difference(one, one.upper))
     if any(one.p is None and one.lower is not None for one in verdicts):
         of_p += "\np -: differences that are all equal have no t test; their limits are the mean."
-    yield Column("p", lambda one: probability(one.p), of_p)
+    yield Column("p", lambda one: format_p(one.p), of_p)
     yield Column(
         "needed",
         lambda one: f"{one.queries_needed:,}" if one.queries_needed else "",
-        f"needed: queries with which a system as good as {found.baseline} passes with a chance of "
+        f"needed: queries with which a system as good as {gate.baseline} passes with a chance of "
         "80%.",
         any(one.queries_needed is not None for one in verdicts),
     )
 
 
-def _changes_table(found: Gate) -> Table:
+def _changes_table(gate: Gate) -> Table:
     """Return the queries that changed, the worst of each verdict first."""
-    changes = [(one, change) for one in found.verdicts for change in one.changes]
+    changes = [(one, change) for one in gate.verdicts for change in one.changes]
     rows = [
         [
             one.system,
             one.measure,
             change.query_id,
-            number(change.baseline),
-            number(change.score),
-            _shown(one, one.compared(change)),
+            format_number(change.baseline),
+            format_number(change.score),
+            _format_difference(one, one.compared(change)),
         ]
         for one, change in changes
     ]
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
-    header = ["system", "measure", "query_id", str(found.baseline), "score", "difference"]
+    header = ["system", "measure", "query_id", str(gate.baseline), "score", "difference"]
     title = ["The queries that changed, the worst first"]
     notes = [
-        how_to_explain(one.measure, change.query_id, [str(found.baseline), one.system])
+        explain_hint(one.measure, change.query_id, [str(gate.baseline), one.system])
         for one, change in changes[:1]
     ]
-    return Table(header, rows, notes, 3, rules=rules, title=title)
+    return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
-def _rules(found: Gate) -> tuple[str, str]:
+def _rules(gate: Gate) -> tuple[str, str]:
     """Return the legend of the verdicts, and that of p."""
     least, most, none, true = "-margin", "margin", "0", "difference"
-    if all(one.scale == "ratio" for one in found.verdicts):
-        margin = found.verdicts[0].margin
+    if all(one.scale == "ratio" for one in gate.verdicts):
+        margin = gate.verdicts[0].margin
         least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         none, true = "x1", "ratio"
-    if found.settings.equivalence:
+    if gate.settings.equivalence:
         beyond = f"{least} or less, or {most} or more"
         return (
             f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}."
@@ -386,13 +386,13 @@ def _rules(found: Gate) -> tuple[str, str]:
     )
 
 
-def _no_limit(found: Gate) -> str:
+def _no_limit(gate: Gate) -> str:
     """Return why a limit is missing."""
-    settings = found.settings
+    settings = gate.settings
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
-    n_clusters = found.recipe["n_clusters"]
-    n_units = n_clusters or found.recipe["n_queries"]
+    n_clusters = gate.recipe["n_clusters"]
+    n_units = n_clusters or gate.recipe["n_queries"]
     if settings.gate_test.least_p(settings, n_units) > settings.alpha:
         few = "queries" if n_clusters is None else "clusters"
         few += ", or flips," if settings.test == "randomization" else ""
@@ -404,25 +404,25 @@ def _no_limit(found: Gate) -> str:
     )
 
 
-def _title(found: Gate) -> list[str]:
+def _title(gate: Gate) -> list[str]:
     """Return the lines above the table: what is compared with what, and how."""
-    recipe, settings = found.recipe, found.settings
+    recipe, settings = gate.recipe, gate.settings
     margin = str(recipe["margin"]).strip()
-    of_all = queries_of(recipe["n_queries"], recipe["n_clusters"])
+    of_all = format_query_count(recipe["n_queries"], recipe["n_clusters"])
     share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
-    for one in found.verdicts:
+    for one in gate.verdicts:
         size = f"{one.margin:.4g}"
         if one.scale == "ratio":
             size = f"a ratio of {math.exp(-one.margin):g}"
-        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}{share}"
+        said = f"{one.measure} {format_number(one.baseline_mean)}, margin {size}{share}"
         if settings.gate_test.needs_range:
             low, high = recipe["ranges"][one.measure]
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
     return [
-        f"Differences from {found.baseline}, {of_all}, {', '.join(_how(found))}",
-        f"{found.baseline}: {'; '.join(margins.values())}",
+        f"Differences from {gate.baseline}, {of_all}, {', '.join(_how(gate))}",
+        f"{gate.baseline}: {'; '.join(margins.values())}",
     ]
 
 
@@ -437,14 +437,14 @@ def _how(found: Gate) -> tuple[str, str]:
     if settings.test == "randomization":
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"
-        if {one.method for one in found._every} == {"t"}:
+        if {one.method for one in found._decisions} == {"t"}:
             how = "randomization test, by Student's t"
-    return f"one-sided {percent(1 - settings.alpha)} limits", how
+    return f"one-sided {format_percent(1 - settings.alpha)} limits", how
 
 
-def _shown(one: Verdict, difference: float | None) -> str:
+def _format_difference(one: Verdict, difference: float | None) -> str:
     """Return a difference as the tables show it: a ratio if means are geometric."""
     if one.scale == "difference" or difference is None:
-        return signed(difference)
+        return format_signed(difference)
     ratio = math.exp(difference)
     return f"x{ratio:.4f}" if ratio >= 0.001 else f"x{ratio:.2g}"

@@ -16,38 +16,38 @@ from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
-from cranfield.data.named_ids import NamedDocuments, named_documents, named_queries
-from cranfield.data.order import Grouped, grouped, placed
-from cranfield.data.reranked import Rest, break_ties, rerank
-from cranfield.data.run_notes import duplicates_of, no_common_query
-from cranfield.errors import InputError, OptionError, one_of, printable
-from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
-from cranfield.formats.columns import ColumnsLike, in_order
-from cranfield.formats.source import named
-from cranfield.notes import Note, warn_of
-from cranfield.options import checked, whole
-from cranfield.render.numbers import number_of, queries_of
+from cranfield.data.named_ids import NamedDocuments, read_named_documents, read_named_queries
+from cranfield.data.order import GroupedBlock, group_rows, rank_documents
+from cranfield.data.reranked import UnscoredDocs, break_ties, rerank
+from cranfield.data.run_notes import duplicates_note, no_common_query_error
+from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
+from cranfield.formats.block import Block, Duplicates, MemoryRows, Order, Role, join_blocks, empty_block
+from cranfield.formats.columns import ColumnsLike, sort_roles
+from cranfield.formats.source import describe_sources
+from cranfield.notes import Note, warn_about
+from cranfield.options import check_option, whole_check
+from cranfield.render.numbers import format_count, format_query_count
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
     pass
 
-_ONE_ORDER: tuple[Ties, ...] = ("document", "ascending", "given")
+_FIXED_TIES: tuple[Ties, ...] = ("document", "ascending", "given")
 
 
-class Altered(Documents):
+class RunOperations(Documents):
     """What a run can be made into: base class of `Run`."""
 
     #: How it was made, if it is made of other runs, as `fuse` does; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
 
-    def _once(self, duplicates: Duplicates) -> Self:
+    def _drop_repeats(self, duplicates: Duplicates) -> Self:
         """Return the run with each document of a query once, and a note of what was left out."""
-        judging, repeated_rows = Judging(duplicates=duplicates), self.repeated()
+        judging, repeated_rows = Judging(duplicates=duplicates), self.find_repeats()
         recipe = {"duplicates": duplicates}
-        run = self._made(lambda group: group.block, "each document once of", judging, recipe)
+        run = self._derive_run(lambda group: group.block, "each document once of", judging, recipe)
         if repeated_rows.count:
-            run.rows.notes = (duplicates_of("the run", repeated_rows, duplicates),)
+            run.rows.notes = (duplicates_note("the run", repeated_rows, duplicates),)
         return run
 
     def rename(self, name: str) -> Self:
@@ -81,19 +81,19 @@ class Altered(Documents):
         >>> Run({"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}}).top(2).to_dict()
         {'q1': {'d2': 2.0, 'd3': 1.0}}
         """
-        k = checked("k", k, whole(1))
-        self.ranked_by(order)  # raises what is wrong with that
-        if ties not in _ONE_ORDER:
-            raise OptionError(f"ties={ties!r:.40}: expected one of {', '.join(_ONE_ORDER)}")
+        k = check_option("k", k, whole_check(1))
+        self.resolve_order(order)  # raises what is wrong with that
+        if ties not in _FIXED_TIES:
+            raise OptionError(f"ties={ties!r:.40}: expected one of {', '.join(_FIXED_TIES)}")
         judging = Judging(order=order, ties=ties, duplicates=duplicates)
 
-        def first(found: Grouped) -> Block:
-            rank = placed(found, judging).rank
+        def first(found: GroupedBlock) -> Block:
+            rank = rank_documents(found, judging).rank
             rows = np.flatnonzero(rank <= k)
             rows = rows[np.lexsort((rank[rows], found.group[rows]))]
-            return replace(found.block.take(rows), empty=found.block.empty)
+            return replace(found.block.take(rows), empty=found.block.empty_queries)
 
-        return self._made(first, f"the first {k:,} of", judging, {"top": k, **judging.unusual()})
+        return self._derive_run(first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()})
 
     def only(self, queries: Any = None, docs: Any = None) -> Self:
         """Return some queries, or some documents of the queries.
@@ -114,7 +114,7 @@ class Altered(Documents):
         ({'q1': {'d1': 2.0, 'd2': 1.0}}, {'q1': {'d2': 1.0}})
 
         """
-        return self._part(queries, docs, None)
+        return self._select_part(queries, docs, None)
 
     def without(
         self, docs: Any = None, queries: Any = None, *, columns: ColumnsLike | None = None
@@ -132,56 +132,56 @@ class Altered(Documents):
         >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
         {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
         """
-        return self._part(queries, docs, columns or {})
+        return self._select_part(queries, docs, columns or {})
 
-    def _part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
+    def _select_part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
         """Return a part of the run; `exclusion_columns` are stated for exclusions."""
         kept = exclusion_columns is None
         verb = "only" if kept else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
-        of_queries = None if queries is None else named_queries(queries, self._as_run)
-        of_docs = None if docs is None else named_documents(docs, self._as_run, exclusion_columns)
+        of_queries = None if queries is None else read_named_queries(queries, self._make_run)
+        of_docs = None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
         n_rows = list[int]()
 
         def wanted_queries(queries: Ids) -> Bools:
             if of_queries is None:
                 return np.ones(len(queries), np.bool_)
-            wanted: Bools = (of_queries.of(queries) >= 0) == kept
+            wanted: Bools = (of_queries.find_rows(queries) >= 0) == kept
             return wanted
 
-        def part(found: Grouped) -> Block:
+        def part(found: GroupedBlock) -> Block:
             n_rows.append(len(found.block))
             stays = wanted_queries(found.queries)
             wanted = stays[found.group]
             if of_docs is not None:
-                wanted &= of_docs.among(found) == kept
+                wanted &= of_docs.contains(found) == kept
             emptied = stays & (np.bincount(found.group, wanted, len(stays)) == 0)
             empty = found.queries.take(np.flatnonzero(emptied)).to_list()
-            if found.block.empty:
-                before = Ids.of([*found.block.empty])
+            if found.block.empty_queries:
+                before = Ids.of([*found.block.empty_queries])
                 empty += before.take(np.flatnonzero(wanted_queries(before))).to_list()
             return replace(found.block.take(np.flatnonzero(wanted)), empty=empty)
 
         parts = {"queries": queries, "documents": docs}
         named_parts = " and ".join(name for name, ids in parts.items() if ids is not None)
         said = f"{'some' if kept else 'all but some'} {named_parts} of"
-        recipe = {verb: {"queries": _said(queries), "docs": _said(docs)}}
-        run = self._made(part, said, self._each, recipe, needs_rows=kept)
+        recipe = {verb: {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}}
+        run = self._derive_run(part, said, self._unranked_judging, recipe, needs_rows=kept)
         if kept:
             return run
-        run_queries = named_queries(self, self._as_run).ids
-        for places in (of_queries, None if of_docs is None else of_docs.queries):
-            if places is not None and len(places.ids) and (places.of(run_queries) < 0).all():
-                ids, source = places.ids.to_texts(), named(self.sources)
+        run_queries = read_named_queries(self, self._make_run).ids
+        for places in (of_queries, None if of_docs is None else of_docs.query_index):
+            if places is not None and len(places.ids) and (places.find_rows(run_queries) < 0).all():
+                ids, source = places.ids.to_texts(), describe_sources(self.sources)
                 run_ids = run_queries.to_texts()
-                raise no_common_query(self.name, run_ids, "the exclusions", ids, source)
+                raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
         is_empty = isinstance(docs, dict | list) and not any(
             docs.values() if isinstance(docs, dict) else docs
         )
-        note = removal_note(sum(n_rows), run.rows.length or 0, nothing_excluded=is_empty)
+        note = removal_note(sum(n_rows), run.rows.n_rows or 0, is_empty_selection=is_empty)
         run.rows.notes = (*run.rows.notes, note)
-        warn_of([note])
+        warn_about([note])
         return run
 
     def __or__(self, other: Any) -> Self:
@@ -193,28 +193,28 @@ class Altered(Documents):
         >>> (Run({"q1": {"d1": 2.0}}) | Run({"q1": {"d2": 1.0}, "q2": {"d1": 1.0}})).to_dict()
         {'q1': {'d1': 2.0, 'd2': 1.0}, 'q2': {'d1': 1.0}}
         """
-        if not isinstance(other, Altered):
+        if not isinstance(other, RunOperations):
             return NotImplemented
-        roles = self._numbers & other._numbers
+        roles = self._extra_roles & other._extra_roles
         if "score" in roles:
             roles -= {"rank"}  # which each run numbers alone
-        elif {"score", "rank"} & (self._numbers | other._numbers):
-            with_scores = "score" in self._numbers | other._numbers
+        elif {"score", "rank"} & (self._extra_roles | other._extra_roles):
+            with_scores = "score" in self._extra_roles | other._extra_roles
             raise InputError(
                 f"{self.name!r:.80} | {other.name!r:.80}: "
                 + ("one has scores, the other none" if with_scores else "they have ranks alone"),
                 hint="fuse([...]) makes one run of several.",
             )
-        if "cost" in (self._numbers ^ other._numbers):
+        if "cost" in (self._extra_roles ^ other._extra_roles):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
-        left, right = (one._whole(roles) for one in (self, other))
+        left, right = (one._read_all(roles) for one in (self, other))
         seen = NamedDocuments.of_block(left)
-        rest = np.flatnonzero(~seen.among(grouped(right, other._each)))
-        added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
-        both = joined([left, added])
-        return self._held(both, f"{self.name} | {other.name}", {"union": other.made_from}, roles)
+        rest = np.flatnonzero(~seen.contains(group_rows(right, other._unranked_judging)))
+        added = replace(right.take(rest), left_out=right.left_out, empty=right.empty_queries)
+        both = join_blocks([left, added])
+        return self._hold_rows(both, f"{self.name} | {other.name}", {"union": other.origin}, roles)
 
-    def rerank(self, by: Any, rest: Rest = "below") -> Self:
+    def rerank(self, by: Any, unscored: UnscoredDocs = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.
 
         Documents that the other has not scored come below, in their old order ("below"), or are
@@ -225,8 +225,8 @@ class Altered(Documents):
         >>> first.rerank(Run({"q1": {"d3": 0.9, "d2": 0.5, "d7": 0.4}})).to_dict()
         {'q1': {'d1': -0.5, 'd2': 0.5, 'd3': 0.9}}
         """
-        one_of("rest", rest, get_args(Rest))
-        return rerank(self, self._as_run(by), rest)
+        check_choice("rest", unscored, get_args(UnscoredDocs))
+        return rerank(self, self._make_run(by), unscored)
 
     def break_ties(self, by: Any) -> Self:
         """Return the same ranking, where documents of one score are in the order of another run.
@@ -239,33 +239,33 @@ class Altered(Documents):
         >>> run.break_ties(Run({"q1": ["d1", "d2"]})).to_dict()
         {'q1': {'d3': -1.0, 'd1': -2.0, 'd2': -3.0}}
         """
-        return break_ties(self, self._as_run(by))
+        return break_ties(self, self._make_run(by))
 
     # ---- how they are made ----------------------------------------------------------------------
 
     @property
-    def made_from(self) -> Any:
+    def origin(self) -> Any:
         """What this run is, for the recipe of another: its own recipe, or where it comes from."""
         if self.recipe:
             return dict(self.recipe)
-        made_of = "" if self.made_of is None else f"; {self.made_of.said}"
-        return f"{named(self.sources) or self._rows.form}{made_of}"
+        made_of = "" if self.conversion is None else f"; {self.conversion.description}"
+        return f"{describe_sources(self.sources) or self._rows.description}{made_of}"
 
     @property
-    def _numbers(self) -> frozenset[Role]:
-        numbers = self._rows.numbers
+    def _extra_roles(self) -> frozenset[Role]:
+        numbers = self._rows.extra_roles
         if self._rows.is_ranking:  # lists, whose places may be given as scores
             numbers -= {"score"}
-        return numbers if self.made_of is None else numbers - self.made_of.drops
+        return numbers if self.conversion is None else numbers - self.conversion.dropped_roles
 
-    def _made(
+    def _derive_run(
         self,
-        change: Callable[[Grouped], Block],
-        said: str,
+        change_block: Callable[[GroupedBlock], Block],
+        description: str,
         judging: Judging,
         recipe: Mapping[str, Any],
         *,
-        by: Role | None = None,
+        ranking_role: Role | None = None,
         needs_rows: bool = False,
     ) -> Self:
         """Return the run of what becomes of each whole query.
@@ -274,68 +274,68 @@ class Altered(Documents):
         documents alone are nothing.
         """
         self._refuse_spans()
-        roles = self._numbers
+        roles = self._extra_roles
 
-        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
+        def every(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             found: list[Block] = []
             for of_queries in wholes():
-                block = change(of_queries)
+                block = change_block(of_queries)
                 docs, query = block.doc.compact(), block.query.compact()
                 left_out = of_queries.block.left_out
                 found.append(replace(block, query=query, doc=docs, left_out=left_out, given=None))
             return found
 
-        blocks = self.in_whole_queries(in_order(roles), judging, every)
-        block = joined(blocks) if blocks else no_rows(roles)
-        if blocks and not len(block) and (needs_rows or not block.empty):
+        blocks = self.read_whole_queries(sort_roles(roles), judging, every)
+        block = join_blocks(blocks) if blocks else empty_block(roles)
+        if blocks and not len(block) and (needs_rows or not block.empty_queries):
             raise InputError(
-                f"nothing is left of the run {self.name!r:.80}", source=named(self.sources)
+                f"nothing is left of the run {self.name!r:.80}", source=describe_sources(self.sources)
             )
-        numbers = self._numbers if by is None else {by, *(self._numbers & {"cost"})}
-        return self._held(block, f"{said} {self.name}", recipe, numbers)
+        numbers = self._extra_roles if ranking_role is None else {ranking_role, *(self._extra_roles & {"cost"})}
+        return self._hold_rows(block, f"{description} {self.name}", recipe, numbers)
 
     # ---- what is named --------------------------------------------------------------------------
 
     if TYPE_CHECKING:  # `Run` has them
 
-        def _as_run(self, data: Any) -> Self:
+        def _make_run(self, run: Any) -> Self:
             """Return a run from data of any kind."""
 
-        def ranked_by(self, order: Order) -> Order:
+        def resolve_order(self, order: Order) -> Order:
             """Return by what the run is ranked if `order` is asked for."""
 
-    def _held(
-        self, block: Block, said: str, recipe: Mapping[str, Any], numbers: Iterable[Role]
+    def _hold_rows(
+        self, block: Block, description: str, recipe: Mapping[str, Any], numbers: Iterable[Role]
     ) -> Self:
         """Return the run of some rows; those of a query may be in several places."""
-        from cranfield.data.regroup import together
+        from cranfield.data.regroup import gather_queries
 
-        begins = block.query.take(block.query.begins()).to_list()
+        begins = block.query.take(block.query.find_changes()).to_list()
         if len(set(begins)) < len(begins):
-            block = together(block)
+            block = gather_queries(block)
         there = set(begins)
-        empty = [one for one in dict.fromkeys(block.empty) if one not in there]
+        empty = [one for one in dict.fromkeys(block.empty_queries) if one not in there]
         block, n = replace(block, empty=empty), len(there) + len(empty)
-        form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
-        found = self._with(HeldRows(block, self._rows, form, numbers), None)
-        made = {"cranfield": __version__, "run": self.made_from, **recipe}
+        form = f"{description} ({format_query_count(n)}, {format_count(len(block), 'row')})"
+        found = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
+        made = {"cranfield": __version__, "run": self.origin, **recipe}
         found.recipe = MappingProxyType(made)
         return found
 
 
-def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) -> Note:
+def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False) -> Note:
     """Say how many rows were removed; a warning if none was, of some that were to be."""
-    n, all_rows = n_before - n_left, number_of(n_before, "row")
+    n, all_rows = n_before - n_left, format_count(n_before, "row")
     text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
-    if n or nothing_excluded:
+    if n or is_empty_selection:
         return Note("without", "info", text, count=n)
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 
 
-def _said(given: Any) -> Any:
+def _describe_selection(given: Any) -> Any:
     """Return what was named, for the recipe: what it is, and how much if that is known."""
     if given is None or isinstance(given, str | os.PathLike):
-        return given if given is None else printable(str(given))
-    if isinstance(given, Altered):
-        return given.made_from
+        return given if given is None else escape_unprintable(str(given))
+    if isinstance(given, RunOperations):
+        return given.origin
     return f"{type(given).__name__} of {len(given):,}" if hasattr(given, "__len__") else "ids"

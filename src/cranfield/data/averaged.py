@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, encode, ids_of, some_of
+from cranfield.arrays.ids import IdList, Ids, encode, encode_ids, select_texts
 from cranfield.arrays.ranked import Bools, Ints, Ranked
 from cranfield.data.judging import Queries
 from cranfield.data.match import Match
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import format_query_count
 
 #: Why queries of the judgments are left out, by what they would have to be.
-WHY = {
+LEFT_OUT_REASONS = {
     "both": "not in the run",
     "retrieved": "nothing was retrieved for them",
     "relevant": "without a relevant document (no grade above 0)",
@@ -27,54 +27,54 @@ WHY = {
 
 
 @dataclass(eq=False)
-class Averaged:
+class Averaging:
     """The queries that a result is the mean of, in the order of the bytes of their ids."""
 
     query_ids: Sequence[str]
-    in_run: Bools  # (n_queries,) which of them the run has
+    is_in_run: Bools  # (n_queries,) which of them the run has
     n_retrieved: Ints  # (n_queries,)
     # (n_queries of the qrels,) the place of each among these, -1 if left out; None: the same ones.
-    place: Ints | None = None
+    position: Ints | None = None
     n_unjudged: int = 0  # of these: queries of the run without judgments
-    left_out: Mapping[str, int] = field(default_factory=dict)  # of the qrels, by a key of WHY
+    left_out_counts: Mapping[str, int] = field(default_factory=dict)  # of the qrels, by a key of WHY
 
-    def column(self, counts: Ints) -> Ints:
+    def select_counts(self, counts: Ints) -> Ints:
         """Return these queries' part of a column of the qrels' queries; 0 without judgments."""
-        if self.place is None:
+        if self.position is None:
             return counts
         found = np.zeros(len(self.query_ids), np.int64)
-        found[self.place[self.place >= 0]] = counts[self.place >= 0]
+        found[self.position[self.position >= 0]] = counts[self.position >= 0]
         return found
 
-    def of(self, ranked: Ranked) -> Ranked:
+    def select_rows(self, ranked: Ranked) -> Ranked:
         """Return the rows of these queries, of a ranking for each query of the qrels."""
-        assert self.place is not None  # noqa: S101 - else there is nothing to leave out
-        rows = ranked.where(self.place[ranked.query] >= 0)
-        return replace(rows, n_queries=len(self.query_ids), query=self.place[rows.query])
+        assert self.position is not None  # noqa: S101 - else there is nothing to leave out
+        rows = ranked.where(self.position[ranked.query] >= 0)
+        return replace(rows, n_queries=len(self.query_ids), query=self.position[rows.query])
 
 
-def averaged(qrels: Qrels, match: Match, queries: Queries) -> Averaged:
+def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
     """Return the queries that `Judging.queries` names; there may be none."""
     if queries == "judged":
-        return Averaged(qrels.query_ids, match.in_run, match.n_retrieved)
-    keep, left_out = np.ones(len(match.in_run), np.bool_), {}
+        return Averaging(qrels.query_ids, match.is_in_run, match.n_retrieved)
+    keep, left_out = np.ones(len(match.is_in_run), np.bool_), {}
     for name in ["retrieved"] if queries == "run" else reversed(queries.split("-and-")):
-        holds = _holds(name, qrels, match)
+        holds = _meets_condition(name, qrels, match)
         left_out[name] = int(np.count_nonzero(keep & ~holds))
         keep &= holds
     code = np.flatnonzero(keep)
-    found, others = some_of(qrels.query_ids, code), np.zeros_like(code)
-    if queries == "run" and any(match.unknown.values()):
-        found, code, others = _with_unjudged(found, code, match.unknown)
+    found, others = select_texts(qrels.query_ids, code), np.zeros_like(code)
+    if queries == "run" and any(match.unjudged_queries.values()):
+        found, code, others = _add_unjudged(found, code, match.unjudged_queries)
     judged, place = code >= 0, np.full(len(keep), -1)
     place[code[judged]] = np.flatnonzero(judged)
     in_run = ~judged  # which the run has, all of them; of the others, those that it has
-    in_run[judged] = match.in_run[code[judged]]
+    in_run[judged] = match.is_in_run[code[judged]]
     others[judged] = match.n_retrieved[code[judged]]
-    return Averaged(found, in_run, others, place, int(np.count_nonzero(~judged)), left_out)
+    return Averaging(found, in_run, others, place, int(np.count_nonzero(~judged)), left_out)
 
 
-def _with_unjudged(
+def _add_unjudged(
     query_ids: Sequence[str], code: Ints, unknown: Mapping[str | bytes, int]
 ) -> tuple[Sequence[str], Ints, Ints]:
     """Return queries with those that are not judged among them, in the order of their bytes.
@@ -84,25 +84,25 @@ def _with_unjudged(
     """
     theirs = {query: n for query, n in unknown.items() if n}
     names = [query if isinstance(query, bytes) else encode(query) for query in theirs]
-    ids = Ids.joined([ids_of(query_ids), Ids.of(names)])
-    order = ids.numbers().argsort()
+    ids = Ids.concatenate([encode_ids(query_ids), Ids.of(names)])
+    order = ids.sort_keys().argsort()
     codes = np.append(code, np.full(len(names), -1))
     counts = np.append(np.zeros_like(code), np.array([*theirs.values()], np.int64))
     return IdList(ids.take(order).compact()), codes[order], counts[order]
 
 
-def none_averaged(queries: Queries, left_out: Mapping[str, int], source: str | None) -> InputError:
+def none_averaged_error(queries: Queries, left_out_counts: Mapping[str, int], source: str | None) -> InputError:
     """Return the error that no query is averaged; `source` is that of the run."""
-    why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
+    why = [f"{format_query_count(n)} left out: {LEFT_OUT_REASONS[name]}" for name, n in left_out_counts.items() if n]
     return InputError(
         f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}", source=source
     )
 
 
-def _holds(name: str, qrels: Qrels, match: Match) -> Bools:
+def _meets_condition(name: str, qrels: Qrels, match: Match) -> Bools:
     """Tell of which queries of the qrels something holds, which has a key of WHY."""
     if name == "both":
-        return match.in_run
+        return match.is_in_run
     if name == "retrieved":
         return match.n_retrieved > 0
     return np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)) > 0

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode, encode, ids_of
+from cranfield.arrays.ids import Ids, decode, encode, encode_ids
 from cranfield.arrays.ranked import Ints
-from cranfield.arrays.rows import changes, sizes, spans
+from cranfield.arrays.rows import mark_changes, group_sizes, consecutive_numbers
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, by_document, grouped, without
-from cranfield.data.relevance import Judgments, judgments_of
+from cranfield.data.order import GroupedBlock, sort_by_document, group_rows, leave_out_rows
+from cranfield.data.relevance import Judgments, make_judgments
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Block, Errors, Keep, LeftOut, Role
-from cranfield.formats.groups import Groups
-from cranfield.formats.identifiers import as_text, with_text_ids
-from cranfield.formats.source import named
+from cranfield.formats.block import Block, Errors, Keep, FaultyRows, Role
+from cranfield.formats.groups import GroupRows
+from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.source import describe_sources
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 
 #: {chunk: document}; a regular expression, of which group 1 is the document; or a function.
 DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]
@@ -41,14 +41,14 @@ class Chunks:
         if isinstance(mapping, Mapping):
             where = "the documents of chunks"
             docs = {
-                chunk: as_text(doc, f"{where}: of {chunk!r}")
+                chunk: to_id_text(doc, f"{where}: of {chunk!r}")
                 for chunk, doc in with_text_ids(mapping, where).items()
             }
             return cls(docs.get, "has no document in the mapping", keep)
         if isinstance(mapping, str | re.Pattern):
-            pattern = _compiled(mapping)
+            pattern = _compile_pattern(mapping)
             problem = f"does not match the pattern '{pattern.pattern}'"
-            return cls(partial(_group_1, pattern), problem, keep, _or_whole(pattern.pattern))
+            return cls(partial(_first_group, pattern), problem, keep, _whole_id_hint(pattern.pattern))
         if callable(mapping):
             return cls(mapping, "has no document: the function returned None", keep)
         raise OptionError(
@@ -57,37 +57,37 @@ class Chunks:
         )
 
     @property
-    def needs(self) -> tuple[Role, ...]:
+    def needed_roles(self) -> tuple[Role, ...]:
         """The columns of a run that decide which chunk is kept, beside what ranks them."""
         return () if self.keep == "first" else ("score",)
 
     @property
-    def drops(self) -> frozenset[Role]:
+    def dropped_roles(self) -> frozenset[Role]:
         """The columns of a run that say nothing of its documents."""
         return frozenset(("rank",) if self.keep == "sum" else ())
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What is done, in words."""
         return f"chunks mapped to documents ({self.keep})"
 
-    def prepared(self, block: Block, errors: Errors) -> Block:
+    def prepare_block(self, block: Block, errors: Errors) -> Block:
         """Return a block as it is to be grouped: chunks stay separate."""
         return block
 
-    def before(self, judging: Judging) -> Judging:
+    def grouping_options(self, judging: Judging) -> Judging:
         """Return how chunks are grouped: what is dropped are documents, not chunks."""
         return replace(judging, identical_ids="keep", scores_above=None)
 
-    def documents(self, block: Block) -> Ids:
+    def document_ids(self, block: Block) -> Ids:
         """Return the documents of a run's rows; of a chunk that has none, its own id."""
-        return self.of_ids(block.doc)[0]
+        return self.map_chunks(block.doc)[0]
 
-    def note(self, chunks: int, documents: int) -> Note:
+    def make_note(self, n_chunks: int, n_documents: int) -> Note:
         """Say how many chunks became how many documents."""
-        return merged_note(chunks, documents, self.keep)
+        return chunks_note(n_chunks, n_documents, self.keep)
 
-    def of_ids(self, chunks: Ids) -> tuple[Ids, Ints]:
+    def map_chunks(self, chunks: Ids) -> tuple[Ids, Ints]:
         """Return the document of each chunk, (rows,), and the rows of those that have none.
 
         These keep the id of the chunk.
@@ -97,31 +97,31 @@ class Chunks:
         for chunk in found:
             text = decode(chunk)
             doc = self.document_of(text)
-            found[chunk] = b"" if doc is None else encode(as_text(doc, f"the document of {text!r}"))
+            found[chunk] = b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
         lost = np.flatnonzero([not found[chunk] for chunk in ids])
         return Ids.of([found[chunk] or chunk for chunk in ids]), lost
 
-    def error(self, block: Block, row: int, judged: bool = False) -> InputError:
+    def missing_document_error(self, block: Block, row: int, is_judged: bool = False) -> InputError:
         """Return the error of a row whose chunk has no document."""
         hint = f"{self.hint}errors='skip' (--errors skip) leaves such rows out, and says how many."
-        if judged:
+        if is_judged:
             hint = f"Judgments of documents are not mapped: leave --map-qrels out. {hint}"
-        return block.error(row, f"the chunk {decode(block.doc[row])!r} {self.problem}", hint)
+        return block.row_error(row, f"the chunk {decode(block.doc[row])!r} {self.problem}", hint)
 
-    def merged(self, whole: Grouped, errors: Errors, judging: Judging) -> Grouped:
+    def convert(self, grouped_block: GroupedBlock, errors: Errors, judging: Judging) -> GroupedBlock:
         """Return a run's block of documents, each in the place of one of its chunks.
 
         Raises InputError for a chunk without a document, or leaves it out.
         """
-        docs, lost = self.of_ids(whole.block.doc)
+        docs, lost = self.map_chunks(grouped_block.block.doc)
         if len(lost):
-            error = partial(self.error, whole.block, int(lost[0]))
-            left = without(whole.block, lost, errors, "chunk", error)
-            rest = grouped(left, self.before(judging))
-            return self.merged(rest._replace(repeated=whole.repeated), errors, judging)
-        block, score = whole.block, whole.block.columns.get("score")
-        by = {"first": whole.by, "best": score, "sum": None}[self.keep]
-        order, new = by_document(docs, whole.group, by)
+            error = partial(self.missing_document_error, grouped_block.block, int(lost[0]))
+            left = leave_out_rows(grouped_block.block, lost, errors, "chunk", error)
+            rest = group_rows(left, self.grouping_options(judging))
+            return self.convert(rest._replace(repeated=grouped_block.repeats), errors, judging)
+        block, score = grouped_block.block, grouped_block.block.columns.get("score")
+        by = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
+        order, new = sort_by_document(docs, grouped_block.group, by)
         kept = np.sort(order[new])
         columns = {**block.columns}
         if self.keep == "sum" and score is not None:
@@ -130,26 +130,26 @@ class Chunks:
             if np.isnan(summed := sums[kept]).any():
                 row = int(kept[np.isnan(summed)][0])
                 problem = f"the scores of the chunks of {decode(docs[row])!r} add up to no number"
-                raise block.error(row, problem, "Infinite scores of both signs have no sum.")
+                raise block.row_error(row, problem, "Infinite scores of both signs have no sum.")
             columns["score"] = sums
         rows = replace(block, doc=docs, columns=columns).take(kept)
         if rows.rank is not None:
-            rows = replace(rows, columns={**rows.columns, "rank": _closed_up(rows, whole, kept)})
-        rows = replace(rows, left_out=block.left_out, empty=block.empty)
-        found = grouped(rows, judging)
-        return found._replace(repeated=whole.repeated, made=(len(block), len(rows)))
+            rows = replace(rows, columns={**rows.columns, "rank": _renumber_ranks(rows, grouped_block, kept)})
+        rows = replace(rows, left_out=block.left_out, empty=block.empty_queries)
+        found = group_rows(rows, judging)
+        return found._replace(repeated=grouped_block.repeats, made=(len(block), len(rows)))
 
 
-def _closed_up(rows: Block, whole: Grouped, kept: Ints) -> Ints:
+def _renumber_ranks(rows: Block, whole: GroupedBlock, kept: Ints) -> Ints:
     """Return ranks 1, 2, 3, ... in the place of those that some rows of a block have."""
     group = whole.group[kept]
     order = np.lexsort((rows.columns["rank"], group))
     closed = np.empty(len(order), np.int64)
-    closed[order] = spans(1, sizes(changes(group[order])))
+    closed[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
     return closed
 
 
-def _compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
         found = re.compile(pattern)
     except re.error as error:
@@ -164,12 +164,12 @@ def _compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     return found
 
 
-def _group_1(pattern: re.Pattern[str], chunk: str) -> str | None:
+def _first_group(pattern: re.Pattern[str], chunk: str) -> str | None:
     found = pattern.search(chunk)
     return (found[1] or None) if found else None
 
 
-def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgments:
+def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgments:
     """Return the judgments of documents: each has the highest grade of its judged chunks.
 
     Raises InputError for a chunk without a document, or leaves it out; OptionError for judgments
@@ -181,25 +181,25 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
             "was drawn, or which document it is"
         )
     if judgments.groups is not None:
-        return _merged_groups(judgments, judgments.groups, chunks, errors)
+        return _map_groups(judgments, judgments.groups, chunks, errors)
     lengths = np.diff(judgments.starts)
     query = np.repeat(np.arange(len(lengths)), lengths)
     docs = judgments.documents
     if not isinstance(docs, Ids):
         docs = Ids.of_texts([doc for several in docs for doc in several])
-    ids, source = judgments.query_ids, named(judgments.sources) or "the qrels"
+    ids, source = judgments.query_ids, describe_sources(judgments.sources) or "the qrels"
 
     def where(row: int) -> tuple[None, str]:
         return None, f"query {ids[query[row]]!r}, document {decode(docs[row])!r}"
 
-    block = Block(ids_of(ids).take(query), docs, {"grade": judgments.grade}, source, where)
-    docs_of, lost = chunks.of_ids(docs)
-    left_out = LeftOut()
+    block = Block(encode_ids(ids).take(query), docs, {"grade": judgments.grade}, source, where)
+    docs_of, lost = chunks.map_chunks(docs)
+    left_out = FaultyRows()
     if len(lost):
-        error = partial(chunks.error, block, int(lost[0]), judged=True)
-        left_out = without(block, lost, errors, "chunk", error).left_out
+        error = partial(chunks.missing_document_error, block, int(lost[0]), is_judged=True)
+        left_out = leave_out_rows(block, lost, errors, "chunk", error).left_out
     good = np.setdiff1d(np.arange(len(query)), lost, assume_unique=True)
-    order, new = by_document(docs_of.take(good), query[good], judgments.grade[good] * 1.0)
+    order, new = sort_by_document(docs_of.take(good), query[good], judgments.grade[good] * 1.0)
     kept = good[np.sort(order[new])]
     return replace(
         judgments,
@@ -211,16 +211,16 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
     )
 
 
-def _merged_groups(
-    judgments: Judgments, groups: Groups, chunks: Chunks, errors: Errors
+def _map_groups(
+    judgments: Judgments, groups: GroupRows, chunks: Chunks, errors: Errors
 ) -> Judgments:
-    block = groups.block()
-    named_so = Block(block.query, block.doc, {}, named(judgments.sources) or "the qrels")
-    docs, lost = chunks.of_ids(block.doc)
-    left_out = LeftOut()
+    block = groups.build_block()
+    named_so = Block(block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels")
+    docs, lost = chunks.map_chunks(block.doc)
+    left_out = FaultyRows()
     if len(lost):
-        error = partial(chunks.error, named_so, int(lost[0]), judged=True)
-        left_out = without(named_so, lost, errors, "chunk", error).left_out
+        error = partial(chunks.missing_document_error, named_so, int(lost[0]), is_judged=True)
+        left_out = leave_out_rows(named_so, lost, errors, "chunk", error).left_out
     document = dict(zip(block.doc.to_list(), docs.to_list(), strict=True))
     gone = {block.doc[int(row)] for row in lost}
     found: dict[str, dict[str, list[dict[str, float]]]] = {}
@@ -234,17 +234,17 @@ def _merged_groups(
                         levels[doc] = max(level, levels.get(doc, level))
                 if levels:
                     found.setdefault(query, {}).setdefault(name, []).append(levels)
-    made = judgments_of(Groups(found, groups.weights, groups.left_out + left_out, groups), errors)
+    made = make_judgments(GroupRows(found, groups.weights, groups.left_out + left_out, groups), errors)
     return replace(
         made,
-        repeated=judgments.repeated,
+        repeated=judgments.repeats,
         duplicates=judgments.duplicates,
         notes=judgments.notes,
         chunks=(len(block) - len(lost), len(made.grade)),
     )
 
 
-def before_sign(sign: str) -> str:
+def prefix_pattern(sign: str) -> str:
     """Return the pattern of a document's id: all before the first such sign, or all there is.
 
     >>> before_sign("#"), [re.search(before_sign("#"), one)[1] for one in ("d1#2", "d1")]
@@ -253,15 +253,15 @@ def before_sign(sign: str) -> str:
     return f"^([^{re.escape(sign) if sign in '^]-' else sign}]*)"
 
 
-def _or_whole(pattern: str) -> str:
+def _whole_id_hint(pattern: str) -> str:
     """Return how to write a pattern such as `^(.*)#` for ids that are documents already."""
     found = re.match(r"\^?\(\.[*+]\??\)\\?([^\w\s\\(\[.$])", pattern)
     if found is None:
         return ""
-    return f"Is it a document already? '{before_sign(found[1])}' takes such an id as it is. "
+    return f"Is it a document already? '{prefix_pattern(found[1])}' takes such an id as it is. "
 
 
-def merged_note(chunks: int, documents: int, keep: Keep | None) -> Note:
+def chunks_note(n_chunks: int, n_documents: int, keep: Keep | None) -> Note:
     """Say how many chunks became how many documents; `keep` is None for judgments."""
     how = {
         "first": "takes the place of its first-ranked chunk",
@@ -270,6 +270,6 @@ def merged_note(chunks: int, documents: int, keep: Keep | None) -> Note:
         None: "has the highest grade of its chunks",
     }[keep]
     what = "judged" if keep is None else "retrieved"
-    became = f"{number_of(chunks, 'chunk')} {what} became {number_of(documents, 'document')}"
+    became = f"{format_count(n_chunks, 'chunk')} {what} became {format_count(n_documents, 'document')}"
     text = f"{became}: each {how}."
-    return Note("map-docs", "info", text, count=chunks)
+    return Note("map-docs", "info", text, count=n_chunks)

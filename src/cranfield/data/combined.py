@@ -6,47 +6,47 @@ from typing import Literal
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, Places, decode, ids_of
+from cranfield.arrays.ids import IdList, Ids, IdIndex, decode, encode_ids
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.arrays.rows import changes
-from cranfield.arrays.slots import numbered
+from cranfield.arrays.rows import mark_changes
+from cranfield.arrays.slots import number_pairs
 from cranfield.data.relevance import Judgments
-from cranfield.errors import InputError, OptionError, printable
-from cranfield.formats.block import LeftOut
-from cranfield.formats.source import named
-from cranfield.formats.values import graded
+from cranfield.errors import InputError, OptionError, escape_unprintable
+from cranfield.formats.block import FaultyRows
+from cranfield.formats.source import describe_sources
+from cranfield.formats.values import unify_grades
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of, plain
+from cranfield.render.numbers import format_count, format_shortest
 
 #: What becomes of a document that several judgments give different grades.
 DifferingGrades = Literal["refuse", "latest", "highest", "majority"]
-WHICH_COUNTS = {
+COUNTED_GRADE = {
     "latest": "the grade of the last",
     "highest": "the highest grade",
     "majority": "the most frequent grade, the higher of two as frequent",
 }
 
 
-def merged_grades(
-    several: Sequence[Judgments], docs: Sequence[Ids], query: Sequence[Ints], how: DifferingGrades
+def merge_judgments(
+    judgments_list: Sequence[Judgments], doc_columns: Sequence[Ids], query_columns: Sequence[Ints], differing: DifferingGrades
 ) -> Judgments:
     """Return the judgments of all, each document of a query once; `docs` and `query` have rows."""
-    for one in several:
-        _refuse_groups(one)
+    for one in judgments_list:
+        _refuse_grouped_judgments(one)
         if one.columns:
             raise OptionError(
-                f"judgments with a column {printable(sorted(one.columns)[0])}, of "
-                f"{named(one.sources) or 'the qrels'}, are not merged: others do not have it"
+                f"judgments with a column {escape_unprintable(sorted(one.columns)[0])}, of "
+                f"{describe_sources(one.sources) or 'the qrels'}, are not merged: others do not have it"
             )
-    ids = [ids_of(one.query_ids) for one in several]
-    every = Ids.joined(ids)
-    queries = every.take(every.numbers().argsort(kind="stable"))
-    queries = queries.take(queries.begins()).compact()
-    places = Places(queries)
-    group = np.concatenate([places.of(its)[rows] for its, rows in zip(ids, query, strict=True)])
-    all_docs = Ids.joined(list(docs))
-    grade = np.concatenate([np.asarray(one.grade, np.float64) for one in several])
-    first, pair = numbered(group, all_docs)
+    ids = [encode_ids(one.query_ids) for one in judgments_list]
+    every = Ids.concatenate(ids)
+    queries = every.take(every.sort_keys().argsort(kind="stable"))
+    queries = queries.take(queries.find_changes()).compact()
+    places = IdIndex(queries)
+    group = np.concatenate([places.find_rows(its)[rows] for its, rows in zip(ids, query_columns, strict=True)])
+    all_docs = Ids.concatenate(list(doc_columns))
+    grade = np.concatenate([np.asarray(one.grade, np.float64) for one in judgments_list])
+    first, pair = number_pairs(group, all_docs)
     n = len(first)
     first = np.full(n, len(pair))
     np.minimum.at(first, pair, np.arange(len(pair)))
@@ -54,60 +54,60 @@ def merged_grades(
     np.minimum.at(low, pair, grade)
     np.maximum.at(high, pair, grade)
     differ = np.flatnonzero(low != high)
-    if len(differ) and how == "refuse":
+    if len(differ) and differing == "refuse":
         row = int(first[differ].min())
         which = pair[row]
-        given = ", ".join(map(plain, grade[pair == which].tolist()))
+        given = ", ".join(map(format_shortest, grade[pair == which].tolist()))
         raise InputError(
             f"query {decode(queries[int(group[row])])!r:.80}, document "
             f"{decode(all_docs[row])!r:.80}: has the grades {given}, and so differ the grades of "
-            f"{number_of(len(differ), 'document')}",
+            f"{format_count(len(differ), 'document')}",
             hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
         )
-    chosen = {"latest": _latest, "majority": _majority}.get(how)
+    chosen = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
     value = high if chosen is None else chosen(pair, grade, n)
     order = np.lexsort((first, group[first]))
     rows = first[order]
     counts = np.bincount(group[rows], minlength=len(queries))
-    found = graded(value[order])
+    found = unify_grades(value[order])
     assert found is not None  # noqa: S101 - the grades of judgments
-    text = f"{number_of(len(several), 'qrels', 'qrels')} merged: {number_of(n, 'judgment')}"
+    text = f"{format_count(len(judgments_list), 'qrels', 'qrels')} merged: {format_count(n, 'judgment')}"
     if len(differ):
-        text += f", of which {len(differ):,} had different grades: {WHICH_COUNTS[how]} counts"
+        text += f", of which {len(differ):,} had different grades: {COUNTED_GRADE[differing]} counts"
     note = Note("merged", "info", f"{text}.", count=len(differ))
     return Judgments(
         IdList(queries),
         np.append(0, np.cumsum(counts)),
         all_docs.take(rows).compact(),
         found,
-        top_of_all=_top(several),
-        form=text,
-        sources=[source for one in several for source in one.sources],
-        left_out=sum((one.left_out for one in several), LeftOut()),
-        repeated=sum((one.repeated for one in several), LeftOut()),
-        notes=(*(note for one in several for note in one.notes), note),
-        graded=any(one.graded for one in several),
+        stated_top_grade=_stated_top_grade(judgments_list),
+        description=text,
+        sources=[source for one in judgments_list for source in one.sources],
+        left_out=sum((one.left_out for one in judgments_list), FaultyRows()),
+        repeats=sum((one.repeats for one in judgments_list), FaultyRows()),
+        notes=(*(note for one in judgments_list for note in one.notes), note),
+        graded=any(one.graded for one in judgments_list),
     )
 
 
-def _top(several: Sequence[Judgments]) -> float | None:
+def _stated_top_grade(several: Sequence[Judgments]) -> float | None:
     """Return the highest grade that was stated, if one was; None: that which occurs."""
-    stated = [one.top_of_all for one in several if one.top_of_all is not None]
+    stated = [one.stated_top_grade for one in several if one.stated_top_grade is not None]
     highest = [float(np.max(one.grade, initial=0)) for one in several]
     return max([*stated, *highest]) if stated else None
 
 
-def _latest(pair: Ints, grade: Floats, n: int) -> Floats:
+def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     """Return each pair's last grade: (n,)."""
     last = np.zeros(n, np.int64)
     np.maximum.at(last, pair, np.arange(len(pair)))
     return grade[last]
 
 
-def _majority(pair: Ints, grade: Floats, n: int) -> Floats:
+def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     """Return each pair's most frequent grade, the highest of those: (n,)."""
     order = np.lexsort((grade, pair))
-    new = np.flatnonzero(changes(pair[order], grade[order]))
+    new = np.flatnonzero(mark_changes(pair[order], grade[order]))
     counts = np.diff(np.append(new, len(order)))
     its_pair, its_grade = pair[order[new]], grade[order[new]]
     best = np.lexsort((its_grade, counts, its_pair))
@@ -116,27 +116,27 @@ def _majority(pair: Ints, grade: Floats, n: int) -> Floats:
     return found
 
 
-def drawn_rows(
-    judged: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
+def select_judgments(
+    judgments: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
 ) -> Judgments:
     """Return some of the judgments; queries without any are not there, unless these are kept."""
-    _refuse_groups(judged)
-    codes = np.arange(len(judged.query_ids)) if keep_empty else np.unique(query[rows])
-    counts = np.bincount(query[rows], minlength=len(judged.query_ids))[codes]
-    docs = judged.documents
+    _refuse_grouped_judgments(judgments)
+    codes = np.arange(len(judgments.query_ids)) if keep_empty else np.unique(query[rows])
+    counts = np.bincount(query[rows], minlength=len(judgments.query_ids))[codes]
+    docs = judgments.documents
     if not isinstance(docs, Ids):
         docs = Ids.of_texts([doc for its in docs for doc in its])
     return replace(
-        judged,
-        query_ids=[judged.query_ids[code] for code in codes.tolist()],
+        judgments,
+        query_ids=[judgments.query_ids[code] for code in codes.tolist()],
         starts=np.append(0, np.cumsum(counts)),
         documents=docs.take(rows).compact(),
-        grade=judged.grade[rows],
-        columns={role: column[rows] for role, column in judged.columns.items()},
+        grade=judgments.grade[rows],
+        columns={role: column[rows] for role, column in judgments.columns.items()},
     )
 
 
-def _refuse_groups(judged: Judgments) -> None:
+def _refuse_grouped_judgments(judged: Judgments) -> None:
     """Refuse judgments whose documents have more than one grade."""
     if judged.groups is not None:
         raise OptionError("judgments in groups, as by subtopic, are not merged or drawn one by one")

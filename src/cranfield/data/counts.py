@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from cranfield.data.averaged import WHY
+from cranfield.data.averaged import LEFT_OUT_REASONS
 from cranfield.notes import Note
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import format_query_count
 
-_UNANSWERED = "Each would score 0: do not compare this mean with that of a run that has them."
-_BESIDE = (
+_INCOMPARABLE_MEAN = "Each would score 0: do not compare this mean with that of a run that has them."
+_COUNT_TEXTS = (
     ("without_results", "without results: counted as retrieving nothing."),
     (
         "without_relevant",
@@ -15,9 +15,9 @@ _BESIDE = (
         "queries='relevant' (--queries relevant) leaves them out.",
     ),
     ("without_judgments", "of the run left out: not in the qrels."),
-    ("without_run", f"of the qrels left out: {WHY['both']}. {_UNANSWERED}"),
-    ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}. {_UNANSWERED}"),
-    ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
+    ("without_run", f"of the qrels left out: {LEFT_OUT_REASONS['both']}. {_INCOMPARABLE_MEAN}"),
+    ("none_retrieved", f"of the qrels left out: {LEFT_OUT_REASONS['retrieved']}. {_INCOMPARABLE_MEAN}"),
+    ("none_relevant", f"of the qrels left out: {LEFT_OUT_REASONS['relevant']}."),
     ("unjudged_queries", "of the run not in the qrels: counted as 0."),
 )
 
@@ -42,13 +42,13 @@ class Counts:
 
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""
-        said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
-        for name, text in _BESIDE:
+        said = [Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)]
+        for name, text in _COUNT_TEXTS:
             count = getattr(self, name)
             if count:
                 if name == "without_judgments":
-                    text = f"{text[:-1]}{self._of_all}."
-                text = f"{queries_of(count)} {text}"
+                    text = f"{text[:-1]}{self._mean_share}."
+                text = f"{format_query_count(count)} {text}"
                 said.append(Note(name.replace("_", "-"), "info", text, count))
         return said
 
@@ -56,9 +56,9 @@ class Counts:
         return Counts(**{name: one + getattr(other, name) for name, one in vars(self).items()})
 
     @property
-    def _of_all(self) -> str:
+    def _mean_share(self) -> str:
         """Of how many queries the mean is one, where rows were left out, and queries with them."""
         if not self.rows_left_out:
             return ""
-        every = queries_of(self.queries + self.without_judgments)
+        every = format_query_count(self.queries + self.without_judgments)
         return f", where rows were left out; so the mean is over {self.queries:,} of {every}"

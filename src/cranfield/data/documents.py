@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, come_back, grouped, refused
-from cranfield.errors import DuplicateError, InputError, OptionError, one_of
+from cranfield.data.order import GroupedBlock, register_queries, group_rows, repeats_error
+from cranfield.errors import DuplicateError, InputError, OptionError, check_choice
 from cranfield.formats.block import (
     Block,
     Errors,
     Keep,
-    LeftOut,
-    ListsOf,
+    FaultyRows,
+    ListKind,
     Load,
     Role,
     Rows,
-    joined,
-    no_rows,
+    join_blocks,
+    empty_block,
 )
-from cranfield.formats.columns import in_order
+from cranfield.formats.columns import sort_roles
 from cranfield.formats.objects import Nested
-from cranfield.formats.source import Source, named
+from cranfield.formats.source import Source, describe_sources
 from cranfield.formats.systems import refuse_mixture
 
 if TYPE_CHECKING:  # what most runs do not need
     from cranfield.data.chunks import Chunks, DocsOfChunks
     from cranfield.data.spans import JudgedSpans, Spans
 
-_Found = TypeVar("_Found")
+_Outcome = TypeVar("_Found")
 
 
-class _ApartError(Exception):
+class _SplitQueryError(Exception):
     """The rows of a query are apart."""
 
 
@@ -44,10 +44,10 @@ class Documents:
 
     name: str
     errors: Errors
-    nested: Nested | None  # if it came as a dict, whose documents are ranked as they are
-    made_of: "Chunks | Spans | None" = None  # None: of its rows, one by one
+    docs_of_query: Nested | None  # if it came as a dict, whose documents are ranked as they are
+    conversion: "Chunks | Spans | None" = None  # None: of its rows, one by one
     sources: Sequence[Source]  # the files that it is read from, none if it is in memory
-    left_out: LeftOut  # already; of what is read later, its blocks say it
+    left_out: FaultyRows  # already; of what is read later, its blocks say it
     _rows: Rows
 
     def map_docs(self, mapping: "DocsOfChunks", keep: Keep = "first") -> Self:
@@ -77,11 +77,11 @@ class Documents:
         """
         from cranfield.data.chunks import Chunks
 
-        one_of("keep", keep, get_args(Keep))
-        self._refuse_twice()
+        check_choice("keep", keep, get_args(Keep))
+        self._refuse_second_conversion()
         if keep != "first" and not self.has_scores:
             raise OptionError(f"keep={keep!r} compares scores, and the run {self.name!r} has none")
-        return self._with(self._rows, Chunks.of(mapping, keep))
+        return self._replace_rows(self._rows, Chunks.of(mapping, keep))
 
     def spans(self, pattern: str | re.Pattern[str]) -> Self:
         r"""Return the run of spans, whose ids say which: for judgments by span.
@@ -105,154 +105,154 @@ class Documents:
         """
         from cranfield.data.spans import Spans
 
-        self._refuse_twice()
-        return self._with(self._rows, Spans.of(pattern))
+        self._refuse_second_conversion()
+        return self._replace_rows(self._rows, Spans.of(pattern))
 
-    def _refuse_twice(self) -> None:
-        if self.made_of is not None:
+    def _refuse_second_conversion(self) -> None:
+        if self.conversion is not None:
             raise OptionError("the documents of this run are mapped already")
 
-    def against(self, judged: "JudgedSpans | None", overlap: float) -> Self:
+    def resolve_spans(self, judged_spans: "JudgedSpans | None", overlap: float) -> Self:
         """Return the run as it meets judgments: of spans if these are `judged`, not None.
 
         Raises InputError if only one side has spans.
         """
-        spans = self.made_of
-        if judged is None and spans is None:
+        spans = self.conversion
+        if judged_spans is None and spans is None:
             return self
         from cranfield.data.spans import Spans
 
-        if judged is None:
+        if judged_spans is None:
             if not isinstance(spans, Spans):
                 return self
             raise InputError(
                 f"the ids of the run {self.name!r} are read as spans, and the judgments have no "
                 "columns start and end",
-                source=named(self.sources),
+                source=describe_sources(self.sources),
             )
-        if spans is None and {"start", "end"} <= self._rows.numbers:
+        if spans is None and {"start", "end"} <= self._rows.extra_roles:
             spans = Spans()
         if not isinstance(spans, Spans):
             raise InputError(
                 f"the judgments are of spans, and the run {self.name!r} has none",
-                source=named(self.sources),
+                source=describe_sources(self.sources),
                 hint="It needs columns start and end, or ids that say both: Run.spans(pattern), "
                 "--span-pattern '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
             )
-        return self._with(self._rows, replace(spans, judged=judged, overlap=overlap))
+        return self._replace_rows(self._rows, replace(spans, judged=judged_spans, overlap=overlap))
 
     @property
     def rows(self) -> Rows:
         """The rows, wherever they are."""
         return self._rows
 
-    def over(self, rows: Rows) -> Self:
+    def replace_rows(self, rows: Rows) -> Self:
         """Return the same run over other rows, such as a part of its own."""
-        return self._with(rows, self.made_of)
+        return self._replace_rows(rows, self.conversion)
 
-    def _with(self, rows: Rows, made_of: "Chunks | Spans | None") -> Self:
+    def _replace_rows(self, rows: Rows, conversion: "Chunks | Spans | None") -> Self:
         """Return the same run over other rows, or of other documents."""
         found = copy.copy(self)
-        found._rows, found.made_of = rows, made_of
+        found._rows, found.conversion = rows, conversion
         found.sources, found.left_out = rows.sources, rows.left_out
         # What is made of others is ranked block by block.
-        found.nested = getattr(rows, "data", None) if made_of is None else None
+        found.docs_of_query = getattr(rows, "data", None) if conversion is None else None
         return found
 
     @property
-    def lists_of(self) -> ListsOf | None:
+    def list_kind(self) -> ListKind | None:
         """What its lists hold, if it came as lists alone: "ids" or "grades"."""
-        return self._rows.lists_of
+        return self._rows.list_kind
 
     @property
     def has_lists(self) -> bool:
         """Whether it is a table with a list for each query, whose order is plainly the ranking."""
-        return bool(self._rows.lists) and self._rows.is_ranking
+        return bool(self._rows.list_columns) and self._rows.is_ranking
 
     @property
-    def needed(self) -> tuple[Role, ...]:
+    def needed_roles(self) -> tuple[Role, ...]:
         """The columns without which it is not known what the documents are."""
-        return () if self.made_of is None else self.made_of.needs
+        return () if self.conversion is None else self.conversion.needed_roles
 
-    def grouped(self, block: Block, judging: Judging = Judging()) -> Grouped:
+    def group_block(self, block: Block, judging: Judging = Judging()) -> GroupedBlock:
         """Return a block of its rows by query: the documents that are ranked.
 
         Raises DuplicateError for a document that has rows of two systems.
         """
-        if self.made_of is None:
-            whole = grouped(block, judging)
+        if self.conversion is None:
+            whole = group_rows(block, judging)
         else:
-            first = self.made_of.before(judging)
-            whole = grouped(self.made_of.prepared(block, self.errors), first)
-            whole = self.made_of.merged(whole, self.errors, judging)
-        if whole.repeated.count:
+            first = self.conversion.grouping_options(judging)
+            whole = group_rows(self.conversion.prepare_block(block, self.errors), first)
+            whole = self.conversion.convert(whole, self.errors, judging)
+        if whole.repeats.count:
             refuse_mixture(self._rows)
         return whole
 
-    def docs_of(self, block: Block) -> Ids:
+    def read_doc_ids(self, block: Block) -> Ids:
         """Return the documents of some of its rows, row by row."""
-        return block.doc if self.made_of is None else self.made_of.documents(block)
+        return block.doc if self.conversion is None else self.conversion.document_ids(block)
 
     @property
     def has_scores(self) -> bool:
         """Whether documents have scores, and not an order alone."""
-        return "score" in self._rows.numbers and not self._rows.is_ranking
+        return "score" in self._rows.extra_roles and not self._rows.is_ranking
 
-    def in_whole_queries(
+    def read_whole_queries(
         self,
-        wanted: Iterable[Role],
+        extra_roles: Iterable[Role],
         judging: Judging,
-        use: Callable[[Callable[[], Iterator[Grouped]]], _Found],
-    ) -> _Found:
+        use_blocks: Callable[[Callable[[], Iterator[GroupedBlock]]], _Outcome],
+    ) -> _Outcome:
         """Return what `use` makes of the blocks, of which none begins within a query's rows.
 
         If a query comes back after others, they are held whole, and `use` is called once more.
         """
-        roles = tuple(dict.fromkeys((*wanted, *self.needed)))
+        roles = tuple(dict.fromkeys((*extra_roles, *self.needed_roles)))
 
-        def blocks(loads: Iterable[Load]) -> Iterator[Grouped]:
+        def blocks(loads: Iterable[Load]) -> Iterator[GroupedBlock]:
             seen: set[bytes] = set()
             for load in loads:
-                whole = self.grouped(load(), judging)
-                if come_back(whole.queries.to_list(), seen):
-                    raise _ApartError
+                whole = self.group_block(load(), judging)
+                if register_queries(whole.queries.to_list(), seen):
+                    raise _SplitQueryError
                 yield whole
 
         try:
-            with contextlib.suppress(_ApartError):
-                return use(lambda: blocks(self._rows.blocks(roles, self.errors)))
-            from cranfield.data.regroup import regrouped
+            with contextlib.suppress(_SplitQueryError):
+                return use_blocks(lambda: blocks(self._rows.blocks(roles, self.errors)))
+            from cranfield.data.regroup import regroup_queries
 
-            return use(lambda: blocks(regrouped(self._rows.blocks(roles, self.errors))))
+            return use_blocks(lambda: blocks(regroup_queries(self._rows.blocks(roles, self.errors))))
         except DuplicateError as error:
-            raise self.twice(error, judging) from None
+            raise self.first_repeat_error(error, judging) from None
 
     @property
-    def _each(self) -> Judging:
+    def _unranked_judging(self) -> Judging:
         """How rows are taken without ranking them: as they are, repeated ones, too."""
-        return Judging(duplicates="each") if self.made_of is None else Judging()
+        return Judging(duplicates="each") if self.conversion is None else Judging()
 
-    def _whole(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
+    def _read_all(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
         """Return all rows, those of a query together; `judging` says which of a document count."""
         self._refuse_spans()
 
-        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
+        def every(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             return [replace(one.block, given=None) for one in wholes()]
 
-        roles = in_order(roles)
-        found = self.in_whole_queries(roles, judging or self._each, every)
-        return joined(found) if found else no_rows(roles)
+        roles = sort_roles(roles)
+        found = self.read_whole_queries(roles, judging or self._unranked_judging, every)
+        return join_blocks(found) if found else empty_block(roles)
 
     def _refuse_spans(self) -> None:
         """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
         from cranfield.data.spans import Spans
 
-        if isinstance(self.made_of, Spans) or {"start", "end"} <= self._rows.numbers:
+        if isinstance(self.conversion, Spans) or {"start", "end"} <= self._rows.extra_roles:
             raise OptionError(
                 f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
             )
 
-    def twice(self, error: DuplicateError, judging: Judging) -> InputError:
+    def first_repeat_error(self, error: DuplicateError, judging: Judging) -> InputError:
         """Return the error of the first row of all whose document another row has.
 
         `error` is that of one of them: blocks, and rows that were brought together, may come in
@@ -260,15 +260,15 @@ class Documents:
         """
         if judging.duplicates != "refuse":
             return error
-        repeated = self.repeated()
-        return refused(repeated) if repeated.count else error
+        repeated = self.find_repeats()
+        return repeats_error(repeated) if repeated.count else error
 
-    def repeated(self) -> LeftOut:
+    def find_repeats(self) -> FaultyRows:
         """Return the rows whose document another row has; for this, the run is read once more."""
         found = copy.copy(self)
         found.errors = "skip"
-        ranking = self._rows.numbers & {"score", "rank"}  # the advice depends on them
-        each = found.in_whole_queries(
-            ranking, Judging(duplicates="first"), lambda wholes: [one.repeated for one in wholes()]
+        ranking = self._rows.extra_roles & {"score", "rank"}  # the advice depends on them
+        each = found.read_whole_queries(
+            ranking, Judging(duplicates="first"), lambda wholes: [one.repeats for one in wholes()]
         )
-        return sum(each, LeftOut())
+        return sum(each, FaultyRows())

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import FIXED, Words, mixed
+from cranfield.arrays.byte_strings import FIXED_KEYS, Words, mix_words
 from cranfield.arrays.ranked import Numbers
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 
-SIZE = 64  # hashes in a sketch
-_DIGITS = 16  # of a hash
+SKETCH_SIZE = 64  # hashes in a sketch
+_HASH_DIGITS = 16  # of a hash
 
 
-def hash_of_judgments(qrels: Qrels) -> str:
+def hash_judgments(qrels: Qrels) -> str:
     """Return a hash (SHA-256) of judgments: of each query, its documents and their grades.
 
     Neither the order of the rows nor the format matters, but everything that measures may see: the
@@ -30,15 +30,15 @@ def hash_of_judgments(qrels: Qrels) -> str:
     >>> hash_of_judgments(one) == hash_of_judgments(other)
     True
     """
-    return hash_of_digest(digest_of(qrels), qrels.top_grade)
+    return hash_digest(digest_judgments(qrels), qrels.top_grade)
 
 
-def digest_of(qrels: Qrels) -> int:
+def digest_judgments(qrels: Qrels) -> int:
     """Return the sum of the hashes of each query's judgments: those of parts can be added up.
 
     (A hash of such a sum is AdHash: Bellare & Micciancio, EUROCRYPT 1997.)
     """
-    begins, columns = _rows(qrels)
+    begins, columns = _judgment_rows(qrels)
     found = 0
     for query, begin, end in zip(qrels.query_ids, begins, begins[1:], strict=False):
         rows = sorted(zip(*(column[begin:end] for column in columns), strict=True))
@@ -47,28 +47,28 @@ def digest_of(qrels: Qrels) -> int:
     return found % (1 << 256)
 
 
-def hash_of_digest(digest: int, top_grade: float) -> str:
+def hash_digest(digest: int, top_grade: float) -> str:
     """Return the hash of judgments, by their digest and the highest grade of the collection."""
-    (top,) = _numbers(np.array([top_grade]))
+    (top,) = _plain_numbers(np.array([top_grade]))
     return sha256(repr((top, digest % (1 << 256))).encode()).hexdigest()
 
 
-def _rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
+def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
     """Return where each query's rows begin, and the columns of the rows, of which some are ids."""
     docs = qrels.docs.to_list()
-    levels = qrels.by_group
+    levels = qrels.group_levels
     if levels is None:
         sampled = [qrels.columns[role] for role in sorted(qrels.columns)]
-        return qrels.starts.tolist(), [docs, *map(_numbers, (qrels.grade, *sampled))]
+        return qrels.starts.tolist(), [docs, *map(_plain_numbers, (qrels.grade, *sampled))]
     ends = np.searchsorted(levels.query[levels.group], np.arange(len(qrels.query_ids) + 1))
     columns = [[levels.names[i] for i in levels.group.tolist()], levels.subgroup.tolist()]
-    columns += [[docs[row] for row in levels.row.tolist()], _numbers(levels.level)]
+    columns += [[docs[row] for row in levels.row.tolist()], _plain_numbers(levels.level)]
     if levels.weight is not None:
-        columns.append(_numbers(levels.weight[levels.group]))
+        columns.append(_plain_numbers(levels.weight[levels.group]))
     return ends.tolist(), columns
 
 
-def _numbers(column: Numbers) -> list[Any]:
+def _plain_numbers(column: Numbers) -> list[Any]:
     """Return numbers; a whole number is the same for every type."""
     found: list[Any] = column.tolist()
     if column.dtype.kind == "f":
@@ -76,7 +76,7 @@ def _numbers(column: Numbers) -> list[Any]:
     return found
 
 
-def sketch_of(run: Run) -> str:
+def sketch_documents(run: Run) -> str:
     """Return the least 64 hashes of the documents that a run retrieved, each once, as hex digits.
 
     Of a run of chunks that are mapped, these are the documents. It reads the run once more.
@@ -85,15 +85,15 @@ def sketch_of(run: Run) -> str:
     True
     """
     least: Words = np.zeros(0, np.uint64)
-    for load in run.every_row(run.needed):
-        hashes = mixed(run.docs_of(load()).hash(FIXED))
-        if len(least) == SIZE:
+    for load in run.read_columns(run.needed_roles):
+        hashes = mix_words(run.read_doc_ids(load()).hash(FIXED_KEYS))
+        if len(least) == SKETCH_SIZE:
             hashes = hashes[hashes < least[-1]]
-        least = np.unique(np.concatenate((least, hashes)))[:SIZE]
-    return "".join(f"{one:0{_DIGITS}x}" for one in least.tolist())
+        least = np.unique(np.concatenate((least, hashes)))[:SKETCH_SIZE]
+    return "".join(f"{one:0{_HASH_DIGITS}x}" for one in least.tolist())
 
 
-def in_common(one: str, other: str) -> float:
+def estimate_overlap(sketch: str, other_sketch: str) -> float:
     """Return about which share of the documents of either are in both, by their sketches.
 
     As far as 64 hashes tell; exact where there are no more documents.
@@ -102,10 +102,10 @@ def in_common(one: str, other: str) -> float:
     >>> in_common(a, b) == 2 / 4
     True
     """
-    first, second = _hashes(one), _hashes(other)
-    least = sorted(first | second)[:SIZE]
+    first, second = _split_hashes(sketch), _split_hashes(other_sketch)
+    least = sorted(first | second)[:SKETCH_SIZE]
     return len(first.intersection(second, least)) / len(least) if least else 1.0
 
 
-def _hashes(sketch: str) -> set[str]:
-    return {sketch[at : at + _DIGITS] for at in range(0, len(sketch), _DIGITS)}
+def _split_hashes(sketch: str) -> set[str]:
+    return {sketch[at : at + _HASH_DIGITS] for at in range(0, len(sketch), _HASH_DIGITS)}

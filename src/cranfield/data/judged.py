@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.grades import ABOVE_ZERO, are_whole
+from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades
 from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
-from cranfield.arrays.rows import changes, spans
-from cranfield.arrays.trace import Recordable, step_of
+from cranfield.arrays.rows import mark_changes, consecutive_numbers
+from cranfield.arrays.trace import Recordable, step_method
 from cranfield.data.judging import Ties
-from cranfield.data.preferences import Contradiction, Levels, Preferences, preferences
+from cranfield.data.preferences import Contradiction, Levels, Preferences, match_preferences
 from cranfield.data.qrels import Qrels
 from cranfield.errors import ContradictionError, MeasureError
-from cranfield.formats.values import graded
+from cranfield.formats.values import unify_grades
 from cranfield.lazy import cached_property
 
-ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
-MOST_ROWS = 1 << 18  # judged documents that measures look at together
-DEEPEST = 1_000_000  # ranks that are looked at one by one
+NO_CUTOFF = 2**62  # the cutoff of a measure without one, beside others that have one
+MAX_ROWS = 1 << 18  # judged documents that measures look at together
+MAX_DEPTH = 1_000_000  # ranks that are looked at one by one
 
 
-def _no_parts() -> "Parts":
+def _refuse_levels() -> "RankedLevels":
     raise TypeError("groups and preferences are known of what `judge` returns")
 
 
@@ -50,21 +50,21 @@ class Judged(Recordable):
     ideal: Ranked
     n_retrieved: Ints
     top_grade: float
-    in_groups: bool = False  # then the grades in hits and ideal are the best of any group
-    _parts: Callable[[], "Parts"] = _no_parts  # of groups and preferences; `judge` gives it
+    has_groups: bool = False  # then the grades in hits and ideal are the best of any group
+    _rank_levels: Callable[[], "RankedLevels"] = _refuse_levels  # of groups and preferences; `judge` gives it
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
 
     @cached_property
-    def are_whole(self) -> bool:
+    def has_whole_grades(self) -> bool:
         """Whether the grades are whole numbers, all of them."""
-        return are_whole(self.hits.grade)
+        return are_whole_grades(self.hits.grade)
 
     @property
     def above_zero(self) -> float:
         """The lowest grade above 0 that there may be: 1 of whole numbers."""
-        return 1 if self.are_whole else ABOVE_ZERO
+        return 1 if self.has_whole_grades else SMALLEST_POSITIVE
 
     def n_relevant(self, rel: float = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
@@ -73,15 +73,15 @@ class Judged(Recordable):
     @property
     def is_large(self) -> bool:
         """Whether measures look at some queries at a time: see `pieces`."""
-        return len(self.n_retrieved) > 1 and len(self.ideal.query) > MOST_ROWS
+        return len(self.n_retrieved) > 1 and len(self.ideal.query) > MAX_ROWS
 
-    def pieces(self) -> "Iterator[tuple[slice, Judged]]":
+    def split_queries(self) -> "Iterator[tuple[slice, Judged]]":
         """Yield some queries at a time, which they are, and these alone; judgments in groups not.
 
         What a measure computes for each row is then as large as a piece, not as all of them.
         """
         n_queries = len(self.n_retrieved)
-        step = max(1, n_queries * MOST_ROWS // max(1, len(self.ideal.query)))
+        step = max(1, n_queries * MAX_ROWS // max(1, len(self.ideal.query)))
         ends = np.append(0, np.cumsum(self.n_retrieved))
         for begin in range(0, n_queries, step):
             some = slice(begin, begin + step)
@@ -93,7 +93,7 @@ class Judged(Recordable):
                 cost = cost[ends[begin] : ends[begin] + int(n_retrieved.sum())]
             yield some, replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost)
 
-    @step_of()
+    @step_method()
     def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
         """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`.
 
@@ -105,7 +105,7 @@ class Judged(Recordable):
             shorter = np.minimum(n_retrieved, deepest)
             n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
-        query, rank = _numbered(n_retrieved)
+        query, rank = _number_rows(n_retrieved)
         begins = np.cumsum(n_retrieved) - n_retrieved
         grade = np.zeros(len(query), self.hits.grade.dtype)
         judged = np.zeros(len(query), np.bool_)
@@ -118,16 +118,16 @@ class Judged(Recordable):
             columns["cost"] = np.append(self.cost, 1.0)[np.where(row < ends[query], row, -1)]
         return Ranked(len(n_retrieved), query, rank, grade, columns=columns).top(k)
 
-    @step_of()
-    def places(self, values: Numbers, k: Ints | None = None) -> "Places":
+    @step_method()
+    def tie_places(self, worth: Numbers, k: Ints | None = None) -> "TiePlaces":
         """Return the places of rank <= k that a document of value may have: see `Places`.
 
         `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
         """
         hits = self.hits
         tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
-        begins = changes(hits.query, tie_first)
-        held = np.bincount(np.cumsum(begins) - 1, values)  # a value for each tie
+        begins = mark_changes(hits.query, tie_first)
+        held = np.bincount(np.cumsum(begins) - 1, worth)  # a value for each tie
         ties = hits.where(begins)
         above = ties.running(held) - held
         last = self.n_retrieved[:, 0]
@@ -135,34 +135,34 @@ class Judged(Recordable):
             last = np.minimum(last, k.max(axis=1)).astype(np.int64)
         first, size = tie_first[begins], tie_size[begins]
         n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
-        tie, nth = _numbered(n_places)
+        tie, nth = _number_rows(n_places)
         ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
-        return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
+        return TiePlaces(ranked.top(k), nth, size[tie], held[tie], above[tie])
 
-    @step_of()
-    def filled(self, k: Ints) -> Ranked:
+    @step_method()
+    def fill_ranks(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""
         down_to = k.max(axis=1)
-        if int(down_to.max(initial=0)) > DEEPEST:
-            raise MeasureError(f"a cutoff beyond {DEEPEST:,}: every rank above it is looked at")
+        if int(down_to.max(initial=0)) > MAX_DEPTH:
+            raise MeasureError(f"a cutoff beyond {MAX_DEPTH:,}: every rank above it is looked at")
         n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
-        query, rank = _numbered(n_rows)
+        query, rank = _number_rows(n_rows)
         grade = np.full(len(query), self.top_grade)
         return Ranked(len(n_rows), query, rank, grade)
 
-    @step_of()
-    def down_to(self, k: Ints | None) -> Ints:
+    @step_method()
+    def effective_cutoffs(self, k: Ints | None) -> Ints:
         """Return the cutoff; where there is none, the number of documents retrieved."""
         if k is None:
             return self.n_retrieved
-        return k if k.max() < ENDLESS else np.where(k >= ENDLESS, self.n_retrieved, k)
+        return k if k.max() < NO_CUTOFF else np.where(k >= NO_CUTOFF, self.n_retrieved, k)
 
     @cached_property
     def groups(self) -> "Groups":
         """The judgment groups, each a query of its own; plain judgments are one group."""
-        if not self.in_groups:
+        if not self.has_groups:
             return Groups(self, np.arange(len(self.n_retrieved)))
-        return self._parts().groups(self)
+        return self._rank_levels().judge_groups(self)
 
     @cached_property
     def subtopics(self) -> "Groups":
@@ -171,18 +171,18 @@ class Judged(Recordable):
         They differ from `groups` where only judged documents count: a document that is judged for
         one of the subtopics keeps its place in the ranking for all.
         """
-        if not self.in_groups:
+        if not self.has_groups:
             return self.groups
-        return self._parts().subtopics(self)
+        return self._rank_levels().judge_subtopics(self)
 
     @cached_property
     def preferences(self) -> Preferences:
         """The run seen through preferences between documents."""
-        return self._parts().preferences()
+        return self._rank_levels().count_preferences()
 
 
 @dataclass(eq=False, repr=False)
-class Places(Recordable):
+class TiePlaces(Recordable):
     """The places of tied documents: those that a document of value may have, best rank first.
 
     Each order of documents that share their score is as likely as any other, so that each of them
@@ -196,29 +196,29 @@ class Places(Recordable):
     ranked: Ranked
     nth: Ints
     size: Ints
-    held: Numbers
-    above: Numbers
+    worth: Numbers
+    worth_above: Numbers
 
-    def so_far(self) -> Floats:
+    def expected_worth(self) -> Floats:
         """Return the worth down to each cutoff, on average: (n_queries, n_cutoffs)."""
-        average_so_far = self.above + self.held * self.nth / self.size
+        average_so_far = self.worth_above + self.worth * self.nth / self.size
         return self.ranked.maximum(average_so_far)
 
-    def missed(self) -> tuple[Floats, Floats]:
+    def miss_chances(self) -> tuple[Floats, Floats]:
         """Return the chances that nothing of value is here, and that something is: (rows,).
 
         If nothing is above: then this place and those below it are left for the `held`
         documents, worth 1 each.
         """
         places_left = self.size - self.nth + 1
-        missed_here = np.maximum(places_left - self.held, 0) / places_left
-        met_here = np.minimum(self.held / places_left, 1)
+        missed_here = np.maximum(places_left - self.worth, 0) / places_left
+        met_here = np.minimum(self.worth / places_left, 1)
         return missed_here, met_here
 
 
-def _numbered(counts: Ints) -> tuple[Ints, Ints]:
+def _number_rows(counts: Ints) -> tuple[Ints, Ints]:
     """Return, for groups of so many rows, each row's group, and 1, 2, ... within it: (rows,)."""
-    return np.repeat(np.arange(len(counts)), counts), spans(1, counts)
+    return np.repeat(np.arange(len(counts)), counts), consecutive_numbers(1, counts)
 
 
 @dataclass(eq=False, repr=False)
@@ -235,43 +235,43 @@ class Groups(Recordable):
     query: Ints
     weight: Floats | None = None
     # The best ranking by a function of `subtopics`; None: a single group, where grades say it.
-    _best: Callable[..., Ranked] | None = None
+    _best_ranking: Callable[..., Ranked] | None = None
 
-    @step_of()
+    @step_method()
     def novel_first(self, alpha: float, rel: float) -> Ranked:
         """Return the ranking that greedily takes the document that adds most, group by group."""
         from cranfield.data import subtopics
 
-        return self._first(rel, subtopics.novel_first, alpha, rel)
+        return self._best_relevant(rel, subtopics.novel_first, alpha, rel)
 
-    @step_of()
+    @step_method()
     def most_first(self) -> Ranked:
         """Return the ranking by what a document is worth to all groups, group by group."""
         from cranfield.data import subtopics
 
-        return self._first(self.judged.above_zero, subtopics.most_first)
+        return self._best_relevant(self.judged.above_zero, subtopics.most_first)
 
-    def _first(self, rel: float, *order: Any) -> Ranked:
-        ideal, best = self.judged.ideal, self._best
+    def _best_relevant(self, rel: float, *order: Any) -> Ranked:
+        ideal, best = self.judged.ideal, self._best_ranking
         found = ideal if best is None else ideal.once(order, lambda: best(*order))
         return found.relevant(rel)
 
-    @step_of()
+    @step_method()
     def spread(self, k: Any) -> Any:
         """Give each group the cutoffs of its query: (1 or n_queries, n_cutoffs), or None."""
         return k if k is None or len(k) == 1 else k[self.query]
 
-    @step_of("query")
+    @step_method("query")
     def total(self, values: Numbers) -> Floats:
         """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
         return np.column_stack([np.bincount(self.query, column) for column in values.T])
 
-    @step_of("query")
+    @step_method("query")
     def count(self) -> Ints:
         """Count each query's groups: (n_queries, 1)."""
         return np.bincount(self.query)[:, None]
 
-    def expected(self, values: Floats, rel: float = 1) -> Floats:
+    def weighted_mean(self, values: Floats, rel: float = 1) -> Floats:
         """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
 
         Without weights, every group with a document of grade >= rel counts the same, and no other.
@@ -285,7 +285,7 @@ class Groups(Recordable):
 
 
 @dataclass(eq=False, repr=False)
-class Parts:
+class RankedLevels:
     """What is needed to look at groups and preferences, if a measure asks for them.
 
     `levels` may have the judgments of the qrels several times over: see `variants`.
@@ -298,11 +298,11 @@ class Parts:
     qrels: Qrels
 
     @property
-    def _document(self) -> Ints:
+    def _document_row(self) -> Ints:
         """The row in the qrels of the document of each row of `levels`."""
         return self.levels.row % max(len(self.qrels), 1)
 
-    def groups(self, judged: Judged) -> Groups:
+    def judge_groups(self, judged: Judged) -> Groups:
         """Return each group as a query of its own; MeasureError if it has subgroups."""
         levels = self.levels
         if levels.subgroup.any():
@@ -310,7 +310,7 @@ class Parts:
                 "a measure of judgment groups takes one grade for each document of a group, and "
                 "these groups have subgroups; measures of preferences (Prefs) take them"
             )
-        grade = graded(levels.level)
+        grade = unify_grades(levels.level)
         assert grade is not None  # noqa: S101 - they were checked as they were read
         n_groups = len(levels.query)
 
@@ -334,29 +334,29 @@ class Parts:
             ranks = self.qrels.ideal.once(
                 (order, *given), lambda: order(self.qrels.levels, self.qrels.query, *given)
             )
-            return ranked(ranks[self._document])
+            return ranked(ranks[self._document_row])
 
         return Groups(in_groups, levels.query, levels.weight, best_by)
 
-    def subtopics(self, judged: Judged) -> Groups:
+    def judge_subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""
         if not self.judged_only:
             return judged.groups
         levels = self.levels
         query, rank = np.zeros((2, int(levels.row.max(initial=-1)) + 1), np.int64)
         query[levels.row] = levels.query[levels.group]
-        is_judged = self.qrels.grade[self._document] >= 0
+        is_judged = self.qrels.grade[self._document_row] >= 0
         rank[levels.row] = np.where(is_judged, self.rank, 0)
         kept = np.flatnonzero(rank)
         kept = kept[np.lexsort((rank[kept], query[kept]))]
         hits = Ranked(self.n_queries, query[kept], rank[kept], np.zeros_like(kept))
         rank[kept] = hits.ordinal
-        return replace(self, rank=rank[levels.row], judged_only=False).groups(judged)
+        return replace(self, rank=rank[levels.row], judged_only=False).judge_groups(judged)
 
-    def preferences(self) -> Preferences:
+    def count_preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""
         try:
-            return preferences(self.n_queries, self.levels, self.rank)
+            return match_preferences(self.n_queries, self.levels, self.rank)
         except Contradiction as found:
             group, row = found.args
             row %= len(self.qrels)

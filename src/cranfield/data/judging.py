@@ -5,7 +5,7 @@ from typing import Literal
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
-from cranfield.options import Options, number, option, options_of, whole
+from cranfield.options import Options, number_check, option, list_options, whole_check
 
 Queries = Literal[
     "judged", "both", "relevant", "relevant-and-both", "retrieved", "relevant-and-retrieved", "run"
@@ -53,7 +53,7 @@ class Judging(Options):
         "further; other measures are refused.",
     )
     depth: int | None = option(
-        None, "Keep only the best so many documents of each query (`trec_eval -M`).", whole(1)
+        None, "Keep only the best so many documents of each query (`trec_eval -M`).", whole_check(1)
     )
     judged_only: bool = option(
         False,
@@ -76,7 +76,7 @@ class Judging(Options):
         "(BEIR's ignore_identical_ids).",
     )
     scores_above: float | None = option(
-        None, "Drop documents whose score is not above this number before ranking.", number()
+        None, "Drop documents whose score is not above this number before ranking.", number_check()
     )
 
     unretrieved: Unretrieved = option(
@@ -90,12 +90,12 @@ class Judging(Options):
         0.5,
         "For judgments by span: a retrieved span is the judged one with which it shares at least "
         "so much of the shorter, 0 to 1.",
-        number(0, 1),
+        number_check(0, 1),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        without_ids = self.order == "given" or (self.order == "rank" and not self.in_one_order)
+        without_ids = self.order == "given" or (self.order == "rank" and not self.has_one_tie_order)
         is_below = self.unretrieved == "below"  # then there are documents of one score
         if self.ties != "document" and without_ids and not is_below:
             raise OptionError(
@@ -106,13 +106,13 @@ class Judging(Options):
                 f"scores_above={self.scores_above:g} compares scores, and order={self.order!r} "
                 "ranks by something else: leave one out"
             )
-        if self.depth is not None and is_below and not self.in_one_order:
+        if self.depth is not None and is_below and not self.has_one_tie_order:
             raise OptionError(
                 f"ties={self.ties!r} with depth and unretrieved='below': which documents are cut "
                 "off, and ranked below, would depend on the order of tied ones; leave one out, or "
                 "cut the measures, as in nDCG@10"
             )
-        if self.depth is not None and self.judged_only and not self.in_one_order:
+        if self.depth is not None and self.judged_only and not self.has_one_tie_order:
             raise OptionError(
                 f"ties={self.ties!r} with depth and judged_only: how many judged documents are "
                 "kept would depend on the order of tied ones; leave one out, or cut the measures, "
@@ -120,7 +120,7 @@ class Judging(Options):
             )
 
     @property
-    def in_one_order(self) -> bool:
+    def has_one_tie_order(self) -> bool:
         """Whether tied documents are ranked in one order, for all grades."""
         return self.ties in ("document", "ascending", "given")
 
@@ -130,12 +130,12 @@ class Judging(Options):
         return "relevant" in self.queries
 
     @property
-    def keeps_repeated(self) -> bool:
+    def keeps_repeats(self) -> bool:
         """Whether every row of a document that occurs more than once has a rank."""
         return self.duplicates in ("once", "each", "joined")
 
     @property
-    def drops(self) -> bool:
+    def drops_documents(self) -> bool:
         """Whether some documents of a run may be dropped before they are ranked."""
         return self.identical_ids == "drop" or self.scores_above is not None
 
@@ -154,4 +154,4 @@ class Judging(Options):
 
 
 # Where runs are not ranked, or in one way only: all but what applies to rows as they are read.
-RANKING = frozenset(one.name for one in options_of(Judging)) - {"duplicates"}
+RANKING_OPTIONS = frozenset(one.name for one in list_options(Judging)) - {"duplicates"}

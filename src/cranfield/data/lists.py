@@ -8,12 +8,12 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.columns import What
+from cranfield.formats.columns import Side
 from cranfield.formats.identifiers import with_text_ids
-from cranfield.formats.objects import LISTS, NestedRows, documents_of, is_list, listed, nested
+from cranfield.formats.objects import LIST_DESCRIPTIONS, NestedRows, read_grade_list, is_sequence, to_list, to_nested
 from cranfield.notes import Note
-from cranfield.options import is_whole, level
-from cranfield.render.numbers import number_of, plain
+from cranfield.options import is_whole_number, level_check
+from cranfield.render.numbers import format_count, format_shortest
 
 Grades = Iterable[float | None]
 
@@ -133,9 +133,9 @@ def grades(
     if collection is not None and n_relevant is not None:
         raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
     if systems:
-        judged, rankings = _of_systems(lists)
+        judged, rankings = _read_systems(lists)
     else:
-        judged, one = _of_queries(lists)
+        judged, one = _read_queries(lists)
         rankings = {"grades": one}
     queries = [*judged]
     whose = "each query's grades" if len(queries) > 1 or systems else "these grades"
@@ -143,52 +143,52 @@ def grades(
     if systems:
         said = [("systems", "Judged: the fewest documents from which every list can come.")]
     if collection is not None:
-        added = _complete(judged, _by_query(collection, "the collection", queries))
-        text = f", and {number_of(added, 'document')} retrieved, of grade 0" if added else ""
+        added = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
+        text = f", and {format_count(added, 'document')} retrieved, of grade 0" if added else ""
         said = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
-        for query, n in _counts(n_relevant, queries).items():
-            judged[query] |= relevant_beside(judged[query], n, 1, _of("the grades", query, judged))
+        for query, n in _read_counts(n_relevant, queries).items():
+            judged[query] |= missing_relevant_docs(judged[query], n, 1, _query_label("the grades", query, judged))
         text = f"Judged: {whose}, and the other relevant documents, grade 1 each."
         said = [("n-relevant", text)]
     qrels = Qrels(judged)
-    runs = {str(name): _run_of_grades(its, str(name)) for name, its in rankings.items()}
+    runs = {str(name): _make_graded_run(its, str(name)) for name, its in rankings.items()}
     if top is not None:
         try:
-            top = level(qrels.top_grade, LARGEST_GRADE)(top)
+            top = level_check(qrels.top_grade, LARGEST_GRADE)(top)
         except ValueError:
             raise OptionError(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
-                f"from {plain(qrels.top_grade)}, the highest of these grades, to {LARGEST_GRADE}"
+                f"from {format_shortest(qrels.top_grade)}, the highest of these grades, to {LARGEST_GRADE}"
             ) from None
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", one) for code, one in said)
-    qrels = qrels.replaced(lists_of="grades", form=LISTS["grades"], notes=notes, top_of_all=top)
+    qrels = qrels.replace_fields(lists_of="grades", form=LIST_DESCRIPTIONS["grades"], notes=notes, top_of_all=top)
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
 
 
-def _run_of_grades(rankings: "_Rankings", name: str) -> Run:
-    rows = NestedRows(nested(rankings, What.RUN), What.RUN)
-    rows.lists_of, rows.form, rows.is_ranking = "grades", LISTS["grades"], True
+def _make_graded_run(rankings: "_RankingOfQuery", name: str) -> Run:
+    rows = NestedRows(to_nested(rankings, Side.RUN), Side.RUN)
+    rows.list_kind, rows.description, rows.is_ranking = "grades", LIST_DESCRIPTIONS["grades"], True
     return Run(rows, name)
 
 
-_Judged = dict[str, dict[str, float]]
-_Rankings = dict[str, list[str]]
+_GradesOfQuery = dict[str, dict[str, float]]
+_RankingOfQuery = dict[str, list[str]]
 
 
-def _of_queries(lists: Any) -> tuple[_Judged, _Rankings]:
+def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
     """Return the judgments and the rankings of a list for each query."""
-    named = _by_query(lists, "the grades")
+    named = _lists_by_query(lists, "the grades")
     if not named:
         raise InputError("the grades: hold no list")
     judged, rankings = {}, {}
     for query, one in named.items():
-        judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
+        judged[query], rankings[query] = read_grade_list(one, _query_label("the grades", query, named))
     return judged, rankings
 
 
-def _of_systems(lists: Any) -> tuple[_Judged, dict[str, _Rankings]]:
+def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery]]:
     """Return the judgments and each system's rankings.
 
     A document is called by its grade, numbered where a list has several of that grade.
@@ -200,18 +200,18 @@ def _of_systems(lists: Any) -> tuple[_Judged, dict[str, _Rankings]]:
         )
     graded = {
         name: {
-            query: documents_of(grades, f"system {name!r}: {_of('the grades', query, its)}")
+            query: read_grade_list(grades, f"system {name!r}: {_query_label('the grades', query, its)}")
             for query, grades in its.items()
         }
-        for name, its in ((name, _by_query(one, f"system {name!r}")) for name, one in lists.items())
+        for name, its in ((name, _lists_by_query(one, f"system {name!r}")) for name, one in lists.items())
     }
     first, *others = graded
     for other in others:
         for query in sorted(graded[first].keys() ^ graded[other].keys()):
             has, lacks = (first, other) if query in graded[first] else (other, first)
             raise InputError(f"system {has!r} has a list of query {query!r}, and {lacks!r} none")
-    judged: _Judged = {query: {} for query in graded[first]}
-    rankings: dict[str, _Rankings] = {}
+    judged: _GradesOfQuery = {query: {} for query in graded[first]}
+    rankings: dict[str, _RankingOfQuery] = {}
     for name, its in graded.items():
         rankings[name] = {}
         for query, (grades_of, docs) in its.items():
@@ -228,7 +228,7 @@ def _of_systems(lists: Any) -> tuple[_Judged, dict[str, _Rankings]]:
     return judged, rankings
 
 
-def _complete(judged: _Judged, collection: Mapping[str, Any]) -> int:
+def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> int:
     """Add what a collection has beside the retrieved documents.
 
     Return how many documents were retrieved that the collection does not mention: those of grade 0
@@ -239,18 +239,18 @@ def _complete(judged: _Judged, collection: Mapping[str, Any]) -> int:
         raise InputError(f"query {query!r} has a {has} of grades, and no {lacks}")
     added = 0
     for query, one in collection.items():
-        rest, n = _not_retrieved(judged[query], one, _of("the collection", query, judged))
+        rest, n = _unretrieved_grades(judged[query], one, _query_label("the collection", query, judged))
         judged[query] |= rest
         added += n
     return added
 
 
-def _counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
+def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
     """Return {query: number of relevant documents} of one number, a list or a dict."""
     if isinstance(n_relevant, Mapping):
         found = with_text_ids(n_relevant, "n_relevant")
-    elif is_list(n_relevant):
-        found = {str(i + 1): n for i, n in enumerate(listed(n_relevant))}
+    elif is_sequence(n_relevant):
+        found = {str(i + 1): n for i, n in enumerate(to_list(n_relevant))}
         if len(found) == len(queries):
             found = dict(zip(queries, found.values(), strict=True))
     else:
@@ -261,56 +261,56 @@ def _counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def relevant_beside(
-    judged: Mapping[str, float], n_relevant: Any, rel: float, where: str
+def missing_relevant_docs(
+    grades_of_doc: Mapping[str, float], n_relevant: Any, rel: float, list_name: str
 ) -> dict[str, float]:
     """Return {document: grade} of the relevant documents that a list of grades has not.
 
     `n_relevant` is how many there are in all, of grade `rel` or more; `where` is what errors say
     of the list. Raises OptionError for what is no such number, InputError if the list has more.
     """
-    if not is_whole(n_relevant) or not 0 <= n_relevant <= _MOST_RELEVANT:
+    if not is_whole_number(n_relevant) or not 0 <= n_relevant <= _MAX_RELEVANT:
         raise OptionError(
             f"n_relevant={n_relevant!r:.40} (--n-relevant): expected the number of relevant "
-            f"documents, a whole number from 0 to {_MOST_RELEVANT:,}"
+            f"documents, a whole number from 0 to {_MAX_RELEVANT:,}"
         )
-    found = sum(grade >= rel for grade in judged.values())
+    found = sum(grade >= rel for grade in grades_of_doc.values())
     if found > n_relevant:
         raise InputError(
-            f"{where}: {number_of(found, 'relevant document')} retrieved, and n_relevant="
+            f"{list_name}: {format_count(found, 'relevant document')} retrieved, and n_relevant="
             f"{n_relevant} of them in all"
         )
     return {f"other {i}": rel for i in range(1, n_relevant - found + 1)}
 
 
-_MOST_RELEVANT = 10_000_000
+_MAX_RELEVANT = 10_000_000
 
 
-def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:
+def _lists_by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:
     """Return {query: list}; without names the queries are `names`, and then go on by number."""
     if isinstance(lists, Mapping):
         return with_text_ids(lists, what)
-    if not is_list(lists):
+    if not is_sequence(lists):
         raise InputError(f"{what}: expected a list of grades, best rank first, got {lists!r:.80}")
-    found = listed(lists)
-    if not any(map(is_list, {type(one): one for one in found}.values())):  # quick: one of a type
+    found = to_list(lists)
+    if not any(map(is_sequence, {type(one): one for one in found}.values())):  # quick: one of a type
         found = [found]
     known = dict(enumerate(names))
     return {known.get(i, str(i + 1)): one for i, one in enumerate(found)}
 
 
-def _of(what: str, query: str, queries: Mapping[str, Any]) -> str:
+def _query_label(what: str, query: str, queries: Mapping[str, Any]) -> str:
     return what if len(queries) == 1 else f"{what} of query {query!r}"
 
 
-def _not_retrieved(
+def _unretrieved_grades(
     retrieved: Mapping[str, float], collection: Any, where: str
 ) -> tuple[dict[str, float], int]:
     """Return {document: grade} of what a collection has beside the retrieved documents.
 
     And how many of these, of grade 0 or less, it does not mention.
     """
-    every, places = documents_of(collection, where)
+    every, places = read_grade_list(collection, where)
     if len(every) < len(places):
         raise InputError(f"{where}: holds None, but what is unjudged has no place in it")
     left = Counter(every.values())
@@ -334,21 +334,21 @@ def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
     """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
     for (which, side), (other, beside) in (sides, sides[::-1]):
-        if side.lists_of == "ids" != beside.lists_of:
+        if side.list_kind == "ids" != beside.list_kind:
             raise InputError(
-                f"{which}: lists of ids, whose queries have no names; {other}: {beside.form}",
+                f"{which}: lists of ids, whose queries have no names; {other}: {beside.description}",
                 source=run.source,
                 hint="Both are lists of ids, query by query in the same order, or neither is.",
             )
     n_lists = len(qrels.query_ids)
     if n_lists != n_rankings:
-        raise unequal_lists(n_lists, n_rankings, run.source)
+        raise unequal_lists_error(n_lists, n_rankings, run.source)
 
 
-def unequal_lists(n_lists: int, n_rankings: int, source: str | None = None) -> InputError:
+def unequal_lists_error(n_lists: int, n_rankings: int, source: str | None = None) -> InputError:
     """Return the error for lists of ids of which there are not as many on both sides."""
     return InputError(
-        f"{number_of(n_lists, 'list')} of relevant documents and {number_of(n_rankings, 'ranking')}"
+        f"{format_count(n_lists, 'list')} of relevant documents and {format_count(n_rankings, 'ranking')}"
         ": each query has one of both, in the same order",
         source=source,
         hint="A query without relevant documents, or for which nothing was retrieved, has an empty "

@@ -8,31 +8,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed
+from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import spans
-from cranfield.arrays.slots import Slots
-from cranfield.arrays.threads import in_threads
+from cranfield.arrays.rows import consecutive_numbers
+from cranfield.arrays.slots import PairIndex
+from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
     LARGEST_SINGLE,
-    Dropped,
-    Grouped,
-    Placed,
-    are_above,
-    are_apart,
-    placed,
-    single,
-    tie_order,
+    DroppedCounts,
+    GroupedBlock,
+    Placement,
+    is_above_threshold,
+    has_split_query,
+    rank_documents,
+    to_single,
+    tie_sort_keys,
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, OptionError
-from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load
-from cranfield.formats.objects import Nested, by_position
-from cranfield.formats.values import packed, scores_of
-from cranfield.progress import of_files, steps
+from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
+from cranfield.formats.objects import Nested, score_by_position
+from cranfield.formats.values import pack_doubles, to_scores
+from cranfield.progress import watch_files, watch_steps
 
 
 @dataclass(eq=False, repr=False)
@@ -40,20 +40,20 @@ class Match:
     """The hits, as rows of the qrels with their ranks."""
 
     n_retrieved: Ints  # (n_queries of the qrels,)
-    in_run: Bools  # (n_queries of the qrels,)
-    unknown: dict[Any, int]  # queries of the run without judgments: how many documents each has
-    left_out: LeftOut
-    repeated: LeftOut  # rows whose document another row of the query has, too
+    is_in_run: Bools  # (n_queries of the qrels,)
+    unjudged_queries: dict[Any, int]  # queries of the run without judgments: how many documents each has
+    left_out: FaultyRows
+    repeats: FaultyRows  # rows whose document another row of the query has, too
     row: Ints  # (hits,)
-    placed: Placed  # of the hits
+    placement: Placement  # of the hits
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    made: tuple[int, int] = (0, 0)  # see `Grouped`
-    regrouped: bool = False  # whether its queries came back after others
-    dropped: Dropped = (0, 0)
-    in_order: bool = False  # whether the hits are in the order of query and rank
+    conversion_counts: tuple[int, int] = (0, 0)  # see `Grouped`
+    is_regrouped: bool = False  # whether its queries came back after others
+    dropped_counts: DroppedCounts = (0, 0)
+    is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
-def _stacked(columns: Iterable[Ints]) -> Ints:
+def _concatenate(columns: Iterable[Ints]) -> Ints:
     """Return one column of several, or of none."""
     columns = list(columns)
     return columns[0] if len(columns) == 1 else np.concatenate([*columns, np.zeros(0, np.int64)])
@@ -62,130 +62,130 @@ def _stacked(columns: Iterable[Ints]) -> Ints:
 # ---- runs in blocks -------------------------------------------------------------------------
 
 
-def matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
+def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
-    if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
-        for run in steps(runs, "scoring"):
+    if None not in [run.docs_of_query for run in runs]:  # no threads: Python does not let go of them
+        for run in watch_steps(runs, "scoring"):
             yield _match_dicts(qrels, run, judging)
         return
     try:
-        yield from _matches(qrels, runs, judging, costs)
-    except _TwiceError as found:
+        yield from _match_blocks(qrels, runs, judging, costs)
+    except _RepeatError as found:
         i, error = found.args
         raise runs[i].twice(error, judging) from None
 
 
-class _TwiceError(Exception):
+class _RepeatError(Exception):
     """A block of a run has a document twice: the number of the run, and the error."""
 
 
-def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
+def _match_blocks(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:
-        with of_files([one for run in runs for one in run.sources]):
+        with watch_files([one for run in runs for one in run.sources]):
             for i, run in enumerate(runs):
-                if run.nested is None:
+                if run.docs_of_query is None:
                     for load in run.blocks(judging.order, costs=costs):
                         if i in apart:
                             break
                         yield i, load
 
-    def matched(task: tuple[int, Load]) -> tuple[int, _Part | None]:
+    def matched(task: tuple[int, Load]) -> tuple[int, _BlockMatch | None]:
         i, load = task
         try:
-            return i, _matched_block(qrels, runs[i], judging, load)
+            return i, _match_block(qrels, runs[i], judging, load)
         except DuplicateError as error:
-            raise _TwiceError(i, error) from None
+            raise _RepeatError(i, error) from None
 
-    done = groupby(in_threads(matched, tasks()), key=itemgetter(0))
+    done = groupby(map_in_threads(matched, tasks()), key=itemgetter(0))
     ready = None
     for i, run in enumerate(runs):
-        if run.nested is not None:
+        if run.docs_of_query is not None:
             yield _match_dicts(qrels, run, judging)
             continue
-        parts: list[_Part] = []
+        parts: list[_BlockMatch] = []
         seen = np.zeros(len(qrels.query_ids), np.bool_), set[bytes]()
         ready = ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if part is None or i in apart or _come_back(part, *seen):
+                if part is None or i in apart or _add_queries(part, *seen):
                     apart.add(i)
                 else:
                     parts.append(part)
             ready = None
         if i in apart:
-            from cranfield.data.regroup import regrouped
+            from cranfield.data.regroup import regroup_queries
 
-            whole = ((i, load) for load in regrouped(run.blocks(judging.order, costs=costs)))
-            parts = [part for _, part in in_threads(matched, whole) if part is not None]
-        yield _match_of(qrels, parts, i in apart)
+            whole = ((i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs)))
+            parts = [part for _, part in map_in_threads(matched, whole) if part is not None]
+        yield _join_matches(qrels, parts, i in apart)
 
 
-class _Part(NamedTuple):
+class _BlockMatch(NamedTuple):
     """A block, matched."""
 
     code: Ints  # (queries,) in the qrels; -1: not judged
-    unknown: list[bytes]  # of these, those that are not judged
+    unjudged_queries: list[bytes]  # of these, those that are not judged
     comes_back: bool  # whether one of the queries is there twice
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
-    placed: Placed
-    left_out: LeftOut
-    repeated: LeftOut
-    made: tuple[int, int]
+    placement: Placement
+    left_out: FaultyRows
+    repeats: FaultyRows
+    conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
-    dropped: Dropped
+    dropped_counts: DroppedCounts
 
 
-def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part | None:
+def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
     """Find a block's judged documents and their ranks; None if its queries are plainly apart.
 
     Runs in a thread of its own.
     """
     block = load()
-    if are_apart(block):
+    if has_split_query(block):
         return None
-    whole = run.grouped(block, judging)
+    whole = run.group_block(block, judging)
     block, queries = whole.block, whole.queries
-    if block.empty:
-        queries = Ids.joined([queries, Ids.of(block.empty)])
-    codes = qrels.codes_of(queries)
+    if block.empty_queries:
+        queries = Ids.concatenate([queries, Ids.of(block.empty_queries)])
+    codes = qrels.find_codes(queries)
     code = codes[: len(whole.queries)]
     judged, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = bool((judged[1:] == judged[:-1]).any()) or len(set(unknown)) < len(unknown)
-    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
-    if whole.again is not None:
-        counts = ~np.isin(rows, whole.again)
+    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _find_hits(whole, code, qrels)
+    if whole.uncounted_row is not None:
+        counts = ~np.isin(rows, whole.uncounted_row)
         rows, judgments = rows[counts], judgments[counts]
-    with_ties = not judging.in_one_order
-    return _Part(
+    with_ties = not judging.has_one_tie_order
+    return _BlockMatch(
         codes,
         unknown,
         comes_back,
-        np.append(np.diff(whole.starts), np.zeros(len(block.empty), np.int64)),
+        np.append(np.diff(whole.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        placed(whole, judging, rows, code >= 0, with_ties=with_ties),
+        rank_documents(whole, judging, rows, code >= 0, with_ties=with_ties),
         block.left_out,
-        whole.repeated,
-        whole.made,
-        _costs(whole, code, judging),
-        whole.dropped,
+        whole.repeats,
+        whole.conversion_counts,
+        _rank_costs(whole, code, judging),
+        whole.dropped_counts,
     )
 
 
-def _come_back(part: _Part, judged: Bools, unknown: set[bytes]) -> bool:
+def _add_queries(part: _BlockMatch, judged: Bools, unknown: set[bytes]) -> bool:
     """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
     code = part.code[part.code >= 0]
-    again = part.comes_back or bool(judged[code].any()) or not unknown.isdisjoint(part.unknown)
+    again = part.comes_back or bool(judged[code].any()) or not unknown.isdisjoint(part.unjudged_queries)
     judged[code] = True
-    unknown.update(part.unknown)
+    unknown.update(part.unjudged_queries)
     return again
 
 
-def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
+def _join_matches(qrels: Qrels, parts: Sequence[_BlockMatch], regrouped: bool) -> Match:
     """Put the blocks of a run together."""
     n = len(qrels.query_ids)
     n_retrieved, in_run = np.zeros(n, np.int64), np.zeros(n, np.bool_)
@@ -195,51 +195,51 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
         in_run[part.code[judged]] = True
         n_retrieved[part.code[judged]] = part.n_retrieved[judged]
         if not judged.all():
-            unknown.update(zip(part.unknown, part.n_retrieved[~judged].tolist(), strict=True))
+            unknown.update(zip(part.unjudged_queries, part.n_retrieved[~judged].tolist(), strict=True))
     rank, n_tied, n_level, n_unsorted, first, size = (
-        zip(*(part.placed for part in parts), strict=True) if parts else ([],) * 6
+        zip(*(part.placement for part in parts), strict=True) if parts else ([],) * 6
     )
     cost, begins = None, np.cumsum(n_retrieved) - n_retrieved
     for part in parts:
         if part.cost is not None:
             cost = np.ones(int(n_retrieved.sum())) if cost is None else cost
             code = part.code[part.code >= 0]
-            cost[spans(begins[code], n_retrieved[code])] = part.cost
+            cost[consecutive_numbers(begins[code], n_retrieved[code])] = part.cost
     return Match(
         *(n_retrieved, in_run, unknown),
-        sum((part.left_out for part in parts), LeftOut()),
-        sum((part.repeated for part in parts), LeftOut()),
-        _stacked(part.row for part in parts),
-        Placed(
-            _stacked(rank),
+        sum((part.left_out for part in parts), FaultyRows()),
+        sum((part.repeats for part in parts), FaultyRows()),
+        _concatenate(part.row for part in parts),
+        Placement(
+            _concatenate(rank),
             *(sum(n_tied), sum(n_level), sum(n_unsorted)),
-            *(_stacked(first), _stacked(size)),
+            *(_concatenate(first), _concatenate(size)),
         ),
         cost,
-        (sum(part.made[0] for part in parts), sum(part.made[1] for part in parts)),
+        (sum(part.conversion_counts[0] for part in parts), sum(part.conversion_counts[1] for part in parts)),
         regrouped,
-        (sum(part.dropped[0] for part in parts), sum(part.dropped[1] for part in parts)),
+        (sum(part.dropped_counts[0] for part in parts), sum(part.dropped_counts[1] for part in parts)),
     )
 
 
-def _costs(whole: Grouped, code: Ints, judging: Judging) -> Floats | None:
+def _rank_costs(whole: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
     """Return the costs of the judged queries' documents, in the order of the ranking."""
     cost = whole.block.columns.get("cost")
     if cost is None:
         return None
-    wrong = np.flatnonzero(~((cost >= _LEAST_COST) & (cost <= _MOST_COST)))
+    wrong = np.flatnonzero(~((cost >= _MIN_COST) & (cost <= _MAX_COST)))
     if len(wrong):
-        row, expected = int(wrong[0]), f"a cost from {_LEAST_COST:g} to {_MOST_COST:g}"
-        raise whole.block.error(row, f"expected {expected}, got {cost[row].item()!r}")
+        row, expected = int(wrong[0]), f"a cost from {_MIN_COST:g} to {_MAX_COST:g}"
+        raise whole.block.row_error(row, f"expected {expected}, got {cost[row].item()!r}")
     rows = np.flatnonzero(code[whole.group] >= 0)
-    found: Floats = cost[rows[np.lexsort((placed(whole, judging, rows).rank, whole.group[rows]))]]
+    found: Floats = cost[rows[np.lexsort((rank_documents(whole, judging, rows).rank, whole.group[rows]))]]
     return found
 
 
-_LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divided by
+_MIN_COST, _MAX_COST = 1e-9, 1e15  # so that they can be added up, and divided by
 
 
-def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
+def _find_hits(block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the block's rows that are judged, and the rows of their judgments.
 
     They are looked up among the judgments of the block's queries; or, where these are most of
@@ -248,13 +248,13 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     its = code[code >= 0]
     counts = qrels.starts[its + 1] - qrels.starts[its]
     if 2 * counts.sum() > len(qrels):
-        slots: Slots = qrels.slots
+        slots: PairIndex = qrels.pair_index
         codes = code[block.group]  # in place of the groups, in the keys, too
-        return slots.among(codes, block.block.doc, keyed(block.keys, codes - block.group))
-    judgments = spans(qrels.starts[its], counts)
+        return slots.find(codes, block.block.doc, pair_keys(block.keys, codes - block.group))
+    judgments = consecutive_numbers(qrels.starts[its], counts)
     groups = np.repeat(np.flatnonzero(code >= 0), counts)
-    slots = Slots(groups, qrels.docs.take(judgments))
-    rows, at = slots.among(block.group, block.block.doc, block.keys)
+    slots = PairIndex(groups, qrels.docs.take(judgments))
+    rows, at = slots.find(block.group, block.block.doc, block.keys)
     return rows, judgments[at]
 
 
@@ -269,9 +269,9 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
-    with_ties, is_single = not judging.in_one_order, judging.scores == "single"
-    every_one: Nested = run.nested or {}
-    nested, dropped = _counting(every_one, judging) if judging.drops else (every_one, (0, 0))
+    with_ties, is_single = not judging.has_one_tie_order, judging.scores == "single"
+    every_one: Nested = run.docs_of_query or {}
+    nested, dropped = _drop_documents(every_one, judging) if judging.drops_documents else (every_one, (0, 0))
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     columns: list[list[Ints]] = [[], [], [], []]
@@ -283,19 +283,19 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         if ranking is None:
             continue
         if judging.order == "given":
-            ranking = by_position(query, list(ranking))
+            ranking = score_by_position(query, list(ranking))
         in_run[code] = True
         n_retrieved[code] = len(ranking)
         if not ranking:
             continue
         ranking = dict(ranking)  # which reads the ids as they lie in memory: half the time of many
-        every, values = scores_of(query, ranking)
-        found = packed(map(ranking.get, docs, repeat(np.nan)), len(docs))
+        every, values = to_scores(query, ranking)
+        found = pack_doubles(map(ranking.get, docs, repeat(np.nan)), len(docs))
         assert found is not None  # noqa: S101 - the scores are numbers, all of them
         rows = (found == found).nonzero()[0]
         if is_single:
             wide = values.item(-1) > LARGEST_SINGLE or values.item(0) < -LARGEST_SINGLE
-            values = single(values, wide)
+            values = to_single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
@@ -303,7 +303,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
             n_level += int(any_tied == len(equal))
         if len(rows) == 0:
             continue
-        found = single(found[rows], wide) if is_single else found[rows]
+        found = to_single(found[rows], wide) if is_single else found[rows]
         best_first = found.argsort()[::-1]
         found, rows = found[best_first], rows[best_first]
         end = values.searchsorted(found, "right")
@@ -318,22 +318,22 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
             shared = (n_equal > 1).nonzero()[0]
             if len(shared):
                 in_order = False
-                every = single(every, wide) if is_single else every
+                every = to_single(every, wide) if is_single else every
                 hits = [docs[i] for i in rows.take(shared).tolist()]
-                ranks[shared] += _tied_above(ranking, every, hits, found.take(shared), judging)
-    unknown = _unknown(nested, qrels) if np.count_nonzero(in_run) < len(nested) else {}
-    ties = (_stacked(first), _stacked(size)) if with_ties else ()
-    at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
-    counted = n_retrieved, in_run, unknown, run.left_out, NONE_LEFT_OUT
-    return Match(*counted, _stacked(row), at, dropped=dropped, in_order=in_order)
+                ranks[shared] += _count_tied_above(ranking, every, hits, found.take(shared), judging)
+    unknown = _count_unjudged(nested, qrels) if np.count_nonzero(in_run) < len(nested) else {}
+    ties = (_concatenate(first), _concatenate(size)) if with_ties else ()
+    at = Placement(_concatenate(rank), n_all_tied, n_level, 0, *ties)
+    counted = n_retrieved, in_run, unknown, run.left_out, NO_FAULTY_ROWS
+    return Match(*counted, _concatenate(row), at, dropped_counts=dropped, is_in_order=in_order)
 
 
-def _unknown(nested: Nested, qrels: Qrels) -> dict[Any, int]:
+def _count_unjudged(nested: Nested, qrels: Qrels) -> dict[Any, int]:
     """Return how many documents each query has that has no judgments."""
     return {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
 
 
-def _counting(nested: Nested, judging: Judging) -> tuple[Nested, Dropped]:
+def _drop_documents(nested: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
     """Return the documents that `judging` does not drop, and how many it does: see `grouped`."""
     found: Nested = {}
     n_own = n_low = 0
@@ -343,14 +343,14 @@ def _counting(nested: Nested, judging: Judging) -> tuple[Nested, Dropped]:
             kept = {doc: score for doc, score in docs.items() if doc != query}
         own = len(docs) - len(kept)
         if judging.scores_above is not None and kept:
-            above = are_above(scores_of(query, kept)[0], judging)
+            above = is_above_threshold(to_scores(query, kept)[0], judging)
             kept = dict(compress(kept.items(), above.tolist()))
         found[query] = kept
         n_own, n_low = n_own + own, n_low + len(docs) - own - len(kept)
     return found, (n_own, n_low)
 
 
-def _tied_above(
+def _count_tied_above(
     ranking: Iterable[str], every: Floats, docs: list[str], found: Floats, judging: Judging
 ) -> Ints:
     """Count, for each hit, the documents of the same score that are above it.
@@ -365,7 +365,7 @@ def _tied_above(
         place = {doc: i for i, doc in enumerate(tied)}
         numbers = np.array([*range(len(tied)), *map(place.__getitem__, docs)])
     else:
-        numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
+        numbers = tie_sort_keys(Ids.of_texts([*tied, *docs]), judging)
     theirs, mine = numbers[: len(tied)], numbers[len(tied) :]
     if wanted[0] == wanted[-1]:
         return np.sort(theirs).searchsorted(mine)

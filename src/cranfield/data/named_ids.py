@@ -7,107 +7,107 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed
-from cranfield.arrays.ids import Ids, Places, ids_of
+from cranfield.arrays.byte_strings import pair_keys
+from cranfield.arrays.ids import Ids, IdIndex, encode_ids
 from cranfield.arrays.ranked import Bools, Ints
-from cranfield.arrays.slots import Slots
+from cranfield.arrays.slots import PairIndex
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, grouped
+from cranfield.data.order import GroupedBlock, group_rows
 from cranfield.errors import OptionError
-from cranfield.formats import rows_of
+from cranfield.formats import read_rows
 from cranfield.formats.block import Block
-from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import is_table
-from cranfield.formats.identifiers import as_text
-from cranfield.options import is_whole
+from cranfield.formats.identifiers import to_id_text
+from cranfield.options import is_whole_number
 
-AsRun = Callable[[Any], Any]  # makes a run of data of any kind
+RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
 _ROLES = {"queries": "query_id", "docs": "doc_id"}
 
 
 class NamedDocuments(NamedTuple):
     """Documents: of all queries, or of each."""
 
-    docs: Places | None
-    queries: Places | None = None
-    pairs: Slots | None = None
+    doc_index: IdIndex | None
+    query_index: IdIndex | None = None
+    pair_index: PairIndex | None = None
 
-    def rows(self, group: Grouped) -> Ints:
+    def find_rows(self, grouped_block: GroupedBlock) -> Ints:
         """Return which of the named documents each row has, -1 for none: (rows,)."""
-        if self.docs is not None:
-            return self.docs.of(group.block.doc)
-        at = np.full(len(group.block), -1)
-        assert self.queries is not None  # noqa: S101 - one of the two is stated
-        assert self.pairs is not None  # noqa: S101
-        code = self.queries.of(group.queries)[group.group]
+        if self.doc_index is not None:
+            return self.doc_index.find_rows(grouped_block.block.doc)
+        at = np.full(len(grouped_block.block), -1)
+        assert self.query_index is not None  # noqa: S101 - one of the two is stated
+        assert self.pair_index is not None  # noqa: S101
+        code = self.query_index.find_rows(grouped_block.queries)[grouped_block.group]
         known = np.flatnonzero(code >= 0)
-        docs = group.block.doc.take(known)
-        rows, there = self.pairs.among(code[known], docs, keyed(docs.hash(), code[known]))
+        docs = grouped_block.block.doc.take(known)
+        rows, there = self.pair_index.find(code[known], docs, pair_keys(docs.hash(), code[known]))
         at[known[rows]] = there
         return at
 
-    def among(self, group: Grouped) -> Bools:
+    def contains(self, grouped_block: GroupedBlock) -> Bools:
         """Tell whether each row's document is one of them: (rows,)."""
-        named: Bools = self.rows(group) >= 0
+        named: Bools = self.find_rows(grouped_block) >= 0
         return named
 
     @classmethod
     def of_block(cls, block: Block) -> "NamedDocuments":
         """Return the documents of each query that a block has rows of, or names."""
-        first = grouped(block, Judging(duplicates="first"))
-        queries = Ids.joined([first.queries, Ids.of([*block.empty])])
+        first = group_rows(block, Judging(duplicates="first"))
+        queries = Ids.concatenate([first.queries, Ids.of([*block.empty_queries])])
         return cls.of_pairs(queries, first.group, first.block.doc)
 
     @classmethod
     def of_pairs(cls, queries: Ids, group: Ints, docs: Ids) -> "NamedDocuments":
         """Return documents by the places of their queries: both (pairs,)."""
-        return cls(None, Places(queries), Slots(group, docs))
+        return cls(None, IdIndex(queries), PairIndex(group, docs))
 
 
-def named_documents(
-    given: Any, as_run: AsRun, exclusion_columns: ColumnsLike | None = None
+def read_named_documents(
+    selection: Any, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
 ) -> NamedDocuments:
     """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
     from cranfield.data.qrels import Qrels
 
-    given = _open(given, "docs", as_run, exclusion_columns)
-    if isinstance(given, Qrels):
-        return NamedDocuments.of_pairs(ids_of(given.query_ids), given.query, given.docs)
-    if isinstance(given, Documents):
-        return NamedDocuments.of_block(given._whole(()))
-    if isinstance(given, Mapping):
+    selection = _open_collection(selection, "docs", make_run, exclusion_columns)
+    if isinstance(selection, Qrels):
+        return NamedDocuments.of_pairs(encode_ids(selection.query_ids), selection.query, selection.docs)
+    if isinstance(selection, Documents):
+        return NamedDocuments.of_block(selection._read_all(()))
+    if isinstance(selection, Mapping):
         lists = {
-            as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
-            for query, docs in given.items()
+            to_id_text(query, "docs"): [*dict.fromkeys(_read_ids(docs, f"docs[{query!r:.40}]"))]
+            for query, docs in selection.items()
         }
         group = np.repeat(np.arange(len(lists)), [*map(len, lists.values())])
         docs = Ids.of_texts([*chain.from_iterable(lists.values())])
         return NamedDocuments.of_pairs(Ids.of_texts([*lists]), group, docs)
-    return NamedDocuments(Places(Ids.of_texts([*dict.fromkeys(_texts(given, "docs"))])))
+    return NamedDocuments(IdIndex(Ids.of_texts([*dict.fromkeys(_read_ids(selection, "docs"))])))
 
 
-def named_queries(given: Any, as_run: AsRun) -> Places:
+def read_named_queries(selection: Any, make_run: RunMaker) -> IdIndex:
     """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
     from cranfield.data.qrels import Qrels
 
-    given = _open(given, "queries", as_run)
-    if isinstance(given, Documents):
-        block = given._whole(())
-        ids = block.query.take(block.query.begins()).to_list()
-        return Places(Ids.of([*dict.fromkeys([*ids, *block.empty])]))
-    if isinstance(given, Qrels):
-        return Places(ids_of(given.query_ids))
-    return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
+    selection = _open_collection(selection, "queries", make_run)
+    if isinstance(selection, Documents):
+        block = selection._read_all(())
+        ids = block.query.take(block.query.find_changes()).to_list()
+        return IdIndex(Ids.of([*dict.fromkeys([*ids, *block.empty_queries])]))
+    if isinstance(selection, Qrels):
+        return IdIndex(encode_ids(selection.query_ids))
+    return IdIndex(Ids.of_texts([*dict.fromkeys(_read_ids(selection, "queries"))]))
 
 
-def _open(
-    given: Any, what: str, as_run: AsRun, exclusion_columns: ColumnsLike | None = None
+def _open_collection(
+    given: Any, what: str, as_run: RunMaker, exclusion_columns: ColumnsLike | None = None
 ) -> Any:
     """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
     from cranfield.data.qrels import Qrels, read_qrels
-    from cranfield.formats.files import what_is
-    from cranfield.formats.small.listed_ids import listed_ids
+    from cranfield.formats.files import guess_side
+    from cranfield.formats.small.listed_ids import read_id_list
 
     is_path = isinstance(given, str | os.PathLike)
     are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
@@ -117,7 +117,7 @@ def _open(
             raise OptionError(
                 f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
             )
-        listed = None if text == "-" else listed_ids(text)
+        listed = None if text == "-" else read_id_list(text)
         if listed is not None:
             if listed[0] != _ROLES[what]:
                 raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
@@ -127,20 +127,20 @@ def _open(
             raise OptionError("columns= is for a table: what was given has no columns")
         return given
     if exclusion_columns is not None:
-        rows = rows_of(given, What.EXCLUDED, columns=exclusion_columns, is_path=is_path)
+        rows = read_rows(given, Side.EXCLUDED, columns=exclusion_columns, is_path=is_path)
         return as_run(rows)
-    if is_path and what_is(given) is What.RUN:
+    if is_path and guess_side(given) is Side.RUN:
         return as_run(given)
     return (read_qrels if is_path else Qrels)(given, duplicates="first")
 
 
-def _texts(given: Any, what: str) -> list[str]:
+def _read_ids(given: Any, what: str) -> list[str]:
     """Return ids as texts; refuse what is no list of ids."""
     is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     ids = [*given] if is_list else [None]
-    if not all(is_whole(identifier) or isinstance(identifier, str) for identifier in ids):
+    if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
             f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
             "file or a dict of lists"
         )
-    return [as_text(identifier, what) for identifier in ids]
+    return [to_id_text(identifier, what) for identifier in ids]

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import Words, in_several, keyed
+from cranfield.arrays.byte_strings import Words, find_repeated_keys, pair_keys
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import changes, spans
+from cranfield.arrays.rows import mark_changes, consecutive_numbers
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import TWICE, TWICE_IN_LIST, Block, Errors, Faults, LeftOut, twice_hint
+from cranfield.formats.block import DUPLICATE_HINT, LIST_DUPLICATE_HINT, Block, Errors, FaultLog, FaultyRows, duplicate_hint
 
 #: How many documents were dropped before ranking: with the query's own id; not scored above.
-Dropped = tuple[int, int]
+DroppedCounts = tuple[int, int]
 
 
-class Grouped(NamedTuple):
+class GroupedBlock(NamedTuple):
     """A block by its queries: adjacent rows of the same query are a group.
 
     A group has each document once, unless `Judging.keeps_repeated`.
@@ -34,204 +34,204 @@ class Grouped(NamedTuple):
     group: Ints  # (rows,)
     queries: Ids  # (groups,)
     keys: Words  # (rows,) of (group, document)
-    by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
-    repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
-    again: Ints | None = None  # of these, those that have a rank and do not count
-    made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
-    own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
-    dropped: "Dropped" = (0, 0)
+    sort_score: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
+    repeats: FaultyRows = FaultyRows()  # rows whose document another row of the group has, too
+    uncounted_row: Ints | None = None  # of these, those that have a rank and do not count
+    conversion_counts: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
+    tie_ids: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
+    dropped_counts: "DroppedCounts" = (0, 0)
 
 
-def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
+def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
     """Group a block by query: the documents that are kept, and what ranks them.
 
     A document twice in one group is an error that names it, or `judging.duplicates` says which of
     its rows are kept. Then those are dropped that `judging` says; a query that has no others is
     one without rows. Every block of a run comes through here, for every way to rank it.
     """
-    starts = np.append(block.query.begins(), len(block))
+    starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    keys = keyed(block.doc.hash(), group)
-    suspect = in_several(keys)  # rows of one document, or, hardly ever, of others of the same key
-    by, repeated, uncounted = _sorting_scores(block, judging), LeftOut(), None
+    keys = pair_keys(block.doc.hash(), group)
+    suspect = find_repeated_keys(keys)  # rows of one document, or, hardly ever, of others of the same key
+    by, repeated, uncounted = _ranking_scores(block, judging), FaultyRows(), None
     if len(suspect):
-        again = _again(block, group, suspect)
+        again = _find_repeats(block, group, suspect)
         if len(again):
-            repeated = _repeated(block, again)
+            repeated = _describe_repeats(block, again)
             if judging.duplicates == "refuse":
-                raise repeated.first()
+                raise repeated.first_error()
             if judging.duplicates in ("best", "once") and by is not None:
-                again = _again(block, group, suspect, by)
+                again = _find_repeats(block, group, suspect, by)
             if judging.duplicates == "once":
                 uncounted = again
-            elif not judging.keeps_repeated:
-                return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
-    if judging.drops:
-        rest, dropped = _counting(block, starts, by, judging)
+            elif not judging.keeps_repeats:
+                return group_rows(_drop_rows(block, again), judging)._replace(repeated=repeated)
+    if judging.drops_documents:
+        rest, dropped = _drop_documents(block, starts, by, judging)
         if len(rest) < len(block):
-            found = grouped(rest, judging)
-            if not judging.keeps_repeated:  # these were told by the rows that are left, too
-                repeated += found.repeated
+            found = group_rows(rest, judging)
+            if not judging.keeps_repeats:  # these were told by the rows that are left, too
+                repeated += found.repeats
             return found._replace(repeated=repeated, dropped=dropped)
     queries = block.query.take(starts[:-1])
-    return Grouped(block, starts, group, queries, keys, by, repeated, uncounted)
+    return GroupedBlock(block, starts, group, queries, keys, by, repeated, uncounted)
 
 
-def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
+def register_queries(queries: list[bytes], earlier_queries: set[bytes]) -> bool:
     """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
-    n = len(seen) + len(queries)
-    seen.update(queries)
-    return len(seen) < n
+    n = len(earlier_queries) + len(queries)
+    earlier_queries.update(queries)
+    return len(earlier_queries) < n
 
 
-def are_apart(block: Block) -> bool:
+def has_split_query(block: Block) -> bool:
     """Tell by a block's first rows whether queries come back after others: it need not be sorted.
 
     Where they tell nothing, it may still be so.
     """
-    first = block.query.take(slice(0, _FIRST_ROWS))
-    queries = first.take(first.begins()).to_list()
-    return come_back(queries, set())
+    first = block.query.take(slice(0, _N_FIRST_ROWS))
+    queries = first.take(first.find_changes()).to_list()
+    return register_queries(queries, set())
 
 
-_FIRST_ROWS = 4096  # of rows in any order, among ten million queries, two have one query
+_N_FIRST_ROWS = 4096  # of rows in any order, among ten million queries, two have one query
 
 
-def _again(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> Ints:
+def _find_repeats(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> Ints:
     """Return those of `rows`, ascending, whose query and document a row above has, too.
 
     With `by`, (rows of the block,): those of which another row has the highest number of all, or is
     the first of several that have it.
     """
-    order, new = by_document(block.doc.take(rows), group[rows], None if by is None else by[rows])
+    order, new = sort_by_document(block.doc.take(rows), group[rows], None if by is None else by[rows])
     found: Ints = np.sort(rows[order[~new]])
     return found
 
 
-def by_document(docs: Ids, group: Ints, by: Floats | None) -> tuple[Ints, Bools]:
+def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple[Ints, Bools]:
     """Return the rows by group and document, and which of these are the first of a document.
 
     The rows of one document fall by `by`, (rows,); they keep their order where this is equal, or
     None.
     """
-    numbers = docs.numbers()
-    order = np.lexsort((numbers, group) if by is None else (-by, numbers, group))
-    return order, changes(group[order], numbers[order])
+    numbers = docs.sort_keys()
+    order = np.lexsort((numbers, group) if sort_score is None else (-sort_score, numbers, group))
+    return order, mark_changes(group[order], numbers[order])
 
 
-def _repeated(block: Block, rows: Ints) -> LeftOut:
+def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
     """Return these rows, ascending, as those whose document another one has."""
-    row = int(rows[0] if block.given is None else rows[block.given[rows].argmin()])
+    row = int(rows[0] if block.input_row is None else rows[block.input_row[rows].argmin()])
 
     def error() -> InputError:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
         is_better = not {"score", "rank", "grade"}.isdisjoint(block.columns)
-        hint = twice_hint(doc, TWICE if is_better else TWICE_IN_LIST)
-        return block.error(row, problem, hint, DuplicateError)
+        hint = duplicate_hint(doc, DUPLICATE_HINT if is_better else LIST_DUPLICATE_HINT)
+        return block.row_error(row, problem, hint, DuplicateError)
 
-    return LeftOut({"duplicate": (len(rows), error)}, block.number(row))
+    return FaultyRows({"duplicate": (len(rows), error)}, block.find_input_row(row))
 
 
-def refused(repeated: LeftOut) -> InputError:
+def repeats_error(repeats: FaultyRows) -> InputError:
     """Return the error of rows whose document another one has: the first, and how many there are.
 
     There must be one.
     """
-    error = repeated.first()
-    if repeated.count == 1:
+    error = repeats.first_error()
+    if repeats.count == 1:
         return error
-    return error.but(problem=f"{error.problem}; {repeated.count:,} rows repeat a document")
+    return error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
 
 
-def _dropping(block: Block, rows: Ints | list[int]) -> Block:
+def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
     """Return the block without some rows; what was left out before stays so."""
     keep = np.ones(len(block), np.bool_)
     keep[rows] = False
     rest = block.take(np.flatnonzero(keep))
-    return replace(rest, left_out=block.left_out, empty=block.empty)
+    return replace(rest, left_out=block.left_out, empty=block.empty_queries)
 
 
-def _counting(
+def _drop_documents(
     block: Block, starts: Ints, by: Floats | None, judging: Judging
-) -> tuple[Block, Dropped]:
+) -> tuple[Block, DroppedCounts]:
     """Return the rows that `judging` does not drop, and how many it does."""
     rows = np.arange(len(block))
     own, low = np.zeros((2, len(block)), np.bool_)
     if judging.identical_ids == "drop":
         own = block.doc.compare(rows, block.query, rows) == 0
     if judging.scores_above is not None and by is not None:
-        low = ~own & ~are_above(by, judging)
+        low = ~own & ~is_above_threshold(by, judging)
     gone = own | low
     begins = starts[:-1]
     emptied = begins[np.logical_and.reduceat(gone, begins)] if len(begins) else begins
-    rest = _dropping(block, np.flatnonzero(gone))
+    rest = _drop_rows(block, np.flatnonzero(gone))
     dropped = int(np.count_nonzero(own)), int(np.count_nonzero(low))
-    return replace(rest, empty=[*rest.empty, *block.query.take(emptied).to_list()]), dropped
+    return replace(rest, empty=[*rest.empty_queries, *block.query.take(emptied).to_list()]), dropped
 
 
-def are_above(scores: Floats, judging: Judging) -> Bools:
+def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
     """Tell which scores are above `judging.scores_above`, as 32-bit floats if it says so."""
     least = np.array([judging.scores_above], np.float64)
     if judging.scores == "single":
-        scores, least = single(scores), single(least)
+        scores, least = to_single(scores), to_single(least)
     return scores > least
 
 
-def without(
+def leave_out_rows(
     block: Block, rows: Ints | list[int], errors: Errors, kind: str, error: Callable[[], InputError]
 ) -> Block:
     """Return the block without rows that have a fault; raise it unless errors="skip"."""
-    faults = Faults(errors)
-    faults.add(kind, error, len(rows), block.number(int(rows[0])))
-    rest = _dropping(block, rows)
+    faults = FaultLog(errors)
+    faults.add(kind, error, len(rows), block.find_input_row(int(rows[0])))
+    rest = _drop_rows(block, rows)
     return replace(rest, left_out=rest.left_out + faults.left_out)
 
 
-def _sorting_scores(block: Block, judging: Judging) -> Floats | None:
+def _ranking_scores(block: Block, judging: Judging) -> Floats | None:
     """Return the scores; of a run without, the ranks, if it has them."""
     if judging.order == "given":
         return None
-    if judging.order == "rank" or block.value is None:
+    if judging.order == "rank" or block.score_or_grade is None:
         return None if block.rank is None else -block.rank.astype(np.float64)
     if judging.scores == "single":
-        return single(block.value)
-    return block.value.astype(np.float64, copy=False)
+        return to_single(block.score_or_grade)
+    return block.score_or_grade.astype(np.float64, copy=False)
 
 
-_NOT_TOLD = np.zeros(0, np.int64)
+_NO_TIES = np.zeros(0, np.int64)
 
 
-class Placed(NamedTuple):
+class Placement(NamedTuple):
     """Which ranks some rows have in their groups, and how many rows share their score."""
 
     rank: Ints  # (rows,)
     n_tied: int = 0  # of all rows of the groups that count
-    n_level: int = 0  # of these groups, of several rows: all of the same score
+    n_all_tied: int = 0  # of these groups, of several rows: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
-    tie_first: Ints = _NOT_TOLD  # (rows,) the rank of the first document of the same score
-    tie_size: Ints = _NOT_TOLD  # (rows,) how many documents have that score
+    tie_first: Ints = _NO_TIES  # (rows,) the rank of the first document of the same score
+    tie_size: Ints = _NO_TIES  # (rows,) how many documents have that score
 
 
-def placed(
-    whole: Grouped,
+def rank_documents(
+    grouped_block: GroupedBlock,
     judging: Judging = Judging(),
     rows: Ints | None = None,
-    counted: Bools | None = None,
+    is_counted: Bools | None = None,
     *,
     with_ties: bool = False,
-) -> Placed:
+) -> Placement:
     """Rank `rows`, or all, in their groups: score falling, then document id as `judging` says.
 
     Rows that share their score are counted in the groups `counted`, (groups,), or in all.
     `with_ties`: the places of tied documents are returned, too.
     """
-    starts, group, scores = whole.starts, whole.group, whole.by
+    starts, group, scores = grouped_block.starts, grouped_block.group, grouped_block.sort_score
     rows = np.arange(len(group)) if rows is None else rows
     begins = starts[group[rows]]
     if scores is None:
         rank = rows - begins + 1
-        return Placed(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placed(rank)
+        return Placement(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placement(rank)
     position, in_order, n_level = rows, scores, 0
     # Most runs are in order: look for a row that is not below the one above it.
     suspect = np.flatnonzero(scores[1:] >= scores[:-1])
@@ -241,67 +241,67 @@ def placed(
     unsorted = np.zeros(len(starts) - 1, np.bool_)
     unsorted[group[suspect[wrong]]] = True
     counts = np.diff(starts)
-    counted = np.ones_like(unsorted) if counted is None else counted
-    several = counted & (counts > 1)
+    is_counted = np.ones_like(unsorted) if is_counted is None else is_counted
+    several = is_counted & (counts > 1)
     n_unsorted = int(np.count_nonzero(unsorted & several))
     if len(ties):
         n_equal = np.bincount(group[ties], minlength=len(counts))
         n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
     if judging.ties != "given":  # then such rows are in order
-        docs = whole.block.doc if whole.own is None else whole.own
+        docs = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
         compared = docs.compare(ties, docs, ties + 1)
         unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
-    n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
+    n_tied = _count_paired_rows(ties[(is_counted & ~unsorted)[group[ties]]])
     if unsorted.any():
         these = np.flatnonzero(unsorted)
-        astray = spans(starts[these], counts[these])
-        ordered, tied = _sorted_rows(whole, scores, astray, judging)
-        n_tied += int(np.count_nonzero(counted[group[tied]]))
+        astray = consecutive_numbers(starts[these], counts[these])
+        ordered, tied = _sort_rows(grouped_block, scores, astray, judging)
+        n_tied += int(np.count_nonzero(is_counted[group[tied]]))
         every = np.arange(len(group))
         every[ordered] = astray
         position = every[rows]
         if with_ties:
             in_order = scores.copy()
             in_order[astray] = scores[ordered]
-    found = Placed(position - begins + 1, n_tied, n_level, n_unsorted)
+    found = Placement(position - begins + 1, n_tied, n_level, n_unsorted)
     if not with_ties:
         return found
-    new = changes(group, in_order)
+    new = mark_changes(group, in_order)
     firsts = np.append(np.flatnonzero(new), len(new))
     tie = (np.cumsum(new) - 1)[position]
     return found._replace(tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
 
 
-def _in_pairs(upper: Ints) -> int:
+def _count_paired_rows(upper: Ints) -> int:
     """Count the rows in pairs of adjacent ones, of each of which the upper is given."""
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
-def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
+def _sort_rows(whole: GroupedBlock, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
-    ordered = _falling(scores[rows], whole.group[rows], rows)  # ties are sorted below
-    new_tie = changes(whole.group[ordered], scores[ordered])
+    ordered = _sort_by_score(scores[rows], whole.group[rows], rows)  # ties are sorted below
+    new_tie = mark_changes(whole.group[ordered], scores[ordered])
     if new_tie.all():
         return ordered, ordered[:0]
     in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
     numbers = ordered[in_tie]
     if judging.ties != "given":
-        docs = whole.block.doc if whole.own is None else whole.own
-        numbers = tie_order(docs.take(numbers), judging)
+        docs = whole.block.doc if whole.tie_ids is None else whole.tie_ids
+        numbers = tie_sort_keys(docs.take(numbers), judging)
     keys: tuple[Ints, ...] = (numbers, np.cumsum(new_tie)[in_tie])
-    if whole.again is not None:  # of the rows of a document, the first counts, and comes first
+    if whole.uncounted_row is not None:  # of the rows of a document, the first counts, and comes first
         keys = (ordered[in_tie], *keys)
     by_number = np.lexsort(keys)
     ordered[in_tie] = ordered[in_tie][by_number]
     return ordered, ordered[in_tie]
 
 
-def _falling(scores: Floats, group: Ints, rows: Ints) -> Ints:
+def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
     """Return `rows`, (rows,), group by group, the highest score first; equal ones in any order.
 
     Groups of about one size are the rows of a matrix: many short sorts take less than a long one.
     """
-    begins = np.flatnonzero(changes(group))
+    begins = np.flatnonzero(mark_changes(group))
     counts = np.diff(np.append(begins, len(group)))
     n, longest = len(counts), int(counts.max(initial=0))
     if n * longest <= 2 * len(rows):
@@ -311,25 +311,25 @@ def _falling(scores: Floats, group: Ints, rows: Ints) -> Ints:
         order: Ints = low.argsort(axis=1) + begins[:, None]
         return rows[order[there]]
     by_score: Ints = (-scores).argsort()
-    return rows[by_score[_narrow(group[by_score]).argsort(kind="stable")]]
+    return rows[by_score[_narrow_groups(group[by_score]).argsort(kind="stable")]]
 
 
-def _narrow(groups: Ints) -> Ints:
+def _narrow_groups(groups: Ints) -> Ints:
     """Return the groups' numbers in sixteen bits if they fit: these are sorted in one pass."""
     return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
 
 
-def tie_order(docs: Ids, judging: Judging) -> Ints:
+def tie_sort_keys(docs: Ids, judging: Judging) -> Ints:
     """Return numbers by which documents of the same score are sorted by id, lowest first."""
-    numbers = docs.numbers()
+    numbers = docs.sort_keys()
     return numbers if judging.ties == "ascending" else ~numbers
 
 
-def single(values: Floats, wide: bool = True) -> Floats:
+def to_single(scores: Floats, may_overflow: bool = True) -> Floats:
     """Return scores as 32-bit floats; not `wide`: all are within their range."""
-    if wide:
-        values = np.where(np.abs(values) > LARGEST_SINGLE, np.copysign(np.inf, values), values)
-    return values.astype(np.float32)
+    if may_overflow:
+        scores = np.where(np.abs(scores) > LARGEST_SINGLE, np.copysign(np.inf, scores), scores)
+    return scores.astype(np.float32)
 
 
 # What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.

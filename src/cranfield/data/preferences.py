@@ -15,17 +15,17 @@ from typing import Literal
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers
-from cranfield.arrays.trace import Recordable, step_of
+from cranfield.arrays.trace import Recordable, step_method
 from cranfield.lazy import cached_property
 
-_ROWS = 512  # of a matrix of documents by documents, looked at in one go
+_BLOCK_ROWS = 512  # of a matrix of documents by documents, looked at in one go
 
 
-Over = Literal["all", "implied", "retrieved"]
+PreferenceSet = Literal["all", "implied", "retrieved"]
 
 
 @dataclass(eq=False, repr=False)
-class Counted(Recordable):
+class PreferenceCounts(Recordable):
     """Preferences fulfilled and possible, by group or by query (n, ...).
 
     The columns of `by_place` are the retrieved preferences that are fulfilled, and these with the
@@ -33,17 +33,17 @@ class Counted(Recordable):
     between documents both not retrieved.
     """
 
-    by_place: Numbers  # (n, 5)
+    counts: Numbers  # (n, 5)
 
-    @step_of()
-    def fulfilled(self, over: Over = "all") -> Numbers:
+    @step_method()
+    def count_fulfilled(self, over: PreferenceSet = "all") -> Numbers:
         """Return how many are fulfilled: (n, 1)."""
-        return self.by_place[:, [{"retrieved": 0, "implied": 1, "all": 1}[over]]]
+        return self.counts[:, [{"retrieved": 0, "implied": 1, "all": 1}[over]]]
 
-    @step_of()
-    def possible(self, over: Over = "all") -> Numbers:
+    @step_method()
+    def count_possible(self, over: PreferenceSet = "all") -> Numbers:
         """Return how many there are: (n, 1)."""
-        return self.by_place[:, [{"retrieved": 2, "implied": 3, "all": 4}[over]]]
+        return self.counts[:, [{"retrieved": 2, "implied": 3, "all": 4}[over]]]
 
 
 @dataclass(eq=False, repr=False)
@@ -57,10 +57,10 @@ class Preferences(Recordable):
 
     n_queries: int
     query: Ints
-    counted: Counted  # by group
-    fewer: Counted  # by group, with only the first R nonrelevant documents, R = the relevant ones
-    fewer_retrieved: Counted  # the same of retrieved documents only
-    count_pairs: Callable[[], Counted]  # takes a table of all documents by all
+    group_counts: PreferenceCounts  # by group
+    first_counts: PreferenceCounts  # by group, with only the first R nonrelevant documents, R = the relevant ones
+    first_retrieved_counts: PreferenceCounts  # the same of retrieved documents only
+    count_pairs: Callable[[], PreferenceCounts]  # takes a table of all documents by all
     n_relevant: Ints  # by group: documents with a level above 0
     n_relevant_retrieved: Ints
     n_nonrelevant: Ints
@@ -68,20 +68,20 @@ class Preferences(Recordable):
     is_ordered: Ints  # by group: 1 if all its documents are in one order, 0 for subgroups
 
     @cached_property
-    def _pairs(self) -> Counted:
+    def _pair_counts(self) -> PreferenceCounts:
         return self.count_pairs()
 
-    @step_of("query")
-    def pairs(self) -> Counted:
+    @step_method("query")
+    def pairs(self) -> PreferenceCounts:
         """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
-        return self._pairs
+        return self._pair_counts
 
-    @step_of("query")
+    @step_method("query")
     def count(self) -> Ints:
         """Count each query's groups: (n_queries, 1)."""
         return np.bincount(self.query, minlength=self.n_queries)[:, None]
 
-    @step_of("query")
+    @step_method("query")
     def total(self, column: Numbers) -> Floats:
         """Add up the groups of each query: (n_groups, 1) -> (n_queries, 1)."""
         return np.bincount(self.query, column[:, 0], self.n_queries)[:, None]
@@ -99,13 +99,13 @@ class Levels:
     names: Sequence[str]  # (n_groups,)
     weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
 
-    def of_queries(self, place: Ints) -> "Levels":
+    def select_queries(self, position: Ints) -> "Levels":
         """Return the judgments of queries that have a new place, (n_queries,), and not -1."""
-        groups = place[self.query] >= 0
+        groups = position[self.query] >= 0
         rows = groups[self.group]
         group = np.cumsum(groups) - 1
         return Levels(
-            place[self.query[groups]],
+            position[self.query[groups]],
             group[self.group[rows]],
             self.subgroup[rows],
             self.row[rows],
@@ -114,7 +114,7 @@ class Levels:
             None if self.weight is None else self.weight[groups],
         )
 
-    def repeated(self, n: int, n_documents: int) -> "Levels":
+    def repeat(self, n: int, n_documents: int) -> "Levels":
         """Return the judgments of one query, of so many documents, as those of n queries."""
         each, n_groups = np.arange(n), len(self.query)
         return Levels(
@@ -132,30 +132,30 @@ class Contradiction(Exception):  # noqa: N818 - what it is
     """Subgroups of one group that contradict each other: the group, and a document's row."""
 
 
-def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
+def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences:
     """Look at a run through judgments; `rank` (rows,) is the documents' rank, 0: not retrieved.
 
     Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
     contradict each other.
     """
-    orders = [order for query in _queries(n_queries, judgments, rank) for order in query]
-    numbers = np.array([order.documents() for order in orders]).reshape(-1, 5).T[:, :, None]
+    orders = [order for query in _split_queries(n_queries, levels, rank) for order in query]
+    numbers = np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
 
-    def counted(rows: Iterable[list[float]]) -> Counted:
-        return Counted(np.array(list(rows)).reshape(-1, 5))
+    def counted(rows: Iterable[list[float]]) -> PreferenceCounts:
+        return PreferenceCounts(np.array(list(rows)).reshape(-1, 5))
 
     return Preferences(
         n_queries,
-        judgments.query,
-        counted(order.all_counted for order in orders),
-        counted(order.counted(order.first_nonrelevant()) for order in orders),
-        counted(order.counted(order.first_nonrelevant_retrieved()) for order in orders),
-        lambda: counted(map(_pairs, _queries(n_queries, judgments, rank))),
+        levels.query,
+        counted(order.all_counts for order in orders),
+        counted(order.count_among(order.select_first_nonrelevant()) for order in orders),
+        counted(order.count_among(order.select_first_retrieved()) for order in orders),
+        lambda: counted(map(_count_pairs, _split_queries(n_queries, levels, rank))),
         *numbers,
     )
 
 
-def _queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_Order"]]:
+def _split_queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_GroupOrder"]]:
     """Yield each query's groups, which share the positions of their documents."""
     kept = judgments.level >= 0
     group, subgroup = judgments.group[kept], judgments.subgroup[kept]
@@ -164,20 +164,20 @@ def _queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_O
     first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
     for query in range(n_queries):
         rows = slice(bounds[first[query]], bounds[first[query + 1]])
-        position, n_retrieved = _positions(row[rows], rank[rows])
+        position, n_retrieved = _assign_positions(row[rows], rank[rows])
         orders = []
         for number in range(first[query], first[query + 1]):
             own = slice(bounds[number], bounds[number + 1])
             places = position[own.start - rows.start : own.stop - rows.start]
             try:
-                orders.append(_Order(places, subgroup[own], level[own], n_retrieved))
+                orders.append(_GroupOrder(places, subgroup[own], level[own], n_retrieved))
             except _CircleError as circle:
                 doc = row[own][places == circle.args[0]][0]
                 raise Contradiction(number, int(doc)) from None
         yield orders
 
 
-def _positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
+def _assign_positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
     """Give a query's documents positions: those retrieved by rank, then the others by id.
 
     Returns the position of each row, and the number of documents retrieved.
@@ -188,14 +188,14 @@ def _positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
     return position, int(distinct.searchsorted(deepest))
 
 
-_Some = slice | Ints  # which of the documents
+_DocIndex = slice | Ints  # which of the documents
 
 
 class _CircleError(Exception):
     """A document that is preferred to itself, or has level 0 and another; by its position."""
 
 
-class _Order:
+class _GroupOrder:
     """What one group prefers, over its own documents from the highest position down."""
 
     def __init__(self, position: Ints, subgroup: Ints, level: Floats, n_retrieved: int) -> None:
@@ -204,61 +204,61 @@ class _Order:
         self.n_retrieved_of_query = n_retrieved
         self.level = np.zeros(len(self.positions))
         self.level[doc] = level
-        self.relevant = self.level > 0
-        self._partial: Bools | None = None
+        self.is_relevant = self.level > 0
+        self._is_preferred: Bools | None = None
         if len(subgroup) and (subgroup != subgroup[0]).any():
-            contradicted = np.flatnonzero(self.relevant[doc] != (level > 0))
+            contradicted = np.flatnonzero(self.is_relevant[doc] != (level > 0))
             if len(contradicted):
                 raise _CircleError(position[contradicted[0]])
-            self._partial = _closed(doc, subgroup, level, len(self.positions))
-            circle = np.flatnonzero(self._partial.diagonal())
+            self._is_preferred = _close_transitively(doc, subgroup, level, len(self.positions))
+            circle = np.flatnonzero(self._is_preferred.diagonal())
             if len(circle):
                 raise _CircleError(self.positions[circle[0]])
 
-    def prefers(self, rows: _Some = slice(None), columns: _Some = slice(None)) -> Bools:
+    def prefers(self, rows: _DocIndex = slice(None), columns: _DocIndex = slice(None)) -> Bools:
         """Tell whether each document of `rows` is preferred to each of `columns`."""
-        if self._partial is not None:
-            partial: Bools = self._partial[rows][:, columns]
+        if self._is_preferred is not None:
+            partial: Bools = self._is_preferred[rows][:, columns]
             return partial
         better: Bools = self.level[rows][:, None] > self.level[columns]
         return better
 
-    def documents(self) -> tuple[int, int, int, int, int]:
+    def count_documents(self) -> tuple[int, int, int, int, int]:
         """Count the documents, as the last columns of Preferences have them."""
-        n, found = len(self.relevant), self.n_retrieved
-        n_relevant, n_found = int(self.relevant.sum()), int(self.relevant[:found].sum())
-        ordered = int(self._partial is None)
+        n, found = len(self.is_relevant), self.n_retrieved
+        n_relevant, n_found = int(self.is_relevant.sum()), int(self.is_relevant[:found].sum())
+        ordered = int(self._is_preferred is None)
         return n_relevant, n_found, n - n_relevant, found - n_found, ordered
 
-    def first_nonrelevant(self) -> Ints:
+    def select_first_nonrelevant(self) -> Ints:
         """Return the relevant documents, and as many others, the first ones."""
-        return self._first(int(self.relevant.sum()))
+        return self._select_first(int(self.is_relevant.sum()))
 
-    def first_nonrelevant_retrieved(self) -> Ints:
+    def select_first_retrieved(self) -> Ints:
         """Return the relevant documents that are retrieved, and the first others of these."""
         # trec_eval: as many as relevant documents retrieved; for subgroups, as all retrieved.
-        among = self.n_retrieved if self._partial is None else None
-        docs = self._first(int(self.relevant[:among].sum()))
+        among = self.n_retrieved if self._is_preferred is None else None
+        docs = self._select_first(int(self.is_relevant[:among].sum()))
         return docs[docs < self.n_retrieved]
 
-    def _first(self, n: int) -> Ints:
+    def _select_first(self, n: int) -> Ints:
         """Return the relevant documents, and the first n others."""
-        return np.flatnonzero(self.relevant | (np.cumsum(~self.relevant) <= n))
+        return np.flatnonzero(self.is_relevant | (np.cumsum(~self.is_relevant) <= n))
 
     @cached_property
-    def all_counted(self) -> list[float]:
+    def all_counts(self) -> list[float]:
         """Count the preferences among all documents in the same way."""
-        return self._counted(np.arange(len(self.level)))
+        return self._count_among(np.arange(len(self.level)))
 
-    def counted(self, docs: Ints) -> list[float]:
+    def count_among(self, docs: Ints) -> list[float]:
         """Count the preferences among some documents, in the order of Counted's columns."""
-        return self.all_counted if len(docs) == len(self.level) else self._counted(docs)
+        return self.all_counts if len(docs) == len(self.level) else self._count_among(docs)
 
-    def _counted(self, docs: Ints) -> list[float]:
+    def _count_among(self, docs: Ints) -> list[float]:
         n_retrieved = int(np.searchsorted(docs, self.n_retrieved))
         counts = np.zeros(5, np.int64)
-        for begin in range(0, len(docs), _ROWS):
-            block = self.prefers(docs[begin : begin + _ROWS], docs)
+        for begin in range(0, len(docs), _BLOCK_ROWS):
+            block = self.prefers(docs[begin : begin + _BLOCK_ROWS], docs)
             n_above = min(max(n_retrieved - begin, 0), len(block))
             found, missed = block[:n_above], block[n_above:]
             fulfilled = np.count_nonzero(np.triu(found[:, :n_retrieved], begin + 1))
@@ -276,7 +276,7 @@ class _Order:
         return list(map(float, counts))
 
 
-def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
+def _close_transitively(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
     """Return which document is preferred to which, (n, n), with all that follows."""
     better = np.zeros((n, n), np.bool_)
     for number in range(int(subgroup.max()) + 1):
@@ -292,13 +292,13 @@ def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
     return np.unpackbits(packed, axis=1, count=n).astype(np.bool_)
 
 
-def _pairs(orders: Sequence[_Order]) -> list[float]:
+def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
     """Count a query's pairs of documents that have any preference; add up the shares fulfilled.
 
     Shares are added row by row, the retrieved pairs first, as trec_eval does.
     """
     if len(orders) == 1:  # a pair is a preference, and agreed with or not
-        return orders[0].all_counted
+        return orders[0].all_counts
     n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
     agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
     for order in orders:

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, encode, ids_of
+from cranfield.arrays.ids import IdList, Ids, encode, encode_ids
 from cranfield.arrays.ranked import Ints
-from cranfield.data.combined import DifferingGrades, drawn_rows, merged_grades
+from cranfield.data.combined import DifferingGrades, select_judgments, merge_judgments
 from cranfield.data.judgment_columns import JudgmentColumns
-from cranfield.data.relevance import Judgments, judgments_of
-from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats import rows_of
+from cranfield.data.relevance import Judgments, make_judgments
+from cranfield.errors import InputError, OptionError, check_choice
+from cranfield.formats import read_rows
 from cranfield.formats.block import Block, Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.source import Path, named
-from cranfield.options import checked, level, whole
-from cranfield.progress import ProgressLike, watching
-from cranfield.render.numbers import plain, queries_of
+from cranfield.formats.source import Path, describe_sources
+from cranfield.options import check_option, level_check, whole_check
+from cranfield.progress import ProgressLike, watch_calls
+from cranfield.render.numbers import format_shortest, format_query_count
 
 if TYPE_CHECKING:  # what most judgments do not need
     from cranfield.data.chunks import DocsOfChunks
 
-Drawn = Literal["queries", "judgments"]
+SampleUnit = Literal["queries", "judgments"]
 
 QrelsLike = Union[
     "Qrels",
@@ -86,10 +86,10 @@ class Qrels(JudgmentColumns):
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
             check_duplicates(duplicates)
-            rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
-            data = judgments_of(rows, errors, duplicates)
+            rows = read_rows(data, Side.QRELS, columns=columns, errors=errors)
+            data = make_judgments(rows, errors, duplicates)
         if top_grade is not None:
-            data = _with_top(data, top_grade)
+            data = _state_top_grade(data, top_grade)
         vars(self).update(vars(data))
         self._judgments = data
         del self.__dict__["grade"]  # which is held in few bytes, as a rule
@@ -113,56 +113,56 @@ class Qrels(JudgmentColumns):
         query_id,doc_id,relevance
         q1,d1,2
         """
-        from cranfield.formats.files import format_to_write, names_of, write_groups, write_rows
-        from cranfield.formats.format import Target
+        from cranfield.formats.files import choose_format, format_names, write_groups, write_rows
+        from cranfield.formats.format import OutputFile
 
         if format is not None:
-            one_of("format", format, names_of(What.QRELS))
+            check_choice("format", format, format_names(Side.QRELS))
         if self.groups is not None:
             write_groups(path, format, self.groups)
             return
-        form = format_to_write(path, format)
+        form = choose_format(path, format)
         if form.is_for_groups or form.qrels is None:
             what = "judgments in groups" if form.is_for_groups else "runs"
             raise OptionError(f"format={format or form.name!r} is for {what}")
-        lost = sorted(self.columns.keys() - form.qrels.kept(self.columns))
+        lost = sorted(self.columns.keys() - form.qrels.select_roles(self.columns))
         if lost:
             raise OptionError(
                 f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
-        queries, docs = ids_of(self.query_ids).take(self.query), self.docs
+        queries, docs = encode_ids(self.query_ids).take(self.query), self.docs
         if self.spans is not None:
-            from cranfield.data.spans import docs_of_spans
+            from cranfield.data.spans import span_docs
 
-            docs = docs_of_spans(docs)
+            docs = span_docs(docs)
         empty = np.flatnonzero(np.diff(self.starts) == 0).tolist()
         block = Block(
             queries,
             docs,
             {"grade": self.grade, **self.columns},
-            empty=[encode(self.query_ids[code]) for code in empty],
+            empty_queries=[encode(self.query_ids[code]) for code in empty],
         )
-        write_rows(form, Target(os.fspath(path), What.QRELS), lambda: [block])
+        write_rows(form, OutputFile(os.fspath(path), Side.QRELS), lambda: [block])
 
     def __repr__(self) -> str:
-        if self.by_group is not None:
-            rows, groups = len(self.by_group.row), len(self.by_group.query)
+        if self.group_levels is not None:
+            rows, groups = len(self.group_levels.row), len(self.group_levels.query)
             return (
                 f"Qrels({len(self.query_ids):,} queries, {rows:,} judgments in {groups:,} groups)"
             )
-        grades = f", grades {self.range_of_grades}" if len(self) else ""
+        grades = f", grades {self.grade_range}" if len(self) else ""
         return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
 
-    def of(self, query_ids: Iterable[str]) -> "Qrels":
+    def select_queries(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged."""
         if isinstance(self.query_ids, IdList):
-            codes = np.sort(self.codes_of(Ids.of_texts([*query_ids])))
+            codes = np.sort(self.find_codes(Ids.of_texts([*query_ids])))
         else:  # texts that are in memory anyway: a dict of them finds a few at once
-            codes = np.array(sorted(map(self._code_of.__getitem__, query_ids)), np.int64)
-        return Qrels(self._judgments.only(codes, self.top_grade))
+            codes = np.array(sorted(map(self._code_of_query.__getitem__, query_ids)), np.int64)
+        return Qrels(self._judgments.select_codes(codes, self.top_grade))
 
-    def replaced(self, **changes: Any) -> "Qrels":
+    def replace_fields(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
         return Qrels(replace(self._judgments, **changes))
 
@@ -171,7 +171,7 @@ class Qrels(JudgmentColumns):
 
         Raises InputError for a grade above it.
         """
-        return Qrels(_with_top(self._judgments, top_grade))
+        return Qrels(_state_top_grade(self._judgments, top_grade))
 
     def map_docs(self, mapping: "DocsOfChunks", errors: Errors = "strict") -> "Qrels":
         """Return the judgments of documents, of judgments of their chunks.
@@ -184,9 +184,9 @@ class Qrels(JudgmentColumns):
         >>> Qrels({"q1": {"d1#0": 1, "d1#1": 3, "d2#0": 0}}).map_docs("(.*)#").to_dict()
         {'q1': {'d1': 3, 'd2': 0}}
         """
-        from cranfield.data.chunks import Chunks, merged_judgments
+        from cranfield.data.chunks import Chunks, map_judgments
 
-        return Qrels(merged_judgments(self._judgments, Chunks.of(mapping), errors))
+        return Qrels(map_judgments(self._judgments, Chunks.of(mapping), errors))
 
     def merge(self, *others: "QrelsLike", differing: DifferingGrades = "refuse") -> "Qrels":
         """Return the judgments of several: each document of a query once.
@@ -200,14 +200,14 @@ class Qrels(JudgmentColumns):
         >>> one.merge(other, differing="highest").to_dict()
         {'q1': {'d1': 2, 'd2': 0}, 'q2': {'d3': 1}}
         """
-        one_of("differing", differing, get_args(DifferingGrades))
+        check_choice("differing", differing, get_args(DifferingGrades))
         if any(isinstance(one, list | tuple) for one in others):
             raise OptionError("merge takes judgments one by one: merge(second, third)")
-        every = [self, *(as_qrels(one) for one in others)]
+        every = [self, *(make_qrels(one) for one in others)]
         docs, query = [one.docs for one in every], [one.query for one in every]
-        return Qrels(merged_grades([one._judgments for one in every], docs, query, differing))
+        return Qrels(merge_judgments([one._judgments for one in every], docs, query, differing))
 
-    def sample(self, n: int, *, of: Drawn = "queries", seed: int = 42) -> "Qrels":
+    def sample(self, n: int, *, of: SampleUnit = "queries", seed: int = 42) -> "Qrels":
         """Return n queries, or n judgments, drawn by chance, each as likely as another.
 
         Of judgments, queries without a drawn one are left out. The same seed draws the same.
@@ -216,22 +216,22 @@ class Qrels(JudgmentColumns):
         >>> Qrels({f"q{i}": {"d": 1} for i in range(9)}).sample(2).query_ids
         ['q0', 'q3']
         """
-        one_of("of", of, get_args(Drawn))
-        n, seed = checked("n", n, whole(1)), checked("seed", seed, whole(0))
+        check_choice("of", of, get_args(SampleUnit))
+        n, seed = check_option("n", n, whole_check(1)), check_option("seed", seed, whole_check(0))
         n_all = len(self.query_ids) if of == "queries" else len(self)
         if n > n_all:
             raise OptionError(f"n={n}: there are {n_all:,} {of}")
         drawn = np.sort(np.random.default_rng(seed).permutation(n_all)[:n])
         if of == "queries":
-            return self.of([self.query_ids[code] for code in drawn.tolist()])
+            return self.select_queries([self.query_ids[code] for code in drawn.tolist()])
         held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
-        by_id = np.lexsort((self.docs.numbers(), self.query))  # the order of rows changes nothing
-        return Qrels(drawn_rows(held, self.query, np.sort(by_id[drawn])))
+        by_id = np.lexsort((self.docs.sort_keys(), self.query))  # the order of rows changes nothing
+        return Qrels(select_judgments(held, self.query, np.sort(by_id[drawn])))
 
-    def at(self, rows: Ints) -> "Qrels":
+    def select_rows(self, rows: Ints) -> "Qrels":
         """Return some judgments, by their rows, in order; every query is still there."""
         held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
-        return Qrels(drawn_rows(held, self.query, rows, keep_empty=True))
+        return Qrels(select_judgments(held, self.query, rows, keep_empty=True))
 
     def split(self, k: int, *, seed: int = 42) -> "list[Qrels]":
         """Return k parts, of different queries drawn by chance, as for cross-validation.
@@ -242,13 +242,13 @@ class Qrels(JudgmentColumns):
         >>> [part.query_ids for part in parts]
         [['q0', 'q3', 'q4'], ['q1', 'q2']]
         """
-        k, seed = checked("k", k, whole(2)), checked("seed", seed, whole(0))
+        k, seed = check_option("k", k, whole_check(2)), check_option("seed", seed, whole_check(0))
         n = len(self.query_ids)
         if k > n:
-            raise OptionError(f"k={k}: there are {queries_of(n)}")
+            raise OptionError(f"k={k}: there are {format_query_count(n)}")
         order = np.random.default_rng(seed).permutation(n)
         return [
-            self.of([self.query_ids[code] for code in np.sort(order[part::k]).tolist()])
+            self.select_queries([self.query_ids[code] for code in np.sort(order[part::k]).tolist()])
             for part in range(k)
         ]
 
@@ -268,15 +268,15 @@ class Qrels(JudgmentColumns):
         }
 
 
-def _with_top(judgments: Judgments, top_grade: float) -> Judgments:
+def _state_top_grade(judgments: Judgments, top_grade: float) -> Judgments:
     """Return judgments with a stated highest grade; InputError for a grade above it."""
-    top = checked("top_grade", top_grade, level())
+    top = check_option("top_grade", top_grade, level_check())
     highest = np.maximum.reduce(judgments.grade, initial=0).item()
     if highest > top:
         raise InputError(
-            f"grade {plain(highest)} is above top_grade={plain(top)}, which was stated as the "
+            f"grade {format_shortest(highest)} is above top_grade={format_shortest(top)}, which was stated as the "
             "highest of the collection",
-            source=named(judgments.sources),
+            source=describe_sources(judgments.sources),
         )
     return replace(judgments, top_of_all=top)
 
@@ -284,7 +284,7 @@ def _with_top(judgments: Judgments, top_grade: float) -> Judgments:
 def check_duplicates(duplicates: Duplicates) -> None:
     """Raise OptionError unless `duplicates` says which rows of a document are kept."""
     if duplicates != "refuse":  # as most often
-        one_of("duplicates", duplicates, get_args(Duplicates))
+        check_choice("duplicates", duplicates, get_args(Duplicates))
 
 
 def read_qrels(
@@ -330,19 +330,19 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
 
     """
-    rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
+    rows = read_rows(path, Side.QRELS, columns=columns, errors=errors, format=format, is_path=True)
     check_duplicates(duplicates)
-    with watching(progress):
-        return Qrels(judgments_of(rows, errors, duplicates), top_grade=top_grade)
+    with watch_calls(progress):
+        return Qrels(make_judgments(rows, errors, duplicates), top_grade=top_grade)
 
 
-def as_qrels(
-    data: QrelsLike,
+def make_qrels(
+    qrels: QrelsLike,
     errors: Errors = "strict",
     columns: ColumnsLike | None = None,
     duplicates: Duplicates = "refuse",
 ) -> Qrels:
     """Return judgments from data of any kind: Qrels, a path, a dict or a table."""
-    if isinstance(data, str | os.PathLike):
-        return read_qrels(data, errors=errors, columns=columns, duplicates=duplicates)
-    return data if isinstance(data, Qrels) else Qrels(data, columns, errors, duplicates)
+    if isinstance(qrels, str | os.PathLike):
+        return read_qrels(qrels, errors=errors, columns=columns, duplicates=duplicates)
+    return qrels if isinstance(qrels, Qrels) else Qrels(qrels, columns, errors, duplicates)

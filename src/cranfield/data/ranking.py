@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import some_of
+from cranfield.arrays.ids import select_texts
 from cranfield.arrays.ranked import Floats, Ints
 
 
@@ -20,7 +20,7 @@ class Ranking(NamedTuple):
 
     def take(self, rows: Ints | slice) -> "Ranking":
         """Return some of the documents, in this order."""
-        docs = self.docs[rows] if isinstance(rows, slice) else some_of(self.docs, rows)
+        docs = self.docs[rows] if isinstance(rows, slice) else select_texts(self.docs, rows)
         scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
@@ -28,15 +28,15 @@ class Ranking(NamedTuple):
 class Rankings(NamedTuple):
     """The rankings of some queries, one below the other, without scores and costs."""
 
-    every: Ranking
-    rows: Mapping[str, slice]  # of each query
+    joint_ranking: Ranking
+    rows_of_query: Mapping[str, slice]  # of each query
 
     @classmethod
-    def none(cls, query_ids: Iterable[str]) -> "Rankings":
+    def empty(cls, query_ids: Iterable[str]) -> "Rankings":
         """Return those of queries for which nothing was retrieved."""
         nothing = np.zeros(0, np.int32)
         return cls(Ranking([], nothing, nothing, None), dict.fromkeys(query_ids, slice(0, 0)))
 
-    def of(self, query: str) -> Ranking:
+    def select_query(self, query: str) -> Ranking:
         """Return the ranking of a query."""
-        return self.every.take(self.rows[query])
+        return self.joint_ranking.take(self.rows_of_query[query])

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cranfield.data.qrels import Qrels, QrelsLike, check_duplicates
-from cranfield.data.relevance import judgments_of, refused_judgments
+from cranfield.data.relevance import make_judgments, repeated_judgments_error
 from cranfield.errors import DuplicateError
-from cranfield.formats import rows_of
-from cranfield.formats.block import Duplicates, Errors, LeftOut, Rows
-from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.groups import Groups
+from cranfield.formats import read_rows
+from cranfield.formats.block import Duplicates, Errors, FaultyRows, Rows
+from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.groups import GroupRows
 from cranfield.formats.objects import NestedRows
 from cranfield.notes import Note
 
@@ -30,42 +30,42 @@ class QrelsReader:
     notes: Sequence[Note] = ()  # what every result of them says
 
     @property
-    def is_held(self) -> bool:
+    def is_in_memory(self) -> bool:
         """Whether the judgments are in memory anyway, as objects of Python's."""
-        return isinstance(self.rows, NestedRows | Groups)
+        return isinstance(self.rows, NestedRows | GroupRows)
 
     @property
     def graded(self) -> bool:
         """See `Judgments.graded`."""
-        numbers = self.rows.numbers
-        return "group" in numbers or ("grade" in numbers and self.rows.graded)
+        numbers = self.rows.extra_roles
+        return "group" in numbers or ("grade" in numbers and self.rows.has_grades)
 
     def read(self) -> Qrels:
         """Return the judgments."""
-        return self.of(self.rows)
+        return self.read_part(self.rows)
 
-    def of(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
+    def read_part(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
         """Return the judgments of some of the rows."""
-        found = judgments_of(rows, self.errors, duplicates or self.duplicates)
+        found = make_judgments(rows, self.errors, duplicates or self.duplicates)
         if self.chunks is not None:
-            from cranfield.data.chunks import merged_judgments
+            from cranfield.data.chunks import map_judgments
 
-            found = merged_judgments(found, self.chunks, self.errors)
+            found = map_judgments(found, self.chunks, self.errors)
         return Qrels(replace(found, notes=(*found.notes, *self.notes)) if self.notes else found)
 
-    def twice(self, error: DuplicateError, parts: Sequence[Rows]) -> Exception:
+    def first_repeat_error(self, error: DuplicateError, row_parts: Sequence[Rows]) -> Exception:
         """Return the error of the first row of all parts whose document another row has.
 
         `error` is that of one of the parts. To find it, all are read once more.
         """
         if self.duplicates in ("first", "best"):
             return error
-        repeated = sum((self.of(one, "first").repeated for one in parts), LeftOut())
-        return refused_judgments(repeated, self.rows, self.duplicates) if repeated.count else error
+        repeated = sum((self.read_part(one, "first").repeats for one in row_parts), FaultyRows())
+        return repeated_judgments_error(repeated, self.rows, self.duplicates) if repeated.count else error
 
 
 def open_qrels(
-    data: QrelsLike | QrelsReader,
+    qrels: QrelsLike | QrelsReader,
     errors: Errors = "strict",
     columns: ColumnsLike | None = None,
     duplicates: Duplicates = "refuse",
@@ -75,10 +75,10 @@ def open_qrels(
 
     `data` is what `read_qrels` and `Qrels` take.
     """
-    if isinstance(data, Qrels | QrelsReader):
-        return data
+    if isinstance(qrels, Qrels | QrelsReader):
+        return qrels
     check_duplicates(duplicates)
-    is_path = isinstance(data, str | os.PathLike) or format is not None
-    rows = rows_of(data, What.QRELS, columns=columns, errors=errors, format=format, is_path=is_path)
+    is_path = isinstance(qrels, str | os.PathLike) or format is not None
+    rows = read_rows(qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=is_path)
     found = QrelsReader(rows, errors, duplicates)
-    return found.read() if found.is_held else found
+    return found.read() if found.is_in_memory else found

@@ -9,85 +9,85 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judging import Judging
 from cranfield.data.named_ids import NamedDocuments
-from cranfield.data.order import Grouped, placed
+from cranfield.data.order import GroupedBlock, rank_documents
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import Block, Role
-from cranfield.formats.source import named
+from cranfield.formats.source import describe_sources
 
 if TYPE_CHECKING:
-    from cranfield.data.altered import Altered
+    from cranfield.data.altered import RunOperations
 
-Rest = Literal["below", "drop"]
-_Run = TypeVar("_Run", bound="Altered")
+UnscoredDocs = Literal["below", "drop"]
+_Run = TypeVar("_Run", bound="RunOperations")
 
 
-def rerank(run: _Run, other: _Run, rest: Rest) -> _Run:
+def rerank(run: _Run, scoring_run: _Run, unscored: UnscoredDocs) -> _Run:
     """Return a run's documents by the scores of another; see `Run.rerank`."""
-    if not other.has_scores:
-        raise InputError(f"the run {other.name!r:.80} has no scores to rerank by")
-    scored = other._whole({"score"}, Judging())
+    if not scoring_run.has_scores:
+        raise InputError(f"the run {scoring_run.name!r:.80} has no scores to rerank by")
+    scored = scoring_run._read_all({"score"}, Judging())
     score = np.asarray(scored.columns["score"], np.float64)
     if not np.isfinite(score).all():
         row = int(np.flatnonzero(~np.isfinite(score))[0])
-        raise scored.error(row, f"the score {score[row]}: documents without one go below it")
+        raise scored.row_error(row, f"the score {score[row]}: documents without one go below it")
     there = NamedDocuments.of_block(scored)
     judging, shared = Judging(), list[bool]()
 
-    def ranked(group: Grouped) -> Block:
-        at = there.rows(group)
+    def ranked(group: GroupedBlock) -> Block:
+        at = there.find_rows(group)
         shared.append(bool((at >= 0).any()))
         new = np.where(at >= 0, score[at], np.nan) if len(score) else np.full(len(at), np.nan)
-        if rest == "below":
-            new = _below(new, group, placed(group, judging).rank)
+        if unscored == "below":
+            new = _fill_scores_below(new, group, rank_documents(group, judging).rank)
         kept = np.flatnonzero(~np.isnan(new))
-        return _with(group.block.take(kept), "score", new[kept], group.block.empty)
+        return _replace_ranking_column(group.block.take(kept), "score", new[kept], group.block.empty_queries)
 
-    made = {"rerank": other.made_from, "rest": rest}
-    said = f"by the scores of {other.name}:"
-    reranked = run._made(ranked, said, judging, made, by="score")
-    reranked.rows.taken = other.rows.taken
-    return _sharing(run, other, shared, reranked)
+    made = {"rerank": scoring_run.origin, "rest": unscored}
+    said = f"by the scores of {scoring_run.name}:"
+    reranked = run._derive_run(ranked, said, judging, made, ranking_role="score")
+    reranked.rows.name_of_role = scoring_run.rows.name_of_role
+    return _check_shared(run, scoring_run, shared, reranked)
 
 
-def break_ties(run: _Run, other: _Run) -> _Run:
+def break_ties(run: _Run, ordering_run: _Run) -> _Run:
     """Return a run's ranking, where ties are in the order of another; see `Run.break_ties`."""
     judging = Judging()
-    whole_of = other._whole(other._numbers, judging)
+    whole_of = ordering_run._read_all(ordering_run._extra_roles, judging)
     there, shared = NamedDocuments.of_block(whole_of), list[bool]()
-    rank_there = placed(other.grouped(whole_of, judging), judging).rank
+    rank_there = rank_documents(ordering_run.group_block(whole_of, judging), judging).rank
 
-    def ordered(group: Grouped) -> Block:
-        place, at = placed(group, judging, with_ties=True), there.rows(group)
+    def ordered(group: GroupedBlock) -> Block:
+        place, at = rank_documents(group, judging, with_ties=True), there.find_rows(group)
         shared.append(bool((at >= 0).any()))
         last = len(rank_there) + 1
         second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
         rows = np.lexsort((place.rank, second, place.tie_first, group.group))
         rank = np.arange(len(rows)) - np.repeat(group.starts[:-1], np.diff(group.starts)) + 1
-        return _with(group.block.take(rows), "rank", rank, group.block.empty)
+        return _replace_ranking_column(group.block.take(rows), "rank", rank, group.block.empty_queries)
 
-    made = {"break_ties": other.made_from}
-    said = f"ties in the order of {other.name}:"
-    return _sharing(run, other, shared, run._made(ordered, said, judging, made, by="rank"))
+    made = {"break_ties": ordering_run.origin}
+    said = f"ties in the order of {ordering_run.name}:"
+    return _check_shared(run, ordering_run, shared, run._derive_run(ordered, said, judging, made, ranking_role="rank"))
 
 
-def _sharing(run: _Run, other: _Run, shared: Sequence[bool], made: _Run) -> _Run:
+def _check_shared(run: _Run, other: _Run, shared: Sequence[bool], made: _Run) -> _Run:
     """Return what was made of two runs; InputError if no part of one has a document of both."""
     if not any(shared):
         raise NothingSharedError(
             f"the runs {run.name!r:.80} and {other.name!r:.80} share no document of a query",
-            source=named(run.sources),
+            source=describe_sources(run.sources),
             hint="Do both name queries and documents in the same way?",
         )
     return made
 
 
-def _with(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
+def _replace_ranking_column(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
     """Return rows with a column that ranks them in place of others, and with their costs."""
     costs = {name: one for name, one in block.columns.items() if name == "cost"}
     return replace(block, columns={role: column, **costs}, empty=empty)
 
 
-def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
+def _fill_scores_below(new: Floats, found: GroupedBlock, rank: Ints) -> Floats:
     """Return scores with those that are missing, NaN, below the lowest of their query."""
     n = len(found.starts) - 1
     lowest = np.full(n, np.inf)

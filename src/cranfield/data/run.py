@@ -11,34 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ids import IdList, decode, encode
-from cranfield.arrays.threads import in_threads
-from cranfield.data.altered import Altered
+from cranfield.arrays.threads import map_in_threads
+from cranfield.data.altered import RunOperations
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, come_back, placed
+from cranfield.data.order import GroupedBlock, register_queries, rank_documents
 from cranfield.data.ranking import Ranking, Rankings
 from cranfield.data.written import Written, write_run
-from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats import rows_of
+from cranfield.errors import InputError, OptionError, check_choice
+from cranfield.formats import read_rows
 from cranfield.formats.block import (
     Block,
     Duplicates,
     Errors,
-    HeldRows,
-    LeftOut,
+    MemoryRows,
+    FaultyRows,
     Load,
     Order,
     Role,
     Rows,
-    joined,
-    no_rows,
+    join_blocks,
+    empty_block,
 )
-from cranfield.formats.columns import ColumnsLike, What, in_order, listed_names, may_be_distance
+from cranfield.formats.columns import ColumnsLike, Side, sort_roles, describe_names, may_be_distance
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.objects import NestedRows
-from cranfield.formats.source import Path, Source, named
+from cranfield.formats.source import Path, Source, describe_sources
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.progress import ProgressLike
-from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.numbers import format_count, format_query_count
 
 RunLike = Union[
     "Run",
@@ -61,7 +61,7 @@ SeveralRuns = Union[  # noqa: UP007 - a class that is defined below has a name o
 ]
 
 
-class Run(Altered):
+class Run(RunOperations):
     """One system's ranking: for each query, documents and the scores by which they are ranked.
 
     `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
@@ -95,35 +95,35 @@ class Run(Altered):
                 f"name={name!r:.80}: expected a string, what the run is called; what its columns "
                 "are called is columns={'query_id': ...}"
             )
-        self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
-        self.name = name if name is not None else rows.run_name or _name_of(rows.sources)
+        self._rows = rows = read_rows(data, Side.RUN, columns=columns, errors=errors)
+        self.name = name if name is not None else rows.run_name or _default_name(rows.sources)
         self.errors: Errors = errors
-        self.nested = getattr(rows, "data", None)
+        self.docs_of_query = getattr(rows, "data", None)
         self.sources = rows.sources
         self.left_out = rows.left_out
         if duplicates != "refuse":
-            one_of("duplicates", duplicates, ("refuse", "first", "best"))
-            vars(self).update(vars(self._once(duplicates)))
+            check_choice("duplicates", duplicates, ("refuse", "first", "best"))
+            vars(self).update(vars(self._drop_repeats(duplicates)))
 
     def __repr__(self) -> str:
-        if self.nested is not None:
-            n_docs = sum(map(len, self.nested.values()))
-            size = f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
-        elif self._rows.length is not None:
-            size = number_of(self._rows.length, "row")
+        if self.docs_of_query is not None:
+            n_docs = sum(map(len, self.docs_of_query.values()))
+            size = f"{format_query_count(len(self.docs_of_query))}, {format_count(n_docs, 'document')}"
+        elif self._rows.n_rows is not None:
+            size = format_count(self._rows.n_rows, "row")
         else:
             sizes = [source.size for source in self.sources]
             known = [one for one in sizes if one is not None]
-            size = number_of(sum(known), "byte") if known and known == sizes else ""
+            size = format_count(sum(known), "byte") if known and known == sizes else ""
         return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
 
-    def _as_run(self, data: Any) -> "Run":
-        return as_run(data)
+    def _make_run(self, run: Any) -> "Run":
+        return make_run(run)
 
     @property
-    def form(self) -> str:
+    def description(self) -> str:
         """What the data were understood to be, in words."""
-        return self._rows.form + ("" if self.made_of is None else f"; {self.made_of.said}")
+        return self._rows.description + ("" if self.conversion is None else f"; {self.conversion.description}")
 
     @property
     def is_text(self) -> bool:
@@ -131,33 +131,33 @@ class Run(Altered):
         return self._rows.is_text
 
     @property
-    def numbers(self) -> frozenset[Role]:
+    def extra_roles(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
-        numbers = self._rows.numbers
-        return numbers if self.made_of is None else numbers - self.made_of.drops
+        numbers = self._rows.extra_roles
+        return numbers if self.conversion is None else numbers - self.conversion.dropped_roles
 
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
-        rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
-        return named(rows.sources)
+        rows = self._rows.origin if isinstance(self._rows, MemoryRows) else self._rows
+        return describe_sources(rows.sources)
 
     @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
-        return run_tag(self.sources[-1]) if self._rows.form == TREC_RUN else None
+        return run_tag(self.sources[-1]) if self._rows.description == TREC_RUN else None
 
-    def ranked_by(self, order: Order) -> Order:
+    def resolve_order(self, order: Order) -> Order:
         """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
-        if order == "rank" and "rank" not in self.numbers:
-            if self.nested is not None:
+        if order == "rank" and "rank" not in self.extra_roles:
+            if self.docs_of_query is not None:
                 raise OptionError("order='rank': a run in memory has no rank column")
-            raise _no_column(self, "rank")
-        if order == "score" and "score" not in self.numbers:
-            if "rank" in self.numbers:
+            raise _missing_column_error(self, "rank")
+        if order == "score" and "score" not in self.extra_roles:
+            if "rank" in self.extra_roles:
                 return "rank"
             if not self._rows.is_ranking:
-                raise _no_column(self, "score")
+                raise _missing_column_error(self, "score")
             return "given"
         return order
 
@@ -166,26 +166,26 @@ class Run(Altered):
 
         `costs`: whether these are wanted.
         """
-        return self.every_row(self.roles(order, costs=costs))
+        return self.read_columns(self.roles(order, costs=costs))
 
     def roles(self, order: Order = "score", *, costs: bool = False) -> tuple[Role, ...]:
         """Return the columns that are read to rank it, and for its costs if it has any."""
-        by = self.ranked_by(order)
+        by = self.resolve_order(order)
         wanted: list[Role] = [] if by == "given" else [by]
-        if costs and "cost" in self.numbers:
+        if costs and "cost" in self.extra_roles:
             wanted.append("cost")
-        return tuple(dict.fromkeys((*wanted, *self.needed)))
+        return tuple(dict.fromkeys((*wanted, *self.needed_roles)))
 
-    def every_row(self, wanted: Iterable[Role]) -> Iterator[Load]:
+    def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
-        return self._rows.blocks(tuple(wanted), self.errors)
+        return self._rows.blocks(tuple(roles), self.errors)
 
-    def skipping(self) -> "Run":
+    def skip_faults(self) -> "Run":
         """Return the same run, of which rows with a fault are left out and counted."""
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
-            rows = rows.over(rows.data, "skip")
-        found = self._with(rows, self.made_of)
+            rows = rows.with_data(rows.data, "skip")
+        found = self._replace_rows(rows, self.conversion)
         found.errors = "skip"
         return found
 
@@ -221,11 +221,11 @@ class Run(Altered):
         """
         return write_run(self, path, format, duplicates, progress)
 
-    def of(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
+    def select_query(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
         """Return the run of one query alone: see `held`."""
-        return self.held([query], order, costs=costs)
+        return self.select_queries([query], order, costs=costs)
 
-    def held(
+    def select_queries(
         self, query_ids: Collection[str], order: Order = "score", *, costs: bool = False
     ) -> "Run":
         """Return the run of some queries alone, in memory; it is read once, however many they are.
@@ -233,95 +233,95 @@ class Run(Altered):
         A query without rows is one for which it retrieves nothing. It is there to be ranked by
         `order`; `costs`: whether those of its documents are wanted.
         """
-        if isinstance(self._rows, NestedRows) and self.nested is not None:
-            nested = self.nested
-            return self._with(
-                self._rows.over({one: nested.get(one, {}) for one in query_ids}), None
+        if isinstance(self._rows, NestedRows) and self.docs_of_query is not None:
+            nested = self.docs_of_query
+            return self._replace_rows(
+                self._rows.with_data({one: nested.get(one, {}) for one in query_ids}), None
             )
         keys = set(map(encode, query_ids))
 
-        def rows(load: Load) -> tuple[Block | None, LeftOut]:
+        def rows(load: Load) -> tuple[Block | None, FaultyRows]:
             block = load()
-            return block.among(keys), block.left_out
+            return block.select_queries(keys), block.left_out
 
-        parts: list[tuple[Block | None, LeftOut]] = []
-        if self.errors == "strict" and self.numbers >= {"score", "rank"}:
+        parts: list[tuple[Block | None, FaultyRows]] = []
+        if self.errors == "strict" and self.extra_roles >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                parts = [*in_threads(rows, self.every_row(in_order(self.numbers)))]
-        parts = parts or [*in_threads(rows, self.blocks(order, costs=costs))]
-        left_out = sum((left_out for _, left_out in parts), LeftOut())
+                parts = [*map_in_threads(rows, self.read_columns(sort_roles(self.extra_roles)))]
+        parts = parts or [*map_in_threads(rows, self.blocks(order, costs=costs))]
+        left_out = sum((left_out for _, left_out in parts), FaultyRows())
         blocks = [block for block, _ in parts if block is not None]
-        found = joined(blocks) if blocks else no_rows(self.numbers)
-        there = found.query.take(found.query.begins()).to_list()
+        found = join_blocks(blocks) if blocks else empty_block(self.extra_roles)
+        there = found.query.take(found.query.find_changes()).to_list()
         if len(set(there)) < len(there):  # a query comes back after others
-            from cranfield.data.regroup import together
+            from cranfield.data.regroup import gather_queries
 
-            found = together(found)
+            found = gather_queries(found)
         empty = sorted(keys.difference(there))
-        held = HeldRows(replace(found, left_out=left_out, empty=empty), self._rows)
-        return self._with(held, self.made_of)
+        held = MemoryRows(replace(found, left_out=left_out, empty=empty), self._rows)
+        return self._replace_rows(held, self.conversion)
 
-    def apart(self) -> "dict[str, Run]":
+    def split_queries(self) -> "dict[str, Run]":
         """Return a run that `held` returned query by query, each as `of` returns it."""
         if isinstance(self._rows, NestedRows):
-            return {one: self.of(one) for one in self._rows.data}
+            return {one: self.select_query(one) for one in self._rows.data}
         found = {}
-        for load in self._rows.blocks(self._rows.numbers, self.errors):
+        for load in self._rows.blocks(self._rows.extra_roles, self.errors):
             every = load()
-            begins = every.query.begins()
+            begins = every.query.find_changes()
             queries = every.query.take(begins).to_texts()
             bounds = pairwise([*begins.tolist(), len(every)])
             parts = {one: every.take(slice(*its)) for one, its in zip(queries, bounds, strict=True)}
-            for key in every.empty:
-                parts[decode(key)] = replace(no_rows(every.columns), empty=[key])
+            for key in every.empty_queries:
+                parts[decode(key)] = replace(empty_block(every.columns), empty=[key])
             for query, part in parts.items():
-                held = HeldRows(replace(part, left_out=every.left_out), self._rows)
-                found[query] = self._with(held, self.made_of)
+                held = MemoryRows(replace(part, left_out=every.left_out), self._rows)
+                found[query] = self._replace_rows(held, self.conversion)
         return found
 
-    def ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
+    def read_ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        _, found = self._in_order(next(self.blocks(judging.order, costs=costs))(), judging)
+        _, found = self._rank_block(next(self.blocks(judging.order, costs=costs))(), judging)
         return found._replace(docs=[*found.docs])
 
-    def rankings(self, query_ids: Collection[str], judging: Judging) -> dict[str, Rankings]:
+    def read_rankings(self, query_ids: Collection[str], judging: Judging) -> dict[str, Rankings]:
         """Return where the ranking of each of some queries is: `Rankings.of` returns it.
 
         Each is that of the query alone, without scores and costs; documents are held as bytes. The
         run is read once, block by block; one of which a query comes back after others, once more.
         """
-        if self.nested is not None and len(self.nested) > len(query_ids):
-            return self.held(query_ids).rankings(query_ids, judging)
+        if self.docs_of_query is not None and len(self.docs_of_query) > len(query_ids):
+            return self.select_queries(query_ids).read_rankings(query_ids, judging)
         keys = set(map(encode, query_ids))
 
         def ranked(load: Load) -> tuple[list[bytes], Rankings] | None:
-            block = load().among(keys)
+            block = load().select_queries(keys)
             if block is None:
                 return None
-            whole, every = self._in_order(block, judging)
+            whole, every = self._rank_block(block, judging)
             bounds = map(slice, whole.starts[:-1].tolist(), whole.starts[1:].tolist())
             rows = dict(zip(whole.queries.to_texts(), bounds, strict=True))
             first, size = every.tie_first.astype(np.int32), every.tie_size.astype(np.int32)
             return whole.queries.to_list(), Rankings(Ranking(every.docs, first, size, None), rows)
 
-        found = dict.fromkeys(query_ids, Rankings.none(query_ids))
+        found = dict.fromkeys(query_ids, Rankings.empty(query_ids))
         seen: set[bytes] = set()
-        for part in in_threads(ranked, self.blocks(judging.order)):
+        for part in map_in_threads(ranked, self.blocks(judging.order)):
             if part is None:
                 continue
-            if come_back(part[0], seen):
-                return self.held(query_ids, judging.order).rankings(query_ids, judging)
-            found |= dict.fromkeys(part[1].rows, part[1])
+            if register_queries(part[0], seen):
+                return self.select_queries(query_ids, judging.order).read_rankings(query_ids, judging)
+            found |= dict.fromkeys(part[1].rows_of_query, part[1])
         return found
 
-    def _in_order(self, block: Block, judging: Judging) -> tuple[Grouped, Ranking]:
+    def _rank_block(self, block: Block, judging: Judging) -> tuple[GroupedBlock, Ranking]:
         """Rank a block's rows: by query, and those of all queries one below the other."""
-        whole = self.grouped(block, judging)
-        place = placed(whole, judging, with_ties=True)
+        whole = self.group_block(block, judging)
+        place = rank_documents(whole, judging, with_ties=True)
         rows = np.lexsort((place.rank, whole.group))
         ranked = whole.block.take(rows)
-        docs, scores = IdList(ranked.doc.compact()), None if whole.by is None else ranked.value
+        docs, scores = IdList(ranked.doc.compact()), None if whole.sort_score is None else ranked.score_or_grade
         ties = place.tie_first[rows], place.tie_size[rows]
         return whole, Ranking(docs, *ties, scores, ranked.columns.get("cost"))
 
@@ -331,15 +331,15 @@ class Run(Altered):
         Raises DuplicateError for a document that occurs more than once for a query, unless
         `duplicates` keeps the "first" or the "best" of its rows.
         """
-        one_of("duplicates", duplicates, ("refuse", "first", "best"))
-        by = self.ranked_by("score")
+        check_choice("duplicates", duplicates, ("refuse", "first", "best"))
+        by = self.resolve_order("score")
 
-        def used(wholes: Callable[[], Iterator[Grouped]]) -> dict[str, dict[str, float]]:
+        def used(wholes: Callable[[], Iterator[GroupedBlock]]) -> dict[str, dict[str, float]]:
             found: dict[str, dict[str, float]] = {}
             for whole in wholes():
                 block, docs = whole.block, list(map(decode, whole.block.doc.to_list()))
-                rank = placed(whole).rank if by == "given" else block.rank
-                values = block.value if rank is None else -1.0 * rank
+                rank = rank_documents(whole).rank if by == "given" else block.rank
+                values = block.score_or_grade if rank is None else -1.0 * rank
                 numbers = [] if values is None else values.tolist()
                 queries = whole.queries.to_texts()
                 for query, rows in zip(queries, pairwise(whole.starts.tolist()), strict=True):
@@ -348,16 +348,16 @@ class Run(Altered):
             return found
 
         wanted = () if by == "given" else (by,)
-        return self.in_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
+        return self.read_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
 
 
-def _no_column(run: Run, name: str) -> InputError:
+def _missing_column_error(run: Run, name: str) -> InputError:
     """Return the error of a run without scores, or ranks, to rank it by."""
-    names = f"; {listed_names(run.rows.names)}" if run.rows.names else ""
-    has_distances = name == "score" and any(map(may_be_distance, run.rows.names))
+    names = f"; {describe_names(run.rows.column_names)}" if run.rows.column_names else ""
+    has_distances = name == "score" and any(map(may_be_distance, run.rows.column_names))
     role = "distance" if has_distances else name
     return InputError(
-        f"the run {run.name!r} has no column {name!r}: it was read as {run.form}{names}",
+        f"the run {run.name!r} has no column {name!r}: it was read as {run.description}{names}",
         source=run.source,
         hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
         f"{role}=...; order='given' (--order given) takes the rows in their order.",
@@ -365,7 +365,7 @@ def _no_column(run: Run, name: str) -> InputError:
     )
 
 
-def _name_of(sources: Sequence[Source]) -> str:
+def _default_name(sources: Sequence[Source]) -> str:
     """Return the name of a run from some files, or in memory."""
     if not sources:
         return "run"
@@ -406,12 +406,12 @@ def read_run(
     Run('bm25', 35,069 bytes)
 
     """
-    rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
+    rows = read_rows(path, Side.RUN, columns=columns, errors=errors, format=format, is_path=True)
     return Run(rows, name, errors=errors)
 
 
-def as_run(data: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
+def make_run(run: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
     """Return a run from data of any kind: Run, a path, a dict or a table."""
-    if isinstance(data, str | os.PathLike):
-        return read_run(data, errors=errors, columns=columns)
-    return data if isinstance(data, Run) else Run(data, columns=columns, errors=errors)
+    if isinstance(run, str | os.PathLike):
+        return read_run(run, errors=errors, columns=columns)
+    return run if isinstance(run, Run) else Run(run, columns=columns, errors=errors)

@@ -10,18 +10,18 @@ from operator import add
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import NothingSharedError, printable
-from cranfield.formats.block import Duplicates, LeftOut, Rows
+from cranfield.errors import NothingSharedError, escape_unprintable
+from cranfield.formats.block import Duplicates, FaultyRows, Rows
 from cranfield.notes import Note, Severity
-from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.numbers import format_count, format_query_count
 
-_LIKE_RANKS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
-_SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
-_LONGEST = 200  # characters of an id that are looked at
-_MOST = 1_000  # ids of a side that are looked at
+_MIN_RANKED_DOCS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
+_MIN_SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
+_MAX_ID_LENGTH = 200  # characters of an id that are looked at
+_MAX_IDS = 1_000  # ids of a side that are looked at
 
 
-def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
+def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     """Return the rows whose score is above that of a row of the same group with a better rank.
 
     `group`, `rank` and `scores` are (rows,); compared are neighbours in the order of the ranks.
@@ -41,27 +41,27 @@ def are_ranks(scores: Floats) -> bool:
 
 
 @dataclass
-class Look:
+class ScoreOrder:
     """How the scores of some queries look beside the rank column; as ranks, or as distances."""
 
-    several: int = 0  # queries of several documents
-    like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ..., in any order
+    n_multi_doc: int = 0  # queries of several documents
+    n_like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ..., in any order
     n_falling: int = 0  # of these: whose scores fall from row to row, as n - rank does
     n_long: int = 0  # queries of three documents or more
     n_rising: int = 0  # of these: whose scores rise, and never fall from row to row
     n_ranked: int = 0  # in how many blocks the rank column distinguishes documents
-    against: int = 0  # queries whose ranks contradict their scores
-    row: int | None = None  # the first row where they do
+    n_contradicting: int = 0  # queries whose ranks contradict their scores
+    first_row: int | None = None  # the first row where they do
 
     @classmethod
-    def at(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "Look":
+    def of_rows(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "ScoreOrder":
         """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
         counts, bounds = np.diff(starts), pairwise(starts.tolist())
         group = np.repeat(np.arange(len(counts)), counts)
         is_pair, lower = group[1:] == group[:-1], group[1:]
         rises = np.bincount(lower[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
         falls = np.bincount(lower[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
-        is_long = counts >= _LIKE_RANKS
+        is_long = counts >= _MIN_RANKED_DOCS
         look = cls(
             int(np.count_nonzero(counts > 1)),
             sum(end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in bounds),
@@ -71,17 +71,17 @@ class Look:
         )
         if rank is not None:
             look.n_ranked = int((is_pair & (rank[1:] != rank[:-1])).any())
-            wrong = contradicted(group, rank, scores)
-            look.against = len(set(group[wrong].tolist()))
-            look.row = int(wrong[0]) if len(wrong) else None
+            wrong = find_contradictions(group, rank, scores)
+            look.n_contradicting = len(set(group[wrong].tolist()))
+            look.first_row = int(wrong[0]) if len(wrong) else None
         return look
 
-    def __add__(self, other: "Look") -> "Look":
+    def __add__(self, other: "ScoreOrder") -> "ScoreOrder":
         counts, other_counts = astuple(self)[:-1], astuple(other)[:-1]
-        return Look(*map(add, counts, other_counts))
+        return ScoreOrder(*map(add, counts, other_counts))
 
     def notes(
-        self, rows: Rows, *, whole: bool = True, severity: Severity = "warning"
+        self, rows: Rows, *, is_whole_run: bool = True, severity: Severity = "warning"
     ) -> Iterator[Note]:
         """Say in how many queries ranks contradict scores, or that scores seem to be others.
 
@@ -89,23 +89,23 @@ class Look:
         beginning. `severity`: of scores that seem to be ranks or distances. Scores that are ranks
         in fewer than most queries, or in lists of two documents or less, tell nothing.
         """
-        where = "" if whole else " at the beginning of the run"
-        if self.against:
+        where = "" if is_whole_run else " at the beginning of the run"
+        if self.n_contradicting:
             text = f"{where}, the rank column contradicts the scores: by default scores decide; "
             text += "order='rank' (--order rank) takes the rank column"
-            yield _note_in("ranks", "warning", self.against, self.several, text)
+            yield _query_share_note("ranks", "warning", self.n_contradicting, self.n_multi_doc, text)
         elif not self.n_ranked and self.are_mostly_ranks:
             text = f"{where} with several documents, the scores count the documents, as ranks do, "
             text += "and the highest score comes first: are they ranks? "
             text += self._remedy(rows, "rank")
-            yield _note_in("ranks-as-scores", severity, self.like_ranks, self.several, text)
-        elif not self.n_ranked and self.n_rising > 1 and mostly(self.n_rising, self.n_long):
+            yield _query_share_note("ranks-as-scores", severity, self.n_like_ranks, self.n_multi_doc, text)
+        elif not self.n_ranked and self.n_rising > 1 and holds_mostly(self.n_rising, self.n_long):
             kind, meaning, role = "scores rise", "distances", "distance"
-            if rows.distance is not None:
+            if rows.distance_column is not None:
                 kind, meaning, role = "distances fall", "similarities", "score"
             text = f"{where} with three documents or more, the {kind} from row to row, and what "
             text += f"comes last is ranked first: are they {meaning}? {self._remedy(rows, role)}"
-            yield _note_in("scores-rise", severity, self.n_rising, self.n_long, text)
+            yield _query_share_note("scores-rise", severity, self.n_rising, self.n_long, text)
 
     @property
     def are_mostly_ranks(self) -> bool:
@@ -115,39 +115,39 @@ class Look:
         another order than that of the rows, one query of three documents may be so by chance.
         """
         may_be_chance = self.n_long < 2 and not self.n_rising
-        is_best_first = mostly(self.n_falling, self.several)
-        return mostly(self.like_ranks, self.several) and not (may_be_chance or is_best_first)
+        is_best_first = holds_mostly(self.n_falling, self.n_multi_doc)
+        return holds_mostly(self.n_like_ranks, self.n_multi_doc) and not (may_be_chance or is_best_first)
 
     def _remedy(self, rows: Rows, role: str) -> str:
         """Return how to rank the documents if their numbers are those of another role."""
         from shlex import quote
 
-        remedies, name = [], rows.distance or rows.taken.get("score")
-        if name is not None and name in rows.names:
-            option = quote(f"{role}={printable(name)}")
+        remedies, name = [], rows.distance_column or rows.name_of_role.get("score")
+        if name is not None and name in rows.column_names:
+            option = quote(f"{role}={escape_unprintable(name)}")
             remedies.append(f"columns={{{role!r}: {name!r}}} (--columns {option}) says so")
-        if mostly(self.n_rising, self.n_long):
+        if holds_mostly(self.n_rising, self.n_long):
             remedies.append("order='given' (--order given) takes the rows in their order")
         return "; ".join(remedies) or "give minus the rank as the score"
 
 
-def mostly(n: int, of: int) -> bool:
+def holds_mostly(n: int, n_queries: int) -> bool:
     """Tell whether something holds in so many of the queries that the others are exceptions."""
-    return n > 0 and 10 * n >= 9 * of
+    return n > 0 and 10 * n >= 9 * n_queries
 
 
-def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
+def equal_scores_note(n: int, n_queries: int, severity: Severity = "warning") -> Note:
     """Say in how many of the queries with several documents all scores are equal."""
     text = " with several documents, all scores are equal: the ranking is that of the document ids"
-    return _note_in("level-scores", severity, n, of, text)
+    return _query_share_note("level-scores", severity, n, n_queries, text)
 
 
-def _note_in(code: str, severity: Severity, n: int, of: int, text: str) -> Note:
+def _query_share_note(code: str, severity: Severity, n: int, of: int, text: str) -> Note:
     """Return a note on n of some queries: `text` begins with which they are."""
-    return Note(code, severity, f"in {n:,} of {queries_of(of)}{text}", n, count=n)
+    return Note(code, severity, f"in {n:,} of {format_query_count(of)}{text}", n, count=n)
 
 
-def list_notes(notes: Iterable[Note]) -> Iterator[Note]:
+def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
     """Yield the notes that cells of lists became several documents."""
     yield from (note for note in notes if note.code == "list-cells")
 
@@ -158,7 +158,7 @@ def distance_note(column: str) -> Note:
     return Note("distance", "info", text)
 
 
-def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
+def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> Note:
     """Say how many rows of `name` have a document that another row has, and what was done."""
     done = {
         "first": "the first of each is kept",
@@ -167,29 +167,29 @@ def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
         "each": "each counts at its rank, and values may be above 1",
         "joined": "each counts at its rank, and once more among the relevant",
     }
-    example = str(rows.first()).split("\n")[0]
+    example = str(repeats.first_error()).split("\n")[0]
     text = (
-        f"Documents occur more than once in {name}, in {number_of(rows.count, 'row')} too many: "
-        f"{done[how]} (duplicates={how!r}); the first: {example}"
+        f"Documents occur more than once in {side}, in {format_count(repeats.count, 'row')} too many: "
+        f"{done[duplicates]} (duplicates={duplicates!r}); the first: {example}"
     )
-    return Note("duplicates", "info", text, count=rows.count)
+    return Note("duplicates", "info", text, count=repeats.count)
 
 
-def nothing_judged(
-    affix: str | None, severity: Severity = "warning", *, whole: bool = True
+def no_judged_doc_note(
+    affix: str | None, severity: Severity = "warning", *, all_queries: bool = True
 ) -> Note:
     """Say that not one judged document was retrieved, and why, if that is known: `other_affix`.
 
     `whole`: for a whole run, which is hardly meant; for one query it may well be so.
     """
-    if affix is None and not whole:
+    if affix is None and not all_queries:
         return Note("nothing-judged", "info", "Not one judged document was retrieved.")
     because = affix or "are the ids of the same collection, and of documents, not of their parts?"
     text = f"not one judged document was retrieved: {because}"
     return Note("nothing-judged" if affix is None else "affix", severity, text)
 
 
-def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
+def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | None:
     """Say that ids of two sides are the same, except for what one side has before or behind them.
 
     Looked at are the first thousand of each; ids that differ in digits alone are different ids.
@@ -197,45 +197,45 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
     >>> print(other_affix(["d22", "d7"], ["d22.md", "d7.md"]))
     ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
-    mine, theirs = _first(judged), _first(retrieved)
+    mine, theirs = _first_ids(judged_ids), _first_ids(run_ids)
     for side, inner, outer in (("run", mine, theirs), ("qrels", theirs, mine)):
         cuts = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
         for whole in outer:
-            for where, part, affix in _parts(whole):
+            for where, part, affix in _cut_id(whole):
                 if part in inner and not affix.isdigit():
                     shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
                     cuts[where, shape].append((whole, part, affix))
         for (where, shape), examples in sorted(cuts.items(), key=lambda cut: -len(cut[1])):
             joint, n = shape[0] if where == "behind" else shape[-1], len(examples)
             by_sign = not joint.isalnum() and (n > 1 or n == len(outer))
-            if n >= _SHARED_AFFIXES or by_sign:
+            if n >= _MIN_SHARED_AFFIXES or by_sign:
                 whole, part, affix = examples[0]
                 run, judgment = (whole, part) if side == "run" else (part, whole)
                 chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
                     f"ids match except for {affix!r} {where} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}" + (_of_chunks(part, affix) if chunks else "")
+                    f"{run!r}, the qrels {judgment!r}" + (_chunks_hint(part, affix) if chunks else "")
                 )
     return None
 
 
-def no_common_query(
+def no_common_query_error(
     run_name: str,
     run_queries: Sequence[str],
-    other: str,
-    queries: Sequence[str],
+    other_name: str,
+    other_queries: Sequence[str],
     source: str | None,
 ) -> NothingSharedError:
     """Return the error of a run and something else, `other`, that have no query in common."""
     hint = "Are they of the same collection, and written in the same way?"
-    query_of_plain_id = {plain_id(query): query for query in queries}
-    spelt_otherwise = (query for query in run_queries if plain_id(query) in query_of_plain_id)
-    run_query, query = next(spelt_otherwise, run_queries[0]), queries[0]
-    if plain_id(run_query) in query_of_plain_id:
-        query, hint = query_of_plain_id[plain_id(run_query)], SPELLING
+    query_of_plain_id = {normalize_id(query): query for query in other_queries}
+    spelt_otherwise = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
+    run_query, query = next(spelt_otherwise, run_queries[0]), other_queries[0]
+    if normalize_id(run_query) in query_of_plain_id:
+        query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
     return NothingSharedError(
-        f"the run {run_name!r} and {other} share no query: the run has for instance "
-        f"{run_query!r}, {other} {query!r}",
+        f"the run {run_name!r} and {other_name} share no query: the run has for instance "
+        f"{run_query!r}, {other_name} {query!r}",
         source=source,
         hint=hint,
     )
@@ -247,32 +247,32 @@ SPELLING = (
 )
 
 
-def plain_id(text: str) -> str:
+def normalize_id(text: str) -> str:
     """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
     text = text.strip().casefold()
     number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
     return number[1] if number else text
 
 
-def _of_chunks(document: str, affix: str) -> str:
+def _chunks_hint(document: str, affix: str) -> str:
     """Return how to make documents of chunks, whose ids have an affix behind the document's."""
-    from cranfield.data.chunks import before_sign
+    from cranfield.data.chunks import prefix_pattern
 
     if affix[0].isalnum():
         python, typed = "Run.map_docs", "--map-docs-pattern"
     else:
         sign = affix[0]
-        pattern = f"^(.*){re.escape(sign)}" if sign in document else before_sign(sign)
+        pattern = f"^(.*){re.escape(sign)}" if sign in document else prefix_pattern(sign)
         python, typed = f"Run.map_docs({pattern!r})", f"--map-docs-pattern '{pattern}'"
     return f"; if these are chunks, {python} ({typed}) makes documents of them"
 
 
-def _first(ids: Iterable[str]) -> dict[str, None]:
-    short_ids = (identifier for identifier in ids if len(identifier) <= _LONGEST)
-    return dict.fromkeys(islice(short_ids, _MOST))
+def _first_ids(ids: Iterable[str]) -> dict[str, None]:
+    short_ids = (identifier for identifier in ids if len(identifier) <= _MAX_ID_LENGTH)
+    return dict.fromkeys(islice(short_ids, _MAX_IDS))
 
 
-def _parts(whole: str) -> Iterator[tuple[str, str, str]]:
+def _cut_id(whole: str) -> Iterator[tuple[str, str, str]]:
     """Yield (where the rest is, a part of the id, the rest) for all ways to cut it in two."""
     for i in range(1, len(whole)):
         yield "behind", whole[:i], whole[i:]

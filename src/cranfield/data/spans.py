@@ -15,11 +15,11 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, grouped, placed, without
+from cranfield.data.order import GroupedBlock, group_rows, rank_documents, leave_out_rows
 from cranfield.errors import OptionError
 from cranfield.formats.block import Block, Errors, Role
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 
 
 class JudgedSpan(NamedTuple):
@@ -30,7 +30,7 @@ class JudgedSpan(NamedTuple):
     end: int
     grade: float
 
-    def shared(self, start: int, end: int) -> float:
+    def shared_fraction(self, start: int, end: int) -> float:
         """Return how much of the shorter of two spans both have, 0 to 1."""
         common = min(self.end, end) - max(self.start, start)
         return max(common, 0) / min(self.end - self.start, end - start)
@@ -39,7 +39,7 @@ class JudgedSpan(NamedTuple):
 #: {query: {document: its judged spans}}
 JudgedSpans = Mapping[bytes, Mapping[bytes, Sequence[JudgedSpan]]]
 
-_AGAIN = b" (again)"  # behind a span that meets judged ones which spans above it have met
+_REPEAT_SUFFIX = b" (again)"  # behind a span that meets judged ones which spans above it have met
 
 
 def span_names(docs: Ids, start: Ints, end: Ints) -> Ids:
@@ -52,23 +52,23 @@ def span_names(docs: Ids, start: Ints, end: Ints) -> Ids:
     return Ids.of([b"%s[%d:%d]" % row for row in rows])
 
 
-def docs_of_spans(names: Ids) -> Ids:
+def span_docs(names: Ids) -> Ids:
     """Return the documents of spans that are called so."""
     return Ids.of([name[: name.rindex(b"[")] for name in names.to_list()])
 
 
-def checked_spans(block: Block, errors: Errors) -> Block:
+def check_spans(block: Block, errors: Errors) -> Block:
     """Return a block of spans; refuse, or leave out, those that are none."""
     start, end = block.columns["start"], block.columns["end"]
     wrong = np.flatnonzero((start < 0) | (end <= start))
     if len(wrong):
         row = int(wrong[0])
         problem = f"expected 0 <= start < end, got start {start[row]} and end {end[row]}"
-        return without(block, wrong, errors, "number", partial(block.error, row, problem))
+        return leave_out_rows(block, wrong, errors, "number", partial(block.row_error, row, problem))
     return block
 
 
-def named_spans(block: Block) -> Block:
+def name_spans(block: Block) -> Block:
     """Return a block of spans, each with its name for a document."""
     docs = span_names(block.doc, block.columns["start"], block.columns["end"])
     return replace(block, doc=docs)
@@ -82,9 +82,9 @@ class Spans:
     """
 
     pattern: re.Pattern[str] | None = None
-    judged: JudgedSpans | None = None
+    judged_spans: JudgedSpans | None = None
     overlap: float = 0.5
-    drops: frozenset[Role] = frozenset()
+    dropped_roles: frozenset[Role] = frozenset()
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
@@ -103,102 +103,102 @@ class Spans:
         return cls(found)
 
     @property
-    def needs(self) -> tuple[Role, ...]:
+    def needed_roles(self) -> tuple[Role, ...]:
         """The columns of a run that say where its spans are."""
         return ("start", "end") if self.pattern is None else ()
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What is done, in words."""
         return "spans"
 
-    def prepared(self, block: Block, errors: Errors) -> Block:
+    def prepare_block(self, block: Block, errors: Errors) -> Block:
         """Return a block whose documents are spans by name; those of no judgments stay as is."""
-        if self.judged is None:
+        if self.judged_spans is None:
             return block
         if self.pattern is not None:
-            block = self._found(block, self.pattern, errors)
-        spans = checked_spans(replace(block, columns={**block.columns, "of": block.doc}), errors)
-        return named_spans(spans)
+            block = self._read_spans(block, self.pattern, errors)
+        spans = check_spans(replace(block, columns={**block.columns, "of": block.doc}), errors)
+        return name_spans(spans)
 
-    def _found(self, block: Block, pattern: re.Pattern[str], errors: Errors) -> Block:
+    def _read_spans(self, block: Block, pattern: re.Pattern[str], errors: Errors) -> Block:
         """Return the block with documents, starts and ends of the ids, which have them all."""
         ids = block.doc.to_list()
-        spans = {one: _span_in(decode(one), pattern) for one in dict.fromkeys(ids)}
+        spans = {one: _find_span(decode(one), pattern) for one in dict.fromkeys(ids)}
         lost = np.flatnonzero([spans[one] is None for one in ids])
         if len(lost):
             row = int(lost[0])
             problem = f"the id {decode(ids[row])!r} has no span by the pattern '{pattern.pattern}'"
             hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
-            block = without(block, lost, errors, "span", partial(block.error, row, problem, hint))
+            block = leave_out_rows(block, lost, errors, "span", partial(block.row_error, row, problem, hint))
         found = [span for one in ids if (span := spans[one]) is not None]
         docs, starts, ends = zip(*found, strict=True) if found else ((), (), ())
         columns = {"start": np.array(starts, np.int64), "end": np.array(ends, np.int64)}
         return replace(block, doc=Ids.of(docs), columns={**block.columns, **columns})
 
-    def before(self, judging: Judging) -> Judging:
+    def grouping_options(self, judging: Judging) -> Judging:
         """Return how spans are grouped, before they meet judged ones."""
         return judging
 
-    def documents(self, block: Block) -> Ids:
+    def document_ids(self, block: Block) -> Ids:
         """Return the spans of a run's rows by name; if these are not known here, the ids."""
-        known = {*self.needs} <= {*block.columns}
-        return self.prepared(block, "skip").doc if known else block.doc
+        known = {*self.needed_roles} <= {*block.columns}
+        return self.prepare_block(block, "skip").doc if known else block.doc
 
-    def merged(self, whole: Grouped, errors: Errors, judging: Judging) -> Grouped:
+    def convert(self, grouped_block: GroupedBlock, errors: Errors, judging: Judging) -> GroupedBlock:
         """Return a run's block, of whose spans those that meet a judged one are that one.
 
         Best rank first, each becomes the judged span that it meets, of several the one of the
         highest grade, then that of which it shares most, then the first; a judged span that was met
         above is no longer there to be met.
         """
-        if self.judged is None:
-            return whole
-        block = whole.block
-        rank, names = placed(whole, judging).rank, block.doc.to_list()
+        if self.judged_spans is None:
+            return grouped_block
+        block = grouped_block.block
+        rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
         of, starts, ends = (
             block.columns[name].to_list() if name == "of" else block.columns[name].tolist()
             for name in ("of", "start", "end")
         )
         n_met = n_again = 0
-        for group, query in enumerate(whole.queries.to_list()):
-            judged = self.judged.get(query)
+        for group, query in enumerate(grouped_block.queries.to_list()):
+            judged = self.judged_spans.get(query)
             if judged is None:
                 continue
-            begin, end = int(whole.starts[group]), int(whole.starts[group + 1])
+            begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
             gone: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
                 here = starts[row], ends[row]
                 met = [
                     one
                     for one in judged.get(of[row], ())
-                    if one.shared(*here) >= self.overlap and one.shared(*here) > 0
+                    if one.shared_fraction(*here) >= self.overlap and one.shared_fraction(*here) > 0
                 ]
                 n_met += bool(met)
                 left = [one for one in met if one.name not in gone]
                 if left:
-                    best = min(left, key=lambda one: (-one.grade, -one.shared(*here), one[1:]))
+                    best = min(left, key=lambda one: (-one.grade, -one.shared_fraction(*here), one[1:]))
                     names[row] = best.name
                     gone.add(best.name)
                 elif met:
-                    names[row] += _AGAIN
+                    names[row] += _REPEAT_SUFFIX
                     n_again += 1
-        found = grouped(replace(block, doc=Ids.of(names)), judging)
-        told = found._replace(repeated=whole.repeated, made=(n_met, n_again), own=block.doc)
-        return told._replace(dropped=whole.dropped)
+        found = group_rows(replace(block, doc=Ids.of(names)), judging)
+        told = found._replace(repeated=grouped_block.repeats, made=(n_met, n_again), own=block.doc)
+        return told._replace(dropped=grouped_block.dropped_counts)
 
-    def note(self, met: int, again: int) -> Note:
+    def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Say how many retrieved spans met a judged one, and how many of them too late."""
         text = (
-            f"{number_of(met, 'span')} retrieved met a judged one (by {self.overlap:g} of the "
+            f"{format_count(n_matched, 'span')} retrieved met a judged one (by {self.overlap:g} of the "
             "shorter)."
         )
-        if again:
-            text += f" {again:,} of them met one that spans above had met: these count as unjudged."
-        return Note("spans", "info", text, count=met)
+        if n_repeats:
+            text += f" {n_repeats:,} of them met one that spans above had met: these count as unjudged."
+        return Note("spans", "info", text, count=n_matched)
 
 
-def _span_in(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:
+def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:
     found = pattern.search(text)
     if found is None or not found["doc"]:
         return None

@@ -9,33 +9,33 @@ import numpy as np
 from cranfield.arrays.ids import decode, encode
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import SPELLING, no_common_query, other_affix, plain_id
+from cranfield.data.run_notes import SPELLING, no_common_query_error, describe_affix, normalize_id
 from cranfield.errors import InputError, NothingSharedError
-from cranfield.formats.block import LeftOut
+from cranfield.formats.block import FaultyRows
 from cranfield.notes import Note
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import format_query_count
 
-_QUERIES_LOOKED_AT = 20
+_MAX_QUERIES = 20
 
 
-def affix_of(qrels: Qrels, run: Run) -> str | None:
+def find_affix(qrels: Qrels, run: Run) -> str | None:
     """Look, in the first block that has a query of the qrels, for ids that are longer on a side."""
-    for _, judged, docs in islice(_shared(qrels, run), _QUERIES_LOOKED_AT):
-        found = other_affix(judged, docs)
+    for _, judged, docs in islice(_read_shared_queries(qrels, run), _MAX_QUERIES):
+        found = describe_affix(judged, docs)
         if found is not None:
             return found
     return None
 
 
-def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
+def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
     """Return what to say if the run's documents are the judged ones, but spelt otherwise.
 
     Looked for in the first block of the run that has a query of the qrels.
     """
-    for query, judged, docs in _shared(qrels, run):
-        spelt = {plain_id(doc): doc for doc in judged}
+    for query, judged, docs in _read_shared_queries(qrels, run):
+        spelt = {normalize_id(doc): doc for doc in judged}
         for doc in docs:
-            other = spelt.get(plain_id(doc), doc)
+            other = spelt.get(normalize_id(doc), doc)
             if other != doc:  # a row of the same one was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
@@ -47,50 +47,50 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
     return None
 
 
-def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
+def _read_shared_queries(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
     """Yield (query, judged documents, the run's), of the run's first block with a judged query."""
     judged = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
-    for load in run.every_row(()):
+    for load in run.read_columns(()):
         block = load()
-        starts = np.append(block.query.begins(), len(block)).tolist()
-        queries = block.query.take(block.query.begins()).to_list()
+        starts = np.append(block.query.find_changes(), len(block)).tolist()
+        queries = block.query.take(block.query.find_changes()).to_list()
         shared = [i for i, query in enumerate(queries) if query in judged]
         for i in shared:
-            docs = run.docs_of(block.take(slice(starts[i], starts[i + 1]))).to_list()
+            docs = run.read_doc_ids(block.take(slice(starts[i], starts[i + 1]))).to_list()
             yield decode(queries[i]), judged[queries[i]], map(decode, docs)
         if shared:
             return
 
 
-def queries_spelt_otherwise(missing: Sequence[str], unknown: Collection[Any]) -> Iterator[Note]:
+def query_spelling_notes(missing_queries: Sequence[str], unjudged_queries: Collection[Any]) -> Iterator[Note]:
     """Say that queries that the run lacks, `missing`, are in it, but spelt otherwise.
 
     `unknown` are those that it has and the qrels lack, as text or bytes.
     """
-    if not missing or not unknown:
+    if not missing_queries or not unjudged_queries:
         return
-    spelt = {plain_id(query): query for query in missing}
-    theirs = (query if isinstance(query, str) else decode(query) for query in unknown)
-    same = [(spelt[plain_id(query)], query) for query in theirs if plain_id(query) in spelt]
+    spelt = {normalize_id(query): query for query in missing_queries}
+    theirs = (query if isinstance(query, str) else decode(query) for query in unjudged_queries)
+    same = [(spelt[normalize_id(query)], query) for query in theirs if normalize_id(query) in spelt]
     if same:
         one, other = min(same)
         n = len({query for query, _ in same})
         text = (
-            f"{queries_of(n)} of the qrels, of {len(missing):,} that the run lacks, differ only in "
+            f"{format_query_count(n)} of the qrels, of {len(missing_queries):,} that the run lacks, differ only in "
             f"how they are written: {one!r:.80} in the qrels, {other!r:.80} in the run. Such rows "
             "count for nothing: write blanks, capitals, leading zeros and 1 or 1.0 alike."
         )
         yield Note("query-spelling", "warning", text, n, count=n, query_id=one)
 
 
-def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any], left_out: LeftOut) -> InputError:
+def no_shared_query_error(qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows) -> InputError:
     """Return the error of a run none of whose queries, `unknown`, is judged.
 
     `left_out` are the rows of the run that could not be used.
     """
-    theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
+    theirs = sorted(q if isinstance(q, str) else decode(q) for q in unjudged_queries)
     if not theirs:
-        why = f"{left_out.said('the run')}." if left_out.count else None
+        why = f"{left_out.describe('the run')}." if left_out.count else None
         return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=why)
     source = run.source or qrels.source
-    return no_common_query(run.name, theirs, "the qrels", qrels.query_ids, source)
+    return no_common_query_error(run.name, theirs, "the qrels", qrels.query_ids, source)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.arrays.elementary import powers
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.arrays.rows import changes
+from cranfield.arrays.rows import mark_changes
 from cranfield.data.preferences import Levels
 
 
@@ -25,9 +25,9 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     relevant = levels.level >= rel
     group = levels.group[relevant]
     docs, row = np.unique(levels.row[relevant], return_inverse=True)
-    is_first = changes(query[docs])
+    is_first = mark_changes(query[docs])
     begins, of = np.flatnonzero(is_first), np.cumsum(is_first) - 1
-    weight = _weight(levels)
+    weight = _group_weights(levels)
     above = np.zeros(len(weight), np.int64)  # documents of the group that are above
     ranks = np.zeros(len(query), np.int64)
     left = np.ones(len(docs), np.bool_)
@@ -51,7 +51,7 @@ def most_first(levels: Levels, query: Ints) -> Ints:
 
     (n_documents,); documents worth nothing are left out. Arguments and ties as for `novel_first`.
     """
-    weight = _weight(levels)
+    weight = _group_weights(levels)
     worth = weight[levels.group] * np.maximum(levels.level, 0)
     worth = np.bincount(levels.row, worth, len(query))
     order = np.lexsort((-np.arange(len(query)), -worth, query))
@@ -62,5 +62,5 @@ def most_first(levels: Levels, query: Ints) -> Ints:
     return ranks
 
 
-def _weight(levels: Levels) -> Floats:
+def _group_weights(levels: Levels) -> Floats:
     return np.ones(len(levels.query)) if levels.weight is None else levels.weight

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from cranfield.explanation.expressions import number
+from cranfield.explanation.expressions import to_six_decimals
 from cranfield.explanation.words import IN_ORDER
-from cranfield.render.numbers import short
+from cranfield.render.numbers import format_short
 from cranfield.render.table import Table
 
-_LAST = 2  # rows at the end, of a table that is cut
+_N_LAST_ROWS = 2  # rows at the end, of a table that is cut
 EMPTY = "(empty)"  # an empty string
 _LABELS = ("group", "rank", "document", "grade", "rank in run")
 
@@ -20,7 +20,7 @@ class Column:
 
     header: str
     values: Sequence[Any]
-    made: str = ""
+    formula: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Total:
 
     def __str__(self) -> str:
         if len(self.values) == 1:
-            return f"{self.symbol} = {self.words} = {number(self.values[0])}"
+            return f"{self.symbol} = {self.words} = {to_six_decimals(self.values[0])}"
         return f"{self.symbol} = {self.words}, of each group"
 
 
@@ -50,8 +50,8 @@ class Sheet:
     is_sorted: bool = False  # whether its rows are in an order that no run made
     is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
     is_used: bool = False  # whether more is used of it than a count
-    needs: "Needs" = field(default_factory=dict)  # what it refers to
-    title_needs: "Needs" = field(default_factory=dict)  # what its title refers to
+    references: "References" = field(default_factory=dict)  # what it refers to
+    title_references: "References" = field(default_factory=dict)  # what its title refers to
 
     @property
     def n_rows(self) -> int:
@@ -59,40 +59,40 @@ class Sheet:
         return len(next(iter(self.labels.values())))
 
     @property
-    def names(self) -> set[str]:
+    def column_names(self) -> set[str]:
         """What its columns are called."""
         return {*self.labels, *(one.header for one in self.columns)}
 
     @property
-    def lines(self) -> list[str]:
+    def formula_lines(self) -> list[str]:
         """How the columns are computed, and what is computed from them."""
-        made = [f"{one.header} = {one.made}" for one in self.columns if one.made]
+        made = [f"{one.header} = {one.formula}" for one in self.columns if one.formula]
         return [*made, *map(str, self.totals)]
 
     @property
-    def numbers(self) -> Iterator[Any]:
+    def shown_numbers(self) -> Iterator[Any]:
         """All numbers that it shows, except the labels."""
         for column in self.columns:
             yield from column.values
         for total in self.totals:
             yield from (*total.values, *(total.running or ()))
 
-    def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
+    def to_table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; a row in the middle says how many are left out by the limit."""
-        columns = [(name, _grades(its) if name == "grade" else its) for name, its in self._shown()]
+        columns = [(name, _grade_texts(its) if name == "grade" else its) for name, its in self._visible_columns()]
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
-            last = min(_LAST, limit // 2)
+            last = min(_N_LAST_ROWS, limit // 2)
             at = "document" if "document" in header else header[0]
             more = f"({len(rows) - limit:,} more)"
             gap = [more if name == at else "..." for name in header]
             rows[limit - last : len(rows) - last] = [gap]
-        cells = [["-" if one is None else number(one) for one in row] for row in rows]
+        cells = [["-" if one is None else to_six_decimals(one) for one in row] for row in rows]
         n_texts = sum(name in self.labels for name in _LABELS[:3])
         return Table(header, cells, notes, n_texts, title=title)
 
-    def _shown(self) -> list[tuple[str, Sequence[Any]]]:
+    def _visible_columns(self) -> list[tuple[str, Sequence[Any]]]:
         """Return what is shown of each row: labels, columns, how they add up."""
         columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
         columns += [(one.header, one.values) for one in self.columns]
@@ -101,15 +101,15 @@ class Sheet:
             columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
         return columns
 
-    def rows(self, taken: Sequence[str]) -> list[dict[str, Any]]:
+    def rows(self, reserved_names: Sequence[str]) -> list[dict[str, Any]]:
         """Return {name: value} of each row; a column called as one of `taken` is renamed."""
         named = {
-            f"{name} of this step" if name in taken and name not in self.labels else name: values
-            for name, values in self._shown()
+            f"{name} of this step" if name in reserved_names and name not in self.labels else name: values
+            for name, values in self._visible_columns()
         }
         return [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
 
-    def entitle(self) -> None:
+    def complete_title(self) -> None:
         """Add to the title of an ideal ranking that it is ideal; a count alone has no order."""
         self.is_ideal = self.is_sorted and self.is_used
         if self.is_ideal:
@@ -123,7 +123,7 @@ class Sheet:
             "table": self.title,
             **{name: list(column) for name, column in self.labels.items()},
             "columns": [
-                {"name": one.header, "made": one.made or one.header, "values": list(one.values)}
+                {"name": one.header, "made": one.formula or one.header, "values": list(one.values)}
                 for one in self.columns
             ],
             "totals": [asdict(one) for one in self.totals],
@@ -139,11 +139,11 @@ class Line:
     numbers: str
     value: float | str
     # What it refers to.
-    needs: "Needs" = field(default_factory=dict, compare=False, repr=False)
+    references: "References" = field(default_factory=dict, compare=False, repr=False)
 
     def text(self, *, digits: bool = False) -> str:
         """Return it as it is shown: A = words = numbers = value, with all `digits` or with six."""
-        value = (str(self.value) or EMPTY) if digits else number(self.value)
+        value = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
         numbers = self.numbers if len(self.words) > 1 else ""  # A, which is above
         parts = [self.symbol, self.words, numbers, value]
         return " = ".join(dict.fromkeys(part for part in parts if part))
@@ -153,12 +153,12 @@ class Line:
         return {name: getattr(self, name) for name in ("symbol", "words", "numbers", "value")}
 
 
-def _grades(grades: Sequence[float | None]) -> list[str | None]:
-    return [grade if grade is None else short(grade) for grade in grades]
+def _grade_texts(grades: Sequence[float | None]) -> list[str | None]:
+    return [grade if grade is None else format_short(grade) for grade in grades]
 
 
 Entry = Sheet | Line
-Needs = dict[str | Sheet, None]  # in order: the symbols of lines and totals; sheets
+References = dict[str | Sheet, None]  # in order: the symbols of lines and totals; sheets
 
 
 @dataclass(frozen=True)
@@ -169,13 +169,13 @@ class Worksheet:
     """
 
     entries: Sequence[Entry]
-    result: Line
-    lost: bool = False
+    value_line: Line
+    is_incomplete: bool = False
     is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
-    divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
+    zero_divisions: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-def in_order(of: dict[str, Entry], sheets: Iterable[Sheet], needs: Needs) -> list[Entry]:
+def order_entries(entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], needs: References) -> list[Entry]:
     """Return what is needed so that what one refers to is above it, where that can be.
 
     `of` has the entries by their symbols, `sheets` are the rankings' tables.
@@ -183,32 +183,32 @@ def in_order(of: dict[str, Entry], sheets: Iterable[Sheet], needs: Needs) -> lis
     # What a title refers to gets a table of its own, if its table needs that of the title: else
     # each would have to be above the other.
     for titled in sheets:
-        for symbol in map(str, titled.title_needs):
-            whole = of[symbol]
-            if isinstance(whole, Sheet) and titled in _ordered(of, whole.needs):
+        for symbol in map(str, titled.title_references):
+            whole = entry_of_symbol[symbol]
+            if isinstance(whole, Sheet) and titled in _collect_entries(entry_of_symbol, whole.references):
                 (total,) = (one for one in whole.totals if one.symbol == symbol)
                 headers = [one.header for one in whole.columns]
                 last = headers.index(total.column) + 1 if total.column in headers else 0
-                columns, own = whole.columns[:last], dict(whole.title_needs)
-                of[symbol] = replace(whole, columns=columns, totals=[total], needs=own)
+                columns, own = whole.columns[:last], dict(whole.title_references)
+                entry_of_symbol[symbol] = replace(whole, columns=columns, totals=[total], needs=own)
                 whole.totals.remove(total)
-    found = _ordered(of, needs)
+    found = _collect_entries(entry_of_symbol, needs)
     for one in found:
         if isinstance(one, Sheet):
-            one.entitle()
+            one.complete_title()
     return found
 
 
-def _ordered(of: Mapping[str, Entry], needs: Needs) -> list[Entry]:
+def _collect_entries(of: Mapping[str, Entry], needs: References) -> list[Entry]:
     found: list[Entry] = []
     met: set[Entry] = set()
 
-    def visit(needs: Needs) -> None:
+    def visit(needs: References) -> None:
         for one in needs:
             entry = of[one] if isinstance(one, str) else one
             if entry not in met:
                 met.add(entry)
-                visit(entry.needs)
+                visit(entry.references)
                 found.append(entry)
 
     visit(needs)

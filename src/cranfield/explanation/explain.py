@@ -16,18 +16,18 @@ from cranfield.explanation.scene import Scene
 from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.identifiers import is_id
-from cranfield.measures import Measure, known_as
-from cranfield.notes import warn_of
-from cranfield.options import keywords, refuse_others, takes
-from cranfield.progress import Watching, watched
-from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import measures_of
+from cranfield.measures import Measure, find_measure
+from cranfield.notes import warn_about
+from cranfield.options import keywords, refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
+from cranfield.scoring.arguments import Reading, arrange_arguments
+from cranfield.scoring.evaluate import list_measures
 
 FAMILIES = load_families("explain")
-_USUAL = "nDCG@10"
+_DEFAULT_MEASURE = "nDCG@10"
 
 
-@watched
+@add_progress
 @takes(Reading, Judging, *FAMILIES, Watching)
 def explain(
     qrels: QrelsLike,
@@ -95,11 +95,11 @@ recip_rank)
     <BLANKLINE>
 
     """
-    refuse_others(explain, judging)
+    refuse_unknown_options(explain, judging)
     columns = Reading.of(judging).columns
     check_errors(errors)
     how = Judging.of(judging)
-    judgments, its_runs, named = arranged(
+    judgments, its_runs, named = arrange_arguments(
         *(qrels, run, None if query is None else measure, None),
         columns=columns,
         errors=errors,
@@ -113,9 +113,9 @@ recip_rank)
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     try:
-        one, *more = measures_of(_USUAL if measure is None else measure)
+        one, *more = list_measures(_DEFAULT_MEASURE if measure is None else measure)
     except MeasureError as error:
-        if isinstance(query, str) and known_as(query) is not None:
+        if isinstance(query, str) and find_measure(query) is not None:
             raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None
         raise
     if more:
@@ -128,15 +128,15 @@ recip_rank)
         how = replace(how, queries="judged")
     by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
     if len(by_name) != 1:
-        _check_two(len(by_name), one, how)
+        _check_pair(len(by_name), one, how)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    found = _page(judgments, by_name, one, query, how)
-    warn_of(found.notes)
+    found = _explain(judgments, by_name, one, query, how)
+    warn_about(found.notes)
     return found
 
 
-def _page(
+def _explain(
     qrels: Qrels,
     runs: Mapping[str, Run],
     measure: Measure,
@@ -158,20 +158,20 @@ def _page(
     return Explanation.of(scene, measure)
 
 
-def explain_each(
+def explain_queries(
     qrels: Qrels, run: Run, measure: Measure, query_ids: Collection[str], judging: Judging
 ) -> Iterator[Explanation]:
     """Yield what `explain` returns of some queries of a run, which is read once."""
     costs = measure.definition.traits.takes_cost
-    for scene in Scene.each(qrels, run, query_ids, judging, costs=costs):
+    for scene in Scene.of_queries(qrels, run, query_ids, judging, costs=costs):
         yield Explanation.of(scene, measure)
 
 
-def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
+def _check_pair(n_runs: int, measure: Measure, judging: Judging) -> None:
     """Raise OptionError or MeasureError if there is no difference of runs to explain."""
     if n_runs != 2:
         raise OptionError(f"{n_runs} runs: one is explained, or the difference of two")
-    if judging.keeps_repeated:
+    if judging.keeps_repeats:
         raise OptionError(
             f"duplicates={judging.duplicates!r} gives a document several ranks, and a difference "
             "is explained document by document: take 'first' or 'best'"

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.elementary import exp, log, powers, raised
+from cranfield.arrays.elementary import exp, log, powers, power
 from cranfield.arrays.grades import exp2
-from cranfield.arrays.ranked import Ranked, looked_up, ratio
-from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
+from cranfield.arrays.ranked import Ranked, look_up, ratio
+from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, TracedArray, Recorder, remove_trace
 from cranfield.data.judged import Groups
-from cranfield.explanation.follow import base_of, is_ranking, rows_of_base, subsets
+from cranfield.explanation.follow import base_ranking, is_ranking, base_row_numbers, subset_chain
 
 # What binds: an expression of a lower number is in brackets beside one of a higher.
-LOOSE, OR, AND, COMPARED, SUM, PRODUCT, POWER, ATOM = range(8)
+LOOSE, OR, AND, COMPARISON, SUM, PRODUCT, POWER, ATOM = range(8)
 
 BINARY: Mapping[Any, tuple[str, int]] = {
     np.add: ("+", SUM),
@@ -25,36 +25,36 @@ BINARY: Mapping[Any, tuple[str, int]] = {
     np.floor_divide: ("//", PRODUCT),
     np.power: ("^", POWER),
     powers: ("^", POWER),
-    raised: ("^", POWER),
-    np.greater: (">", COMPARED),
-    np.greater_equal: (">=", COMPARED),
-    np.less: ("<", COMPARED),
-    np.less_equal: ("<=", COMPARED),
-    np.equal: ("=", COMPARED),
-    np.not_equal: ("is not", COMPARED),
+    power: ("^", POWER),
+    np.greater: (">", COMPARISON),
+    np.greater_equal: (">=", COMPARISON),
+    np.less: ("<", COMPARISON),
+    np.less_equal: ("<=", COMPARISON),
+    np.equal: ("=", COMPARISON),
+    np.not_equal: ("is not", COMPARISON),
     np.logical_and: ("and", AND),
     np.bitwise_and: ("and", AND),
     np.logical_or: ("or", OR),
     np.bitwise_or: ("or", OR),
 }
-_OF_TRUTH = {one for one in BINARY if BINARY[one][1] in (AND, OR)} | {np.equal, np.not_equal}
+_TRUTH_OPERATIONS = {one for one in BINARY if BINARY[one][1] in (AND, OR)} | {np.equal, np.not_equal}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
 # How an operation of one is written, what its input has to bind, and how tightly it binds.
-_SIGNS: Mapping[Any, tuple[str, int, int]] = {
-    np.invert: ("not {}", ATOM, COMPARED),
-    np.logical_not: ("not {}", ATOM, COMPARED),
+_UNARY: Mapping[Any, tuple[str, int, int]] = {
+    np.invert: ("not {}", ATOM, COMPARISON),
+    np.logical_not: ("not {}", ATOM, COMPARISON),
     np.negative: ("-{}", POWER, SUM),
     exp: ("e^{}", ATOM, POWER),
     exp2: ("2^{}", ATOM, POWER),
     np.square: ("{}^2", ATOM, POWER),
 }
 # The number that changes no value, as the second of two.
-_NOTHING = {np.add: 0, np.subtract: 0, np.multiply: 1, np.divide: 1, ratio: 1}
-SPREAD = {Ranked.spread, Groups.spread}  # the same number, for every row
-OF_UNKNOWN_ORIGIN = "(numbers of unknown origin)"
+_NEUTRAL_NUMBER = {np.add: 0, np.subtract: 0, np.multiply: 1, np.divide: 1, ratio: 1}
+SPREAD_METHODS = {Ranked.spread, Groups.spread}  # the same number, for every row
+UNKNOWN_ORIGIN = "(numbers of unknown origin)"
 
 # What a node is called, and how tightly that binds; None: it is to be written out.
-Label = Callable[[Derived], tuple[str, int] | None]
+Label = Callable[[TracedArray], tuple[str, int] | None]
 
 
 @dataclass
@@ -65,59 +65,59 @@ class Nodes:
     """
 
     is_strict: bool
-    lost: bool = False
-    ways: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
+    is_incomplete: bool = False
+    number_of_origin: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
     # The id of a node -> the node, so that no id is given twice, and its way's number.
-    keys: dict[int, tuple[Any, int]] = field(default_factory=dict)
-    uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
-    names: dict[int, str] = field(default_factory=dict)  # a way's number -> what it is called
+    key_of_node: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    n_uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
+    name_of_key: dict[int, str] = field(default_factory=dict)  # a way's number -> what it is called
 
     def key(self, node: Any) -> Any:
         """Return what is equal for what was made in the same way."""
-        if isinstance(node, Recording) and not is_ranking(node):
+        if isinstance(node, Recorder) and not is_ranking(node):
             return id(node)
-        if isinstance(node, np.ndarray) and not isinstance(node, Derived):
-            self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
+        if isinstance(node, np.ndarray) and not isinstance(node, TracedArray):
+            self.is_incomplete |= self.is_strict and node.flags.writeable  # cutoffs are read-only
             return node.shape, node.tobytes()
-        if not isinstance(node, Derived | Recording):
+        if not isinstance(node, TracedArray | Recorder):
             return repr(node)
-        if id(node) not in self.keys:
-            way = self._of_array(node) if isinstance(node, Derived) else self._of_rows(node)
+        if id(node) not in self.key_of_node:
+            way = self._array_origin(node) if isinstance(node, TracedArray) else self._ranking_origin(node)
             # A number for each way, so that keys of keys stay short.
-            self.keys[id(node)] = node, self.ways.setdefault(way, len(self.ways))
-        return self.keys[id(node)][1]
+            self.key_of_node[id(node)] = node, self.number_of_origin.setdefault(way, len(self.number_of_origin))
+        return self.key_of_node[id(node)][1]
 
-    def _of_rows(self, rows: Recording) -> tuple[Any, ...]:
-        base = base_of(rows)
+    def _ranking_origin(self, rows: Recorder) -> tuple[Any, ...]:
+        base = base_ranking(rows)
         holder, *given = base.step.inputs
-        if isinstance(holder, Recording) and holder.level == "row":  # the places of tied documents
+        if isinstance(holder, Recorder) and holder.level == "row":  # the places of tied documents
             _, *given = holder.step.inputs
-        chain = dict.fromkeys((one.how, self.key(one.what)) for one in subsets(rows))
-        which = rows_of_base(rows).tobytes(), rows.plain.rank.tobytes()
+        chain = dict.fromkeys((one.method, self.key(one.argument)) for one in subset_chain(rows))
+        which = base_row_numbers(rows).tobytes(), rows.original.rank.tobytes()
         asked = tuple(map(self.key, given))
-        return "rows", base.step.op, rows.home is None, which, asked, tuple(chain)
+        return "rows", base.step.op, rows.grouping is None, which, asked, tuple(chain)
 
-    def _of_array(self, node: Derived) -> tuple[Any, ...]:
+    def _array_origin(self, node: TracedArray) -> tuple[Any, ...]:
         made = node.step
-        self.lost |= made.op == UNKNOWN
+        self.is_incomplete |= made.op == UNKNOWN
         inputs = tuple(self.key(one) for one in made.inputs)
-        space = self.key(made.space) if is_ranking(made.space) else id(made.space)
+        space = self.key(made.row_owner) if is_ranking(made.row_owner) else id(made.row_owner)
         values = b"" if made.inputs else node.values.tobytes()
         return "array", made.op, inputs, space, values
 
-    def name(self, node: Derived) -> str:
+    def name(self, node: TracedArray) -> str:
         """Return what the measure calls an array, wherever it was made in the same way."""
-        return self.names.get(self.key(node), node.step.name)
+        return self.name_of_key.get(self.key(node), node.step.name)
 
     def count_uses(self, node: Any) -> None:
         """Count how often each way is used."""
         key = self.key(node)
-        self.uses[key] = self.uses.get(key, 0) + 1
+        self.n_uses[key] = self.n_uses.get(key, 0) + 1
         if node.step.name:
-            self.names.setdefault(key, node.step.name)
-        if self.uses[key] == 1:
+            self.name_of_key.setdefault(key, node.step.name)
+        if self.n_uses[key] == 1:
             for one in node.step.inputs:
-                if isinstance(one, Derived):
+                if isinstance(one, TracedArray):
                     self.count_uses(one)
 
 
@@ -126,8 +126,8 @@ class Frame:
     """A line or a column that is being written: to what it refers, and whether it divides by 0."""
 
     name: str = ""
-    needs: dict[Any, None] = field(default_factory=dict)
-    divides: bool = False
+    references: dict[Any, None] = field(default_factory=dict)
+    divides_by_zero: bool = False
 
 
 @dataclass
@@ -139,143 +139,143 @@ class Expressions:
     """
 
     nodes: Nodes
-    in_numbers: bool = False
+    uses_numbers: bool = False
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
 
-    def written(self, node: Any, label: Label) -> tuple[str, int]:
+    def write(self, node: Any, label: Label) -> tuple[str, int]:
         """Return an expression, and how tightly it binds; `label` names what stays closed."""
-        if not isinstance(node, Derived):
-            text = self.constant(node)
+        if not isinstance(node, TracedArray):
+            text = self.write_constant(node)
             return text, SUM if text.startswith(("-", "1 - ")) else ATOM
         known = None if node.step.op == CONSTANT else label(node)
-        return self.opened(node, label) if known is None else known
+        return self.write_out(node, label) if known is None else known
 
-    def opened(self, node: Derived, label: Label) -> tuple[str, int]:
+    def write_out(self, node: TracedArray, label: Label) -> tuple[str, int]:
         """Return how an array was made, for any name."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
-            self.nodes.lost |= not name
-            return name or OF_UNKNOWN_ORIGIN, ATOM
-        if op == CONSTANT or op in SPREAD:  # the same number, elsewhere
-            return self.written(inputs[-1], label)
-        simpler = self._simpler(op, inputs, label)
-        return self._operation(node, label) if simpler is None else simpler
+            self.nodes.is_incomplete |= not name
+            return name or UNKNOWN_ORIGIN, ATOM
+        if op == CONSTANT or op in SPREAD_METHODS:  # the same number, elsewhere
+            return self.write(inputs[-1], label)
+        simpler = self._write_shorter(op, inputs, label)
+        return self._write_step(node, label) if simpler is None else simpler
 
-    def _operation(self, node: Derived, label: Label) -> tuple[str, int]:
+    def _write_step(self, node: TracedArray, label: Label) -> tuple[str, int]:
         """Return what a step did, with what it did it to."""
         op, inputs = node.step.op, node.step.inputs
         if op is np.ldexp:
-            return self._scaled(inputs, label)
+            return self._write_scaling(inputs, label)
         if op in (np.ones_like, np.zeros_like):
             return ("1" if op is np.ones_like else "0"), ATOM
         if op in (ratio, np.divide) and np.size(node):
             below = np.asarray(inputs[1])
-            self.frames[-1].divides |= bool((below == 0).any())
+            self.frames[-1].divides_by_zero |= bool((below == 0).any())
         if op in BINARY:
-            return self._binary(op, inputs, label)
+            return self._write_binary(op, inputs, label)
         if op is np.where:
-            return self._either(inputs[0], inputs[1], inputs[2], label)
-        if op in _SIGNS:
-            template, least, binds = _SIGNS[op]
-            return template.format(self.bracketed(inputs[0], label, least)), binds
-        if op is looked_up and self.in_numbers:
-            return number(node.values.flat[0].item()), ATOM
-        if op is looked_up:
-            return inputs[0].format(self.bracketed(inputs[2], label, SUM)), ATOM
-        inside = ", ".join(self.written(one, label)[0] for one in inputs)
+            return self._write_choice(inputs[0], inputs[1], inputs[2], label)
+        if op in _UNARY:
+            template, least, binds = _UNARY[op]
+            return template.format(self.write_operand(inputs[0], label, least)), binds
+        if op is look_up and self.uses_numbers:
+            return to_six_decimals(node.values.flat[0].item()), ATOM
+        if op is look_up:
+            return inputs[0].format(self.write_operand(inputs[2], label, SUM)), ATOM
+        inside = ", ".join(self.write(one, label)[0] for one in inputs)
         return f"{_FUNCTIONS.get(op) or op.__name__}({inside})", ATOM
 
-    def _scaled(self, inputs: Any, label: Label) -> tuple[str, int]:
+    def _write_scaling(self, inputs: Any, label: Label) -> tuple[str, int]:
         """Write x times 2^n."""
-        power = self.bracketed(inputs[1], label, POWER)
+        power = self.write_operand(inputs[1], label, POWER)
         if is_constant(inputs[0], 1):
             return f"2^{power}", POWER
         if power.startswith("(-"):
-            return f"{self.bracketed(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
-        return f"{self.bracketed(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
+            return f"{self.write_operand(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
+        return f"{self.write_operand(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
 
-    def _binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
+    def _write_binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
         sign, binds = BINARY[op]
-        left = self._number(inputs[0], op, label, binds + (binds in (COMPARED, POWER)))
+        left = self._write_number(inputs[0], op, label, binds + (binds in (COMPARISON, POWER)))
         # As it was computed: a * (b / c) and a * b / c differ in the last bit.
-        right = self._number(inputs[1], op, label, binds + 1)
+        right = self._write_number(inputs[1], op, label, binds + 1)
         return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
 
-    def _simpler(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
+    def _write_shorter(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
         """Return what is simpler to read than the operation, and the same number."""
         if op in (np.multiply, np.add):
             for one, other in (inputs, inputs[::-1]):
-                if is_constant(one, _NOTHING[op]) and not is_bool(other):
-                    return self.written(other, label)
-                if op is np.add and self._is_nothing(one):
-                    return self.written(other, label)
-                if op is np.multiply and self._is_nothing(one):
+                if is_constant(one, _NEUTRAL_NUMBER[op]) and not is_bool(other):
+                    return self.write(other, label)
+                if op is np.add and self._is_zero(one):
+                    return self.write(other, label)
+                if op is np.multiply and self._is_zero(one):
                     return "0", ATOM
-                if op is np.multiply and isinstance(one, Derived) and is_bool(one):
-                    return self._either(one, other, 0, label)
-        elif op in _NOTHING and is_constant(inputs[1], _NOTHING[op]):
-            return self.written(inputs[0], label)
-        elif op is np.subtract and isinstance(inputs[0], Derived) and is_bool(inputs[1]):
+                if op is np.multiply and isinstance(one, TracedArray) and is_bool(one):
+                    return self._write_choice(one, other, 0, label)
+        elif op in _NEUTRAL_NUMBER and is_constant(inputs[1], _NEUTRAL_NUMBER[op]):
+            return self.write(inputs[0], label)
+        elif op is np.subtract and isinstance(inputs[0], TracedArray) and is_bool(inputs[1]):
             running = inputs[0].step
             counted = self.nodes.key(inputs[1])
             if running.op is Ranked.running and self.nodes.key(running.inputs[1]) == counted:
-                return f"rows above with {self.bracketed(inputs[1], label, OR)}", LOOSE
+                return f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
         elif op in BINARY and BINARY[op][1] in (AND, OR):
             for one, other in (inputs, inputs[::-1]):
-                if not isinstance(one, Derived) and np.size(one) == 1:
+                if not isinstance(one, TracedArray) and np.size(one) == 1:
                     is_so = bool(np.asarray(one).flat[0])
                     if is_so == (BINARY[op][1] == AND):
-                        return self.written(other, label)
-                    return number(is_so), ATOM
+                        return self.write(other, label)
+                    return to_six_decimals(is_so), ATOM
         return None
 
-    def _is_nothing(self, node: Any) -> bool:
+    def _is_zero(self, node: Any) -> bool:
         """Tell whether a node is 0 for every query."""
-        if isinstance(node, Derived):
+        if isinstance(node, TracedArray):
             op, inputs = node.step.op, node.step.inputs
             return op is np.multiply and any(is_constant(one, 0) for one in inputs)
         return is_constant(node, 0)
 
-    def _either(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
+    def _write_choice(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
         """Write one of two, as a condition says; in numbers the one that it is."""
-        asked = self.bracketed(condition, label, OR)
-        if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
-            return self.written(yes if np.asarray(condition).flat[0] else no, label)
-        texts = [self._number(one, np.where, label, COMPARED) for one in (yes, no)]
+        asked = self.write_operand(condition, label, OR)
+        if asked in ("yes", "no") or (self.uses_numbers and np.size(condition) == 1):
+            return self.write(yes if np.asarray(condition).flat[0] else no, label)
+        texts = [self._write_number(one, np.where, label, COMPARISON) for one in (yes, no)]
         if texts[0] == texts[1]:
-            return self.written(no, label)
+            return self.write(no, label)
         return f"{texts[0]} if {asked}, else {texts[1]}", LOOSE
 
-    def _number(self, node: Any, op: Any, label: Label, least: int) -> str:
+    def _write_number(self, node: Any, op: Any, label: Label, min_binding: int) -> str:
         """Write a number of an operation: where it is a truth value, 1 or 0."""
-        if op not in _OF_TRUTH and isinstance(node, Derived) and is_bool(node):
-            text, binds = self._either(node, 1, 0, label)
-            return text if binds >= least else f"({text})"
-        return self.bracketed(node, label, least)
+        if op not in _TRUTH_OPERATIONS and isinstance(node, TracedArray) and is_bool(node):
+            text, binds = self._write_choice(node, 1, 0, label)
+            return text if binds >= min_binding else f"({text})"
+        return self.write_operand(node, label, min_binding)
 
-    def bracketed(self, node: Any, label: Label, least: int) -> str:
+    def write_operand(self, node: Any, label: Label, min_binding: int) -> str:
         """Return an expression, in brackets if it binds less than that."""
-        text, binds = self.written(node, label)
-        return text if binds >= least else f"({text})"
+        text, binds = self.write(node, label)
+        return text if binds >= min_binding else f"({text})"
 
-    def constant(self, value: Any) -> str:
+    def write_constant(self, value: Any) -> str:
         """Return a number or a string that is the same for every query, and for every row."""
         if isinstance(value, np.ndarray):
             if value.size == 0:
                 return "0"
             if (value != value.flat[0]).any():
-                self.nodes.lost = True
-                return OF_UNKNOWN_ORIGIN
+                self.nodes.is_incomplete = True
+                return UNKNOWN_ORIGIN
             value = value.flat[0]
         if isinstance(value, bool | np.bool_):
-            return number(value)
+            return to_six_decimals(value)
         if isinstance(value, int | float | np.number):
-            return _digits(float(value)) if isinstance(value, float | np.floating) else str(value)
+            return _write_digits(float(value)) if isinstance(value, float | np.floating) else str(value)
         return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def number(value: Any) -> str:
+def to_six_decimals(value: Any) -> str:
     """Return a number as it is shown: whole ones as they are, others with six decimals."""
     if isinstance(value, str):
         return value
@@ -286,7 +286,7 @@ def number(value: Any) -> str:
     return f"{value:.6f}" if abs(value) >= 1e-3 else f"{value:.6g}"
 
 
-def _digits(value: float) -> str:
+def _write_digits(value: float) -> str:
     """Return a constant with the digits that it takes to have its value.
 
     >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
@@ -301,13 +301,13 @@ def _digits(value: float) -> str:
 
 def is_bool(value: Any) -> bool:
     """Tell whether these are truth values."""
-    return bool(np.asarray(plain(value)).dtype == np.bool_)
+    return bool(np.asarray(remove_trace(value)).dtype == np.bool_)
 
 
 def is_constant(value: Any, constant: int) -> bool:
     """Tell whether a value is a constant that is this number everywhere."""
-    if isinstance(value, Derived) and value.step.op == CONSTANT:
+    if isinstance(value, TracedArray) and value.step.op == CONSTANT:
         return is_constant(value.step.inputs[0], constant)
-    if isinstance(value, Derived | str | Recording):
+    if isinstance(value, TracedArray | str | Recorder):
         return False
     return bool(np.size(value) and np.all(np.asarray(value) == constant))

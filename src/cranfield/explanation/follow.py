@@ -10,53 +10,53 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, Ranked
 from cranfield.arrays.trace import (
     CONSTANT,
-    Derived,
+    TracedArray,
     Record,
-    Recording,
+    Recorder,
     Step,
-    naming,
-    plain,
-    recorded,
+    name_variables,
+    remove_trace,
+    make_recorder,
 )
 from cranfield.data import judged, subtopics
 from cranfield.data.judged import Groups, Judged
 from cranfield.explanation.scene import Scene
 from cranfield.measures import Measure, gain, parameters, plan
-from cranfield.measures.plan import Alike
+from cranfield.measures.plan import CutoffGroup
 
-_DEEPEST = 120  # steps one after the other: Python's own stack ends not far beyond
-_SUBSETS = {Ranked.where, Ranked.relevant, Ranked.top, Ranked.reordered}
+_MAX_STEPS = 120  # steps one after the other: Python's own stack ends not far beyond
+_SUBSET_METHODS = {Ranked.where, Ranked.relevant, Ranked.top, Ranked.reordered}
 
 
 class Subset(NamedTuple):
     """How a ranking was made from another one: by which method, with which argument."""
 
-    above: Any  # the other ranking
-    how: Any
-    what: Any
+    source: Any  # the other ranking
+    method: Any
+    argument: Any
 
 
-def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
+def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any, Any]:
     """Run the measure on one query, and return its value (1, 1) with the steps that made it.
 
     It is a plain array if the measure lost them all: by going around the ranking's methods and
     numpy's functions, such as np.asarray().
     """
-    record = Record(measure.definition.is_own, scene)
-    alike = Alike([measure])
-    if record.is_strict and alike.k is not None:  # k + 1 must be known, too
-        alike.k = Derived.of(alike.k, Step(CONSTANT, (alike.k,)), record)
-    recording = recorded(scene.judged, Step("judged"), record)
-    with naming(_files_of(measure)):
+    record = Record(measure.definition.is_user_defined, scene)
+    alike = CutoffGroup([measure])
+    if record.is_strict and alike.fixed_cutoffs is not None:  # k + 1 must be known, too
+        alike.fixed_cutoffs = TracedArray.of(alike.fixed_cutoffs, Step(CONSTANT, (alike.fixed_cutoffs,)), record)
+    recording = make_recorder(scene.judged, Step("judged"), record)
+    with name_variables(_make_file_test(measure)):
         value = alike.values(recording)
     record.is_over = True
     return value
 
 
-def _files_of(measure: Measure) -> Callable[[str], bool]:
+def _make_file_test(measure: Measure) -> Callable[[str], bool]:
     """Return what tells whether a file has the code of measures, or of what is in its folder."""
     kernel = measure.definition.kernel
-    own = getattr(kernel, "__code__", _files_of.__code__).co_filename
+    own = getattr(kernel, "__code__", _make_file_test.__code__).co_filename
     folders = {os.path.dirname(own), os.path.dirname(gain.__file__)}
     machinery = {plan.__file__, parameters.__file__}
     return cache(  # a measure calls many functions of few files
@@ -66,65 +66,65 @@ def _files_of(measure: Measure) -> Callable[[str], bool]:
     )
 
 
-def is_ranking(one: Any) -> TypeGuard[Recording]:
+def is_ranking(node: Any) -> TypeGuard[Recorder]:
     """Tell whether something is a ranking that was recorded."""
-    return isinstance(one, Recording) and isinstance(one, Ranked)
+    return isinstance(node, Recorder) and isinstance(node, Ranked)
 
 
-def is_summed(one: Any) -> TypeGuard[Recording]:
+def has_sheet(node: Any) -> TypeGuard[Recorder]:
     """Tell whether it is a ranking, or groups: what becomes of it is shown in its table."""
-    return is_ranking(one) or (isinstance(one, Recording) and one.home is one)
+    return is_ranking(node) or (isinstance(node, Recorder) and node.grouping is node)
 
 
-def subsets(rows: Recording) -> Iterator[Subset]:
+def subset_chain(rows: Recorder) -> Iterator[Subset]:
     """Yield how a ranking was made from another one, that one from a third, and so on."""
-    while rows.step.op in _SUBSETS:
+    while rows.step.op in _SUBSET_METHODS:
         above, *given = rows.step.inputs
         yield Subset(above, rows.step.op, given[0] if given else 1)
         rows = above
 
 
-def base_of(rows: Recording) -> Recording:
+def base_ranking(rows: Recorder) -> Recorder:
     """Return the ranking that it was made from, before any subset was taken."""
-    for subset in subsets(rows):
-        rows = subset.above
+    for subset in subset_chain(rows):
+        rows = subset.source
     return rows
 
 
-def rows_of_base(rows: Recording) -> Ints:
+def base_row_numbers(rows: Recorder) -> Ints:
     """Return which rows of its base a ranking has: (rows,)."""
-    subset = next(subsets(rows), None)
+    subset = next(subset_chain(rows), None)
     if subset is None:
-        return np.arange(len(rows.plain.query))
-    above = subset.above
-    if subset.how is Ranked.reordered:
-        kept = above.plain.order(plain(subset.what))
+        return np.arange(len(rows.original.query))
+    above = subset.source
+    if subset.method is Ranked.reordered:
+        kept = above.plain.order(remove_trace(subset.argument))
     else:
         deepest = int(above.plain.rank.max(initial=0)) + 1
-        keys, its = (one.plain.query * deepest + one.plain.rank for one in (above, rows))
+        keys, its = (one.original.query * deepest + one.original.rank for one in (above, rows))
         kept = np.isin(keys, its)
-    found: Ints = rows_of_base(above)[kept]
+    found: Ints = base_row_numbers(above)[kept]
     return found
 
 
-def documents_of(rows: Recording) -> list[str | None]:
+def row_documents(rows: Recorder) -> list[str | None]:
     """Return the document of each row, None where there is none: (rows,)."""
-    every = _documents(base_of(rows))
-    return [every[row] for row in rows_of_base(rows).tolist()]
+    every = _base_documents(base_ranking(rows))
+    return [every[row] for row in base_row_numbers(rows).tolist()]
 
 
-def _documents(base: Recording) -> Sequence[str | None]:
+def _base_documents(base: Recorder) -> Sequence[str | None]:
     scene: Scene = base.record.names
-    op, ranks = base.step.op, base.plain.rank.tolist()
+    op, ranks = base.step.op, base.original.rank.tolist()
     if op == "ideal":
-        return scene.ideal_of_groups if base.home is not None else scene.ideal
+        return scene.group_ideal_docs if base.grouping is not None else scene.ideal_docs
     if op in ("hits", Judged.every):
         retrieved = scene.docs
-        if base.home is not None and len(retrieved) < max(ranks, default=0):
+        if base.grouping is not None and len(retrieved) < max(ranks, default=0):
             retrieved = scene.ranking.docs  # judged ones alone keep their ranks in subtopics
         return [retrieved[k - 1] if k <= len(retrieved) else None for k in ranks]
-    if op in (Groups.novel_first, Groups.most_first) and not scene.judged.in_groups:
-        return [scene.ideal[k - 1] for k in ranks]  # what is relevant adds most
+    if op in (Groups.novel_first, Groups.most_first) and not scene.judged.has_groups:
+        return [scene.ideal_docs[k - 1] for k in ranks]  # what is relevant adds most
     if op in (Groups.novel_first, Groups.most_first):
         qrels, order = scene.qrels, getattr(subtopics, op.__name__)
         ranked = order(qrels.levels, qrels.query, *base.step.inputs[1:]).tolist()
@@ -133,20 +133,20 @@ def _documents(base: Recording) -> Sequence[str | None]:
     return [None] * len(ranks)
 
 
-def grades_of(rows: Recording) -> list[float | None]:
+def row_grades(rows: Recorder) -> list[float | None]:
     """Return the grade of each row, None where there is no judgment: (rows,)."""
-    judged = rows.plain.judged.tolist()
+    judged = rows.original.judged.tolist()
     return [
         grade if is_judged else None
-        for grade, is_judged in zip(rows.plain.grade.tolist(), judged, strict=True)
+        for grade, is_judged in zip(rows.original.grade.tolist(), judged, strict=True)
     ]
 
 
 def is_deep(value: Any) -> bool:
     """Tell whether a value takes more steps one after the other than can be written out."""
     layer, depth = [value], 0
-    while layer and depth <= _DEEPEST:
-        inputs = (one for node in layer if isinstance(node, Derived) for one in node.step.inputs)
-        layer = [*{id(one): one for one in inputs if isinstance(one, Derived)}.values()]
+    while layer and depth <= _MAX_STEPS:
+        inputs = (one for node in layer if isinstance(node, TracedArray) for one in node.step.inputs)
+        layer = [*{id(one): one for one in inputs if isinstance(one, TracedArray)}.values()]
         depth += 1
-    return depth > _DEEPEST
+    return depth > _MAX_STEPS

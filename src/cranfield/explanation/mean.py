@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.grades import ABOVE_ZERO, are_whole
-from cranfield.arrays.ranked import LEAST, Floats, Ints, floored_log, mean, total
+from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades
+from cranfield.arrays.ranked import GEOMETRIC_FLOOR, Floats, Ints, floored_log, mean, total
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -15,20 +15,20 @@ from cranfield.errors import MeasureError
 from cranfield.explanation.query import check_limit
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, around
-from cranfield.render.numbers import as_counted, number, queries_of, signed
+from cranfield.notes import Note, lines_below_table
+from cranfield.render.numbers import numeric_order, format_number, format_query_count, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend
-from cranfield.scoring.assembly import ideals_of
+from cranfield.scoring.assembly import ideal_ranking_notes
 from cranfield.scoring.evaluate import score_runs
-from cranfield.scoring.scores import Scores, shown
+from cranfield.scoring.scores import Scores, format_score
 
 # What a query contributes: what it lacks to 1; how far it is from the mean; its own value, of a
 # sum; how far its logarithm is from the mean of the logarithms.
 Kind = Literal["missing", "difference", "sum", "logarithm"]
 
-_SHOWN_TERMS = 4
-_ROWS = 10  # of a table, before the others are left out
+_MAX_TERMS = 4
+_MAX_ROWS = 10  # of a table, before the others are left out
 
 
 @dataclass(frozen=True)
@@ -110,16 +110,16 @@ class MeanExplanation(Shown):
             MeasureError: the measure was not evaluated, or its values are texts.
 
         """
-        wanted = _a_number(measure)
+        wanted = _check_numeric(measure)
         value = scores[wanted]
         values = scores.columns[str(wanted)][1].astype(np.float64)
-        kind = _kind(wanted, values)
+        kind = _find_kind(wanted, values)
         terms = floored_log(values) if kind == "logarithm" else values
-        at = np.array(as_counted(scores.query_ids), np.int64)  # as equal ones are to be
-        parts, order = _parts(kind, terms, wanted.definition.higher_is_better, at)
+        at = np.array(numeric_order(scores.query_ids), np.int64)  # as equal ones are to be
+        parts, order = _compute_parts(kind, terms, wanted.definition.higher_is_better, at)
         counted = [
             scores.per_query(one) if str(one) in scores.columns else {}
-            for one in _beside(wanted, least)
+            for one in _side_measures(wanted, least)
         ]
         if kind in ("missing", "logarithm") and counted[1]:  # what no ranking helps comes last
             without = np.array([counted[1][one] == 0 for one in scores.query_ids]) & (values == 0)
@@ -133,20 +133,20 @@ class MeanExplanation(Shown):
         for row, share, so_far in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
             counts = [int(column[query]) if column else None for column in counted]
-            marks = tuple(_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
+            marks = tuple(_list_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
             numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
             retrieved, relevant, both, *_ = counts
             shared = (share, so_far, retrieved, relevant, both)
             queries.append(QueryPart(query, *numbers, *shared, marks))
         notes = [
-            replace(one, text=f"{queries_of(one.queries or 0)} added up.")
+            replace(one, text=f"{format_query_count(one.queries or 0)} added up.")
             if (kind, one.code) == ("sum", "queries")
             else one
             for one in scores.notes
         ]
         return cls(
             *(scores.name, wanted, kind, value, total(terms), terms.tolist(), queries),
-            *(_level(wanted, least), scores.recipe, notes),
+            *(_relevance_level(wanted, least), scores.recipe, notes),
         )
 
     @classmethod
@@ -162,19 +162,19 @@ class MeanExplanation(Shown):
 
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """
-        wanted = _a_number(measure)
-        least = 1 if are_whole(qrels.grade) else ABOVE_ZERO
-        beside = [] if qrels.in_groups else _beside(wanted, least)
+        wanted = _check_numeric(measure)
+        least = 1 if are_whole_grades(qrels.grade) else SMALLEST_POSITIVE
+        beside = [] if qrels.has_groups else _side_measures(wanted, least)
         if judging.ties == "expected":
             beside = beside[:2]
         wished = dict.fromkeys([wanted, *beside])
         scores = score_runs(qrels, {run.name: run}, wished, judging)[run.name]
         found = cls.of(scores, wanted, least)
         # What is counted beside it has no ideal ranking.
-        unsaid = {*ideals_of(scores.measures, qrels)} - {*ideals_of([wanted], qrels)}
+        unsaid = {*ideal_ranking_notes(scores.measures, qrels)} - {*ideal_ranking_notes([wanted], qrels)}
         return replace(found, notes=[one for one in found.notes if one not in unsaid])
 
-    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+    def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
@@ -183,20 +183,20 @@ class MeanExplanation(Shown):
         first = self.queries[:limit]
         columns = [*self._columns(first)]
         rows = [[one.query_id, *(column.cell(one) for column in columns)] for one in first]
-        title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
-        title += f"{self.measure.definition.over_queries} of {queries_of(self.n)}"
+        title = f"{self.measure} of {self.name}: {format_score(self.measure, self.value)}, the "
+        title += f"{self.measure.definition.aggregation_text} of {format_query_count(self.n)}"
         header = ["query_id", *(column.heading for column in columns)]
-        beside, n_sentences = self._beside(len(first), legend(columns)), header.count("why")
+        beside, n_sentences = self._lines_below(len(first), legend(columns)), header.count("why")
         return [Table(header, rows, beside, title=[title], n_sentences=n_sentences)]
 
-    def _columns(self, first: Sequence[QueryPart]) -> Iterator[Column]:
+    def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
-        yield Column(str(self.measure), lambda one: shown(self.measure, one.value))
+        yield Column(str(self.measure), lambda one: format_score(self.measure, one.value))
         if self.kind == "logarithm":
-            meaning = f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more."
-            yield Column("ln", lambda one: number(one.term), meaning)
+            meaning = f"ln: the logarithm of the value, or of {GEOMETRIC_FLOOR:.5f} if that is more."
+            yield Column("ln", lambda one: format_number(one.term), meaning)
         if self.kind == "missing":
-            yield Column("1 - value", lambda one: number(one.part))
+            yield Column("1 - value", lambda one: format_number(one.part))
         elif self.kind != "sum":
             label = "ln - mean ln" if self.kind == "logarithm" else "value - mean"
             rising = self.measure.definition.higher_is_better
@@ -204,55 +204,55 @@ class MeanExplanation(Shown):
             if rising is False:
                 first_is = "highest, here the worst,"
             meaning = f"The {first_is} first; over all queries the differences add up to 0."
-            yield Column(label, lambda one: signed(one.part), meaning)
+            yield Column(label, lambda one: format_signed(one.part), meaning)
         if self.queries[0].share is not None:
-            meaning = f"share: value / {shown(self.measure, self.total)}, the sum."
+            meaning = f"share: value / {format_score(self.measure, self.total)}, the sum."
             if self.kind == "missing":
                 whole = total(np.array([one.part for one in self.queries]))
                 meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
-            yield Column("share", lambda one: _percent(one.share, 1), meaning)
-            yield Column("so far", lambda one: _percent(one.so_far, 1))
-        level = "" if self.level in (1, ABOVE_ZERO) else f" (of grade {self.level} or more)"
+            yield Column("share", lambda one: _format_percent(one.share, 1), meaning)
+            yield Column("so far", lambda one: _format_percent(one.so_far, 1))
+        level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
         found = f"found: relevant documents{level} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
-            if None not in (getattr(one, name) for one in first):
+            if None not in (getattr(one, name) for one in parts):
                 heading, meaning = ("found", found) if "_" in name else (name, "")
                 yield Column(heading, lambda one, name=name: f"{getattr(one, name):,}", meaning)
-        if any(one.marks for one in first):
+        if any(one.marks for one in parts):
             yield Column("why", lambda one: ", ".join(one.marks))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query: all of its QueryPart, the marks as one text, `why`."""
-        return self._dicts(
+        return self._rows_as_dicts(
             (*(getattr(one, name) for name in self.header[:-1]), ", ".join(one.marks))
             for one in self.queries
         )
 
-    def _beside(self, n_shown: int, said: list[str]) -> list[str]:
+    def _lines_below(self, n_visible: int, lines: list[str]) -> list[str]:
         """Return the lines below the table, of which `said` explain its columns."""
-        until = self.queries[n_shown - 1].so_far
+        until = self.queries[n_visible - 1].so_far
         if self.kind == "missing" and until is None:
-            said = ["Nothing is missing: every query has 1.", *said]
+            lines = ["Nothing is missing: every query has 1.", *lines]
         elif self.kind == "missing":
             for why in self.measure.imperfect:
-                said.append(f"A perfect ranking may have less than 1, too: {why}.")
-        if self.n > n_shown:
-            hopeless = sum(one.relevant == 0 for one in self.queries[n_shown:])
+                lines.append(f"A perfect ranking may have less than 1, too: {why}.")
+        if self.n > n_visible:
+            hopeless = sum(one.relevant == 0 for one in self.queries[n_visible:])
             if until is not None:
                 of = "what is missing" if self.kind == "missing" else "the sum"
-                said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
+                lines.append(f"The first {n_visible:,} of {self.n:,}: {_format_percent(until)} of {of}.")
             without = f", {hopeless:,} of them without a relevant document" * bool(hopeless)
-            said.append(f"Not shown: {queries_of(self.n - n_shown)}{without}.")
-        return [*around(said, self.notes), "Added up in the order of the query ids:", self.formula]
+            lines.append(f"Not shown: {format_query_count(self.n - n_visible)}{without}.")
+        return [*lines_below_table(lines, self.notes), "Added up in the order of the query ids:", self.formula]
 
     @property
     def formula(self) -> str:
         """How the value came about: the terms, in the order in which they are added."""
-        terms = list(map(number, self.terms))
+        terms = list(map(format_number, self.terms))
         if self.measure.definition.aggregation == "sum":
-            terms = [shown(self.measure, one) for one in self.terms]
-        if self.n > _SHOWN_TERMS:
-            terms = [*terms[: _SHOWN_TERMS - 2], "...", terms[-1]]
+            terms = [format_score(self.measure, one) for one in self.terms]
+        if self.n > _MAX_TERMS:
+            terms = [*terms[: _MAX_TERMS - 2], "...", terms[-1]]
         added = " + ".join(terms).replace("+ -", "- ")
         if self.kind == "sum":
             return f"sum = {added} = {self.total!r}"
@@ -266,7 +266,7 @@ class MeanExplanation(Shown):
         return {
             "run": self.name,
             "measure": str(self.measure),
-            "over_queries": self.measure.definition.over_queries,
+            "over_queries": self.measure.definition.aggregation_text,
             "value": self.value,
             "total": self.total,
             "n": self.n,
@@ -279,7 +279,7 @@ class MeanExplanation(Shown):
         }
 
 
-def _a_number(measure: Measure | str) -> Measure:
+def _check_numeric(measure: Measure | str) -> Measure:
     one = parse(measure) if isinstance(measure, str) else measure
     if one.definition.is_text:
         raise MeasureError(
@@ -289,7 +289,7 @@ def _a_number(measure: Measure | str) -> Measure:
     return one
 
 
-def _kind(measure: Measure, values: Floats) -> Kind:
+def _find_kind(measure: Measure, values: Floats) -> Kind:
     of = measure.definition
     if of.aggregation == "sum":
         return "sum"
@@ -299,42 +299,42 @@ def _kind(measure: Measure, values: Floats) -> Kind:
     return "missing" if ends_at_1 and values.max() <= 1 else "difference"
 
 
-def _parts(kind: Kind, terms: Floats, rising: bool | None, at: Ints) -> tuple[Floats, Ints]:
+def _compute_parts(kind: Kind, terms: Floats, higher_is_better: bool | None, rows: Ints) -> tuple[Floats, Ints]:
     """Return each query's part (n,), and the rows (n,) from the most harmful on.
 
     Equal ones are in the order of `at` (n,), which has the rows.
     """
     if kind == "sum":
-        return terms, at[np.argsort(-terms[at], kind="stable")]
+        return terms, rows[np.argsort(-terms[rows], kind="stable")]
     parts = 1 - terms if kind == "missing" else terms - mean(terms)
-    key = -np.abs(parts) if rising is None else terms if rising else -terms
-    return parts, at[np.argsort(key[at], kind="stable")]
+    key = -np.abs(parts) if higher_is_better is None else terms if higher_is_better else -terms
+    return parts, rows[np.argsort(key[rows], kind="stable")]
 
 
 _REL = next(one for one in definitions() if one.name == "NumRel").parameters["rel"]
 
 
-def _level(measure: Measure, least: float) -> float:
+def _relevance_level(measure: Measure, lowest_grade: float) -> float:
     """Return the lowest grade that the measure takes for relevant, the `least` if it has none."""
     takes = measure.definition.parameters.get("rel") == _REL
-    known = takes and (least == 1 or measure.fractions == "level")
-    level: float = measure.parameters["rel"] if known else least
+    known = takes and (lowest_grade == 1 or measure.fractions == "level")
+    level: float = measure.parameters["rel"] if known else lowest_grade
     return level
 
 
-def _beside(measure: Measure, least: float) -> list[Measure]:
+def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
     """Return what is counted beside it: retrieved, relevant, both; and relevant above the cutoff.
 
     The last not at a cutoff that depends on the query: there "the first R" would say little.
     """
-    level, cutoff = _level(measure, least), measure.cutoff
+    level, cutoff = _relevance_level(measure, lowest_grade), measure.cutoff
     counts = [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
     if isinstance(cutoff, Depth) and not cutoff.at_relevant:
         counts.append((Measure("Success") @ cutoff)(rel=level))
     return counts
 
 
-def _marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool) -> Iterator[str]:
+def _list_marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool) -> Iterator[str]:
     """Yield what explains a low value; the counts are those of `_beside`."""
     retrieved, relevant, both, *reached = counts
     if retrieved == 0:
@@ -349,5 +349,5 @@ def _marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool)
         yield f"nothing relevant {first}"
 
 
-def _percent(share: float | None, decimals: int = 0) -> str:
+def _format_percent(share: float | None, decimals: int = 0) -> str:
     return "-" if share is None else f"{100 * share + 0.0:.{decimals}f} %"

@@ -11,14 +11,14 @@ from cranfield.measures import Measure, parse
 
 
 @dataclass(frozen=True)
-class Typed:
+class CommandLine:
     """The files and options of a command line, from which that of `cranfield explain` is made."""
 
     qrels: str | None  # None: the file of each system holds judgments, too
     files: Mapping[str, str]  # the file of each system
     options: Sequence[str]
 
-    def command(self, systems: Sequence[str]) -> str | None:
+    def write_command(self, systems: Sequence[str]) -> str | None:
         """Return the command with the files of some systems, None if it cannot be pasted.
 
         That is so if the file of one is unknown, or a name has control characters.
@@ -32,20 +32,20 @@ class Typed:
         return shlex.join(words) if all(map(str.isprintable, words)) else None
 
 
-_TYPED: ContextVar[Typed | None] = ContextVar("_TYPED", default=None)
+_COMMAND_LINE: ContextVar[CommandLine | None] = ContextVar("_TYPED", default=None)
 
 
 @contextlib.contextmanager
-def as_typed(typed: Typed) -> Iterator[None]:
+def use_command_line(command_line: CommandLine) -> Iterator[None]:
     """Have the sentences in the block name the files and options of a command line."""
-    before = _TYPED.set(typed)
+    before = _COMMAND_LINE.set(command_line)
     try:
         yield
     finally:
-        _TYPED.reset(before)
+        _COMMAND_LINE.reset(before)
 
 
-def how_to_explain(measure: Measure | str, query: str, systems: Sequence[str] = ()) -> str:
+def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()) -> str:
     """Return a sentence on how to see why some systems, the baseline first, differ on a query.
 
     On the command line it is a command that can be pasted. A name that saved scores have, and that
@@ -66,8 +66,8 @@ def how_to_explain(measure: Measure | str, query: str, systems: Sequence[str] = 
     else:
         words, called = f"-m {shlex.quote(name)} ", f"{name!r}, {query!r}"
     words += f"--query{'=' if query.startswith('-') else ' '}{shlex.quote(query)}"
-    typed = _TYPED.get()
-    command = typed.command(systems) if typed is not None else None
+    typed = _COMMAND_LINE.get()
+    command = typed.write_command(systems) if typed is not None else None
     if command is not None:
         return f"Why: {command} {words}"
     return f"Why: cranfield explain ... {words}, or explain(..., {called}) in Python."

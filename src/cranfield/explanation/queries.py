@@ -12,18 +12,18 @@ from cranfield.arrays.ranked import floored_log
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.explanation.pointer import how_to_explain
+from cranfield.explanation.pointer import explain_hint
 from cranfield.explanation.query import check_limit
-from cranfield.explanation.sentences import change
+from cranfield.explanation.sentences import format_change
 from cranfield.measures import Measure
-from cranfield.notes import Note, lines_of
-from cranfield.render.numbers import queries_of
+from cranfield.notes import Note, format_notes
+from cranfield.render.numbers import format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import score_runs
-from cranfield.scoring.scores import TIE, Direction, shown
+from cranfield.scoring.scores import TIE, Direction, format_score
 
-_ROWS = 10
+_MAX_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ class QueryDifferences(Shown):
             left[measure],
             right[measure],
             found,
-            judging.unusual(),
+            judging.changed_options(),
             systems.notes,
         )
 
-    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+    def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the queries that changed as a table, the first `limit` of them (None: all).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
@@ -129,37 +129,37 @@ class QueryDifferences(Shown):
         rows = [
             [
                 one.query_id,
-                shown(self.measure, one.left),
-                shown(self.measure, one.right),
-                change(one.difference) if one.ratio is None else f"x{one.ratio:.4g}",
+                format_score(self.measure, one.left),
+                format_score(self.measure, one.right),
+                format_change(one.difference) if one.ratio is None else f"x{one.ratio:.4g}",
                 one.direction,
             ]
             for one in first
         ]
-        values = [shown(self.measure, value) for value in (self.left, self.right)]
+        values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
             f"{self.measure}: {values[0]} ({left}), {values[1]} ({right})",
-            f"{right} is worse on {queries_of(counts['worse'])}, better on {counts['better']:,}, "
+            f"{right} is worse on {format_query_count(counts['worse'])}, better on {counts['better']:,}, "
             f"the same on {counts['same']:,}",
         ]
         n_worse = sum(one.direction == "worse" for one in first)
         rules = {n_worse} if 0 < n_worse < len(first) else set()
         header = ["query_id", left, right, "ratio" if by_ratio else "change", ""]
-        notes = [*self._beside(first, len(changed)), *lines_of(self.notes)]
-        return [Table(header, rows, notes, rules=frozenset(rules), title=title, n_sentences=1)]
+        notes = [*self._row_notes(first, len(changed)), *format_notes(self.notes)]
+        return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 
-    def _beside(self, first: Sequence[QueryDifference], n_changed: int) -> list[str]:
+    def _row_notes(self, shown_queries: Sequence[QueryDifference], n_changed: int) -> list[str]:
         """Return what to say of the rows that are shown, and of those that are not."""
         if not n_changed:
             return ["No query changed."]
         said = []
         if self.measure.definition.higher_is_better is False:
             said.append(f"{self.measure}: less is better.")
-        hidden = Counter(self.counts) - Counter(one.direction for one in first)
+        hidden = Counter(self.counts) - Counter(one.direction for one in shown_queries)
         listed = [f"{hidden[way]:,} {way}" for way in ("worse", "better") if hidden[way]]
         if listed:
             said.append(f"Not shown: {' and '.join(listed)}.")
-        return [*said, how_to_explain(self.measure, first[0].query_id)]
+        return [*said, explain_hint(self.measure, shown_queries[0].query_id)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

@@ -7,17 +7,17 @@ from typing import Any
 
 from cranfield.errors import NO_DOCSTRINGS, OptionError
 from cranfield.explanation.entries import EMPTY, Entry, Line, Sheet
-from cranfield.explanation.retrieved import n_shown, ranking
-from cranfield.explanation.sentences import sentences
+from cranfield.explanation.retrieved import count_visible, ranking_sheet
+from cranfield.explanation.sentences import write_sentences
 from cranfield.explanation.value import QueryValue
 from cranfield.measures import Measure
-from cranfield.notes import lines_of
-from cranfield.options import is_whole
+from cranfield.notes import format_notes
+from cranfield.options import is_whole_number
 from cranfield.render.shown import Shown
-from cranfield.render.table import Table, paragraphs, to_html
-from cranfield.scoring.scores import shown
+from cranfield.render.table import Table, to_paragraphs, to_html
+from cranfield.scoring.scores import format_score
 
-_ROWS = 20  # of a table, before some are left out
+_MAX_ROWS = 20  # of a table, before some are left out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,36 +42,36 @@ class Explanation(QueryValue, Shown):
 
     # ---- as text --------------------------------------------------------------------------------
 
-    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+    def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the worksheet's tables, of at most `limit` rows each (None: all of them).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
-        *above, last = self._sheets(limit)
-        grave = lines_of(one for one in self.notes if one.is_grave)
-        return [*above, replace(last, notes=[*grave, *last.notes, *sentences(self)])]
+        *above, last = self._make_tables(limit)
+        grave = format_notes(one for one in self.notes if one.is_grave)
+        return [*above, replace(last, notes=[*grave, *last.notes, *write_sentences(self)])]
 
-    def _sheets(self, limit: int | None) -> list[Table]:
+    def _make_tables(self, limit: int | None) -> list[Table]:
         check_limit(limit)
         made: list[Table] = []
         definition = self.measure.definition
         variant = ", of which this is a variant" * _is_variant(self.measure)
-        value = shown(self.measure, self.value) or EMPTY
+        value = format_score(self.measure, self.value) or EMPTY
         lines = [f"{self.measure} = {value}: query {self.query}, run {self.run}"]
         how = f"{definition.formula} ({definition.source})"
         if not definition.formula:
             how = f"its formula and its source are missing here {NO_DOCSTRINGS}"
         lines.append(f"{definition.name}{variant}: {how}")
-        for entry in self._entries():
+        for entry in self._list_entries():
             if isinstance(entry, Line):
                 lines.append(entry.text())
                 continue
             title = [*([] if made else lines), entry.title[:1].upper() + entry.title[1:]]
-            lines = entry.lines  # and what follows, up to the next table
-            made.append(self._with_ranks(entry).table(limit, title, lines))
+            lines = entry.formula_lines  # and what follows, up to the next table
+            made.append(self._add_run_ranks(entry).to_table(limit, title, lines))
         return made
 
-    def _with_ranks(self, sheet: Sheet) -> Sheet:
+    def _add_run_ranks(self, sheet: Sheet) -> Sheet:
         """Add to an ideal ranking a column with the rank at which the run has each document."""
         several = "group" in sheet.labels or self.options.get("judged_only")
         if several or not sheet.is_ideal or "document" not in sheet.labels:
@@ -80,7 +80,7 @@ class Explanation(QueryValue, Shown):
         here = [rank.get(doc) for doc in sheet.labels["document"]]
         return replace(sheet, labels={**sheet.labels, "rank in run": here})
 
-    def _entries(self) -> list[Entry]:
+    def _list_entries(self) -> list[Entry]:
         """Return the worksheet's entries; before them the ranking, if none of them shows it.
 
         Of a ranking, the first documents are shown; all of them where there is no other table.
@@ -88,7 +88,7 @@ class Explanation(QueryValue, Shown):
         entries = list(self.worksheet.entries)
         tables = [one for one in entries if isinstance(one, Sheet)]
         n_docs = len(self.retrieved)
-        n = n_shown(n_docs, self.cutoff) if tables else n_docs
+        n = count_visible(n_docs, self.cutoff) if tables else n_docs
         first = self.retrieved[:n]
         wanted = {one.document for one in first}
         here = (one.labels.get("document", ()) for one in tables if not one.is_sorted)
@@ -98,13 +98,13 @@ class Explanation(QueryValue, Shown):
         if self.options.get("judged_only"):
             title += ", before any were dropped"
         rows = [(one.rank, one.document, one.grade) for one in first]
-        return [ranking(rows, n_docs, title), *entries]
+        return [ranking_sheet(rows, n_docs, title), *entries]
 
     def _repr_html_(self) -> str:
         # Tables are beside each other where there is room.
-        sheets = "".join(f"<div>{to_html(table)}</div>" for table in self._sheets(_ROWS))
+        sheets = "".join(f"<div>{to_html(table)}</div>" for table in self._make_tables(_MAX_ROWS))
         beside = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{sheets}</div>'
-        return beside + paragraphs(sentences(self))
+        return beside + to_paragraphs(write_sentences(self))
 
     # ---- for programs ---------------------------------------------------------------------------
 
@@ -121,10 +121,10 @@ class Explanation(QueryValue, Shown):
             "value": self.value,
             "formula": definition.formula,
             "source": definition.source,
-            "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.result]],
-            "complete": not sheet.lost,
+            "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.value_line]],
+            "complete": not sheet.is_incomplete,
             "retrieved": [
-                {**asdict(one), "score": _plain_score(one.score)} for one in self.retrieved
+                {**asdict(one), "score": _json_score(one.score)} for one in self.retrieved
             ],
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "relevant": self.n_relevant,
@@ -154,33 +154,33 @@ class Explanation(QueryValue, Shown):
         ('DCG', 8.261859507142916)
         """
         found: list[dict[str, Any]] = []
-        for entry in [*self._entries(), self.worksheet.result]:
+        for entry in [*self._list_entries(), self.worksheet.value_line]:
             if isinstance(entry, Line):
                 found.append({"step": entry.symbol, "value": entry.value})
                 continue
-            found += ({"table": entry.title, **row} for row in entry.rows(_FIXED))
+            found += ({"table": entry.title, **row} for row in entry.rows(_FIXED_COLUMNS))
             for total in entry.totals:
                 found += (
                     {"table": entry.title, "step": total.symbol, "value": value}
                     for value in total.values
                 )
-        own = dict.fromkeys(name for row in found for name in row if name not in _FIXED)
-        *first, step, value = _FIXED
+        own = dict.fromkeys(name for row in found for name in row if name not in _FIXED_COLUMNS)
+        *first, step, value = _FIXED_COLUMNS
         names = (*first, *own, step, value)
         return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in found]
 
 
 # The columns of the rows of every explanation; before the last two are those of its tables.
-_FIXED = ("query_id", "table", "group", "rank", "document", "grade", "step", "value")
+_FIXED_COLUMNS = ("query_id", "table", "group", "rank", "document", "grade", "step", "value")
 
 
 def check_limit(limit: int | None) -> None:
     """Raise OptionError unless it is a number of rows that a table may show; None: all."""
-    if limit is not None and (not is_whole(limit) or limit < 1):
+    if limit is not None and (not is_whole_number(limit) or limit < 1):
         raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 
-def _plain_score(score: float | None) -> float | str | None:
+def _json_score(score: float | None) -> float | str | None:
     return score if score is None or math.isfinite(score) else str(score)
 
 

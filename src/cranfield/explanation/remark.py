@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from cranfield.explanation.scene import Scene
 from cranfield.measures import Measure
 
-FIRST = 100  # ranks of which two are swapped, or a document moved
+N_RANKS = 100  # ranks of which two are swapped, or a document moved
 
 
 class Remark(Protocol):
@@ -22,7 +22,7 @@ class Remark(Protocol):
     ) -> Mapping[str, float]:
         """Return the values with one document each moved to where another run has it."""
 
-    def sentences(self, found: Any) -> Iterator[str]:
+    def sentences(self, query_value: Any) -> Iterator[str]:
         """Yield the sentences below the tables; `found` is the value as it is explained."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,47 +9,47 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Numbers
-from cranfield.data.judge import by_grade, judge
+from cranfield.data.judge import grade_sort_keys, judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting, order_notes
+from cranfield.data.meeting import MatchedRun, find_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Ranking
 from cranfield.data.run import Run
-from cranfield.data.unretrieved import rows_below, with_more
-from cranfield.errors import InputError, nearest
+from cranfield.data.unretrieved import unretrieved_rows, append_docs
+from cranfield.errors import InputError, nearest_words
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import format_query_count
 
 
-class Seen(NamedTuple):
+class SceneRankings(NamedTuple):
     """One query's ranking as a measure sees it, and before documents were dropped: see `Scene`."""
 
-    kept: Ranking
+    measured_ranking: Ranking
     ranking: Ranking
-    whole: Ranking
+    full_ranking: Ranking
     grades: Mapping[str, float]
-    below: frozenset[str]
+    unretrieved_docs: frozenset[str]
 
     @classmethod
-    def of(cls, alone: Qrels, whole: Ranking, judging: Judging) -> "Seen":
+    def of(cls, query_qrels: Qrels, full_ranking: Ranking, judging: Judging) -> "SceneRankings":
         """Judge a whole ranking; `alone` are the judgments of its query alone."""
-        docs, depth = alone.doc_lists[0], judging.depth
+        docs, depth = query_qrels.doc_lists[0], judging.depth
         below: list[str] = []
-        grades = dict(zip(docs, alone.grade[alone.starts[0] :].tolist(), strict=True))
+        grades = dict(zip(docs, query_qrels.grade[query_qrels.starts[0] :].tolist(), strict=True))
         if judging.unretrieved == "below":
-            whole, depth = whole.take(slice(depth)), None
-            retrieved = np.array([*map({*whole.docs}.__contains__, docs)], np.bool_)
-            below = [docs[row] for row in rows_below(alone, retrieved, judging).tolist()]
-            whole = with_more(whole, below)
-        if not judging.in_one_order and judging.ties != "expected":
-            keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
-            whole = whole.take(keys.argsort(kind="stable"))
-        kept = ranking = whole if depth is None else whole.take(slice(depth))
+            full_ranking, depth = full_ranking.take(slice(depth)), None
+            retrieved = np.array([*map({*full_ranking.docs}.__contains__, docs)], np.bool_)
+            below = [docs[row] for row in unretrieved_rows(query_qrels, retrieved, judging).tolist()]
+            full_ranking = append_docs(full_ranking, below)
+        if not judging.has_one_tie_order and judging.ties != "expected":
+            keys = grade_sort_keys(judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs))
+            full_ranking = full_ranking.take(keys.argsort(kind="stable"))
+        kept = ranking = full_ranking if depth is None else full_ranking.take(slice(depth))
         if judging.judged_only:
             kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
-        return cls(kept, ranking, whole, grades, frozenset(below))
+        return cls(kept, ranking, full_ranking, grades, frozenset(below))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +63,20 @@ class Scene:
     """
 
     query: str
-    run: str
+    run_name: str
     qrels: Qrels  # of this query alone
     judging: Judging
-    meeting: Meeting
-    kept: Ranking  # as a measure sees it
+    meeting: MatchedRun
+    measured_ranking: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
-    whole: Ranking  # not cut, but where the documents `below` come after that
+    full_ranking: Ranking  # not cut, but where the documents `below` come after that
     grades: Mapping[str, float]
-    below: frozenset[str] = frozenset()  # of `whole`: those that were not retrieved
+    unretrieved_docs: frozenset[str] = frozenset()  # of `whole`: those that were not retrieved
 
     @property
     def docs(self) -> Sequence[str]:
         """The documents of `kept`."""
-        return self.kept.docs
+        return self.measured_ranking.docs
 
     @property
     def judged(self) -> Judged:
@@ -88,7 +88,7 @@ class Scene:
         return float(measure.values(self.judged)[0, 0])
 
     @cached_property
-    def ideal(self) -> Sequence[str]:
+    def ideal_docs(self) -> Sequence[str]:
         """The judged documents, in the order of `judged.ideal`."""
         # Of a sample, a document's stratum is beside its grade: there the order is the file's.
         docs = list(self.grades) if self.qrels.sampling else sorted(self.grades, reverse=True)
@@ -100,11 +100,11 @@ class Scene:
         return self.qrels.levels.names
 
     @cached_property
-    def ideal_of_groups(self) -> Sequence[str]:
+    def group_ideal_docs(self) -> Sequence[str]:
         """The judged documents group by group, the highest grade first: as Judged.groups has it."""
         levels, docs = self.qrels.levels, self.qrels.doc_lists[0]
-        if not self.qrels.in_groups:
-            return self.ideal
+        if not self.qrels.has_groups:
+            return self.ideal_docs
         best = np.lexsort((-levels.level, levels.group))
         return [docs[row] for row in levels.row[best].tolist()]
 
@@ -113,11 +113,11 @@ class Scene:
         cls, qrels: Qrels, run: Run, query: str, judging: Judging, *, costs: bool = False
     ) -> "Scene":
         """Judge one query of a run: see `each`."""
-        (found,) = cls.each(qrels, run, [query], judging, costs=costs)
+        (found,) = cls.of_queries(qrels, run, [query], judging, costs=costs)
         return found
 
     @classmethod
-    def each(
+    def of_queries(
         cls,
         qrels: Qrels,
         run: Run,
@@ -136,56 +136,56 @@ class Scene:
                 raise InputError(
                     f"the qrels have no query {query!r:.80}",
                     source=qrels.source,
-                    hint=queries_like(query, qrels),
+                    hint=known_queries_hint(query, qrels),
                 )
-        if "ids" in (qrels.lists_of, run.lists_of):
+        if "ids" in (qrels.list_kind, run.list_kind):
             judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
-        run = run.against(qrels.spans, judging.overlap)
-        runs = run.held(queries, judging.order, costs=costs).apart()
-        notes_of_run = cache(lambda: tuple(order_notes(qrels, run)))
+        run = run.resolve_spans(qrels.spans, judging.overlap)
+        runs = run.select_queries(queries, judging.order, costs=costs).split_queries()
+        notes_of_run = cache(lambda: tuple(find_order_notes(qrels, run)))
         for query in queries:
-            alone, its = qrels.of([query]), runs[query]
+            alone, its = qrels.select_queries([query]), runs[query]
             # Others may have judged documents: that this one lacks them is accepted.
-            meeting = judge(alone, its, judging, costs=costs, whole=False)
-            meeting.order_notes = notes_of_run
-            seen = Seen.of(alone, its.ranking(judging, costs=costs), judging)
+            meeting = judge(alone, its, judging, costs=costs, all_queries=False)
+            meeting.find_order_notes = notes_of_run
+            seen = SceneRankings.of(alone, its.read_ranking(judging, costs=costs), judging)
             yield cls(query, run.name, alone, judging, meeting, *seen)
 
-    def least_relevant(self, measure: Measure) -> float:
+    def relevance_level(self, measure: Measure) -> float:
         """Return the lowest grade that the measure counts as relevant; by default, any above 0."""
-        known = self.judged.are_whole or measure.fractions == "level"
+        known = self.judged.has_whole_grades or measure.fractions == "level"
         least: float = measure.parameters.get("rel", 1) if known else self.judged.above_zero
         return least
 
 
-def queries_like(query: str, qrels: Qrels) -> str:
+def known_queries_hint(query: str, qrels: Qrels) -> str:
     """Return what to say of a query that the judgments do not have: which ones they have."""
     ids = qrels.query_ids
-    near = _alike(query, ids) or _with_words(query, ids) or nearest(query, ids)
+    near = _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
     guess = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     n = len(qrels.query_ids)
-    return f"{guess}They have {queries_of(n)}, the first is {qrels.query_ids[0]!r}."
+    return f"{guess}They have {format_query_count(n)}, the first is {qrels.query_ids[0]!r}."
 
 
-def _with_words(query: str, others: Sequence[str]) -> list[str]:
+def _find_by_words(query: str, others: Sequence[str]) -> list[str]:
     """Return the first questions in which each word of a query occurs, or a part of a word does."""
     words = query.casefold().split()
-    if not words or len(query) < _SHORTEST:  # of "1", too many ids are a part
+    if not words or len(query) < _MIN_LENGTH:  # of "1", too many ids are a part
         return []
     return [other for other in others if all(word in other.casefold() for word in words)][:3]
 
 
-_SHORTEST = 3  # characters of a part of a question
+_MIN_LENGTH = 3  # characters of a part of a question
 
 
-def graded(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
+def grade_documents(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
     """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
     lowest = min([*grades.values(), 0]) - 1
     of_docs = [grades.get(doc, lowest) for doc in docs]
     return np.array(of_docs, np.float64 if float in set(map(type, of_docs)) else np.int64)
 
 
-def _alike(query: str, others: Sequence[str]) -> list[str]:
+def _find_spellings(query: str, others: Sequence[str]) -> list[str]:
     """Return the first ids that differ only in blanks, capitals or leading zeros."""
 
     def bare(text: str) -> str:

@@ -4,75 +4,75 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cranfield.explanation.entries import Entry, Line
-from cranfield.explanation.expressions import number
-from cranfield.explanation.value import QueryValue, Retrieved
-from cranfield.notes import lines_of
-from cranfield.render.numbers import number_of, short, some
+from cranfield.explanation.expressions import to_six_decimals
+from cranfield.explanation.value import QueryValue, RetrievedDocument
+from cranfield.notes import format_notes
+from cranfield.render.numbers import format_count, format_short, format_names
 
-NAMED = 5  # documents, in a sentence
+N_NAMED = 5  # documents, in a sentence
 
 
-def sentences(found: QueryValue) -> Iterator[str]:
+def write_sentences(query_value: QueryValue) -> Iterator[str]:
     """Yield what else to know of the value of a query, and the value."""
-    yield from lines_of(one for one in found.notes if not one.is_grave)
-    if found.worksheet.divided_by_nothing:
-        yield f"0 / 0 counts as 0: in {', '.join(found.worksheet.divided_by_nothing)}."
-    if found.worksheet.is_deep:
-        yield f"{found.measure} takes too many steps one after the other to be shown."
-    elif found.worksheet.lost:
+    yield from format_notes(one for one in query_value.notes if not one.is_grave)
+    if query_value.worksheet.zero_divisions:
+        yield f"0 / 0 counts as 0: in {', '.join(query_value.worksheet.zero_divisions)}."
+    if query_value.worksheet.is_deep:
+        yield f"{query_value.measure} takes too many steps one after the other to be shown."
+    elif query_value.worksheet.is_incomplete:
         yield (
-            f"Not every step to the value of {found.measure} is known: its function converts or "
+            f"Not every step to the value of {query_value.measure} is known: its function converts or "
             "changes the arrays that it is given (float(), np.asarray(), numpy's sums, writing "
             "into an array or a loop), and what was done then is not recorded."
         )
-    if found.missing:  # the highest grade first
-        named = some([f"{doc} ({short(grade)})" for doc, grade in found.missing], NAMED)
-        of = f"{len(found.missing):,} of {found.n_relevant:,}"
+    if query_value.missing:  # the highest grade first
+        named = format_names([f"{doc} ({format_short(grade)})" for doc, grade in query_value.missing], N_NAMED)
+        of = f"{len(query_value.missing):,} of {query_value.n_relevant:,}"
         yield f"Relevant (with their grades) and not retrieved: {of}: {named}."
-    yield from _of_unjudged(found)
-    for remark in found.remarks:
-        yield from remark.sentences(found)
-    yield from given(found.options)
-    if any(map(_is_rounded, found.worksheet.entries)):
+    yield from _unjudged_sentences(query_value)
+    for remark in query_value.remarks:
+        yield from remark.sentences(query_value)
+    yield from option_lines(query_value.options)
+    if any(map(_is_rounded, query_value.worksheet.entries)):
         yield (
             "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
             "value is not."
         )
-    yield found.worksheet.result.text(digits=True)
+    yield query_value.worksheet.value_line.text(digits=True)
 
 
-def _of_unjudged(found: QueryValue) -> Iterator[str]:
+def _unjudged_sentences(found: QueryValue) -> Iterator[str]:
     n_docs = len(found.retrieved)
     k = n_docs if found.cutoff is None else found.cutoff
     looked_at = min(k, n_docs)
     down_to = f" down to rank {k}" * (k < n_docs)
-    where = f"{number_of(looked_at, 'document')} retrieved{down_to}"
+    where = f"{format_count(looked_at, 'document')} retrieved{down_to}"
     its = [one for one in found.unjudged if one[0] <= looked_at]
     if not n_docs:
         yield "Nothing was retrieved."
     elif found.options.get("judged_only"):
-        out = [(one.rank, one.document) for one in found.retrieved if not is_kept(one)]
+        out = [(one.rank, one.document) for one in found.retrieved if not is_judged(one)]
         if out:
             yield (
                 f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others moved "
+                f"{format_count(n_docs, 'document')} retrieved, at {_list_ranks(out)}. The others moved "
                 "up: the tables and the swap show the new ranks, everything else the ranks "
                 "before that."
             )
     elif not k:
         yield "No rank is looked at: R, the number of relevant documents, is 0."
     elif its:
-        yield f"Unjudged: {len(its):,} of the {where}, at {_listed(its)}."
+        yield f"Unjudged: {len(its):,} of the {where}, at {_list_ranks(its)}."
     else:
         yield f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."
 
 
-def change(value: float) -> str:
+def format_change(value: float) -> str:
     """Return a change with its sign, and with two digits where four decimals would show none."""
     return f"{value:+.4f}" if abs(value) >= 0.00005 else f"{value:+.2g}"
 
 
-def given(options: Mapping[str, Any]) -> list[str]:
+def option_lines(options: Mapping[str, Any]) -> list[str]:
     """Return the line that names the options, if there are any."""
     listed = ", ".join(f"{key}={value}" for key, value in options.items())
     return [f"Options: {listed}."] * bool(options)
@@ -80,16 +80,16 @@ def given(options: Mapping[str, Any]) -> list[str]:
 
 def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
-    shown = [entry.value] if isinstance(entry, Line) else entry.numbers
-    return any(isinstance(one, float) and float(number(one)) != one for one in shown)
+    shown = [entry.value] if isinstance(entry, Line) else entry.shown_numbers
+    return any(isinstance(one, float) and float(to_six_decimals(one)) != one for one in shown)
 
 
-def is_kept(one: Retrieved) -> bool:
+def is_judged(document: RetrievedDocument) -> bool:
     """Tell whether a document is kept where unjudged ones are dropped."""
-    return one.grade is not None and one.grade >= 0
+    return document.grade is not None and document.grade >= 0
 
 
-def _listed(places: Sequence[tuple[int, str]]) -> str:
+def _list_ranks(places: Sequence[tuple[int, str]]) -> str:
     """Return the first of some (rank, document), in words."""
-    named = some([f"{rank} ({doc})" for rank, doc in places], NAMED)
+    named = format_names([f"{rank} ({doc})" for rank, doc in places], N_NAMED)
     return f"{'rank' if len(places) == 1 else 'ranks'} {named}"

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cranfield.explanation.entries import Worksheet
-from cranfield.explanation.follow import follow
+from cranfield.explanation.follow import trace_value
 from cranfield.explanation.remark import Remark
-from cranfield.explanation.retrieved import n_shown, with_unjudged
+from cranfield.explanation.retrieved import count_visible, add_unjudged
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.worksheet import worksheet
+from cranfield.explanation.worksheet import write_worksheet
 from cranfield.extensions import load_entries
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
-from cranfield.scoring.assembly import ideals_of
+from cranfield.scoring.assembly import ideal_ranking_notes
 
 if TYPE_CHECKING:
     from cranfield.keywords import RemarkValues
@@ -23,7 +23,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class RetrievedDocument:
     """A document of the ranking: `grade` is None if it is unjudged.
 
     `rank` is that before any document was dropped, `score` what the run says; None if it is not
@@ -45,7 +45,7 @@ class QueryValue(RemarkValues):
     measure: Measure
     value: float | str
     worksheet: Worksheet
-    retrieved: Sequence[Retrieved]
+    retrieved: Sequence[RetrievedDocument]
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
     missing: Sequence[tuple[str, float]]  # (document, grade) of those that were not retrieved
     options: Mapping[str, Any]
@@ -74,38 +74,38 @@ class QueryValue(RemarkValues):
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> Self:
         """Explain the value of a scene's query."""
-        cutoff = cutoff_of(scene, measure)
-        sheet = worksheet(str(measure), follow(measure, scene))
-        sheet = with_unjudged(sheet, measure, scene, n_shown(len(scene.docs), cutoff))
+        cutoff = last_rank(scene, measure)
+        sheet = write_worksheet(str(measure), trace_value(measure, scene))
+        sheet = add_unjudged(sheet, measure, scene, count_visible(len(scene.docs), cutoff))
         docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
         scored = [None] * len(docs) if scores is None else scores.tolist()
-        level = scene.least_relevant(measure)
-        judged = () if scene.qrels.in_groups else scene.ideal
+        level = scene.relevance_level(measure)
+        judged = () if scene.qrels.has_groups else scene.ideal_docs
         relevant = [doc for doc in judged if grades[doc] >= level]
-        missing = set(relevant).difference(docs) | scene.below.intersection(relevant)
+        missing = set(relevant).difference(docs) | scene.unretrieved_docs.intersection(relevant)
         return cls(
             query=scene.query,
-            run=scene.run,
+            run=scene.run_name,
             measure=measure,
-            value=sheet.result.value,
+            value=sheet.value_line.value,
             worksheet=sheet,
             retrieved=[
-                Retrieved(rank, doc, None if doc in scene.below else score, grades.get(doc))
+                RetrievedDocument(rank, doc, None if doc in scene.unretrieved_docs else score, grades.get(doc))
                 for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
             ],
             n_relevant=len(relevant),
             missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
-            options=scene.judging.unusual(),
-            notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
+            options=scene.judging.changed_options(),
+            notes=[*scene.meeting.notes, *ideal_ranking_notes([measure], scene.qrels)],
             cutoff=cutoff,
             remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
         )
 
 
-def cutoff_of(scene: Scene, measure: Measure) -> int | None:
+def last_rank(scene: Scene, measure: Measure) -> int | None:
     """Return the last rank that counts, None if all do; where each group has its own, the most."""
     if not isinstance(measure.cutoff, Depth):
         return None
-    if scene.judged.in_groups:
-        return measure.cutoff.ranks
-    return int(measure.cutoff.of(scene.judged, measure.parameters.get("rel", 1)).flat[0])
+    if scene.judged.has_groups:
+        return measure.cutoff.n_ranks
+    return int(measure.cutoff.cutoff_column(scene.judged, measure.parameters.get("rel", 1)).flat[0])

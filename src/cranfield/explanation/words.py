@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.arrays.elementary import exp, log, log2, powers, raised
-from cranfield.arrays.grades import ABOVE_ZERO, exp2
-from cranfield.arrays.ranked import Ranked, looked_up
-from cranfield.arrays.trace import UNKNOWN, Derived, Recording
+from cranfield.arrays.elementary import exp, log, log2, powers, power
+from cranfield.arrays.grades import SMALLEST_POSITIVE, exp2
+from cranfield.arrays.ranked import Ranked, look_up
+from cranfield.arrays.trace import UNKNOWN, TracedArray, Recorder
 from cranfield.data.judged import Groups, Judged
-from cranfield.data.preferences import Counted, Preferences
-from cranfield.explanation.expressions import OF_UNKNOWN_ORIGIN
-from cranfield.explanation.follow import base_of, documents_of, subsets
+from cranfield.data.preferences import PreferenceCounts, Preferences
+from cranfield.explanation.expressions import UNKNOWN_ORIGIN
+from cranfield.explanation.follow import base_ranking, row_documents, subset_chain
 
-OTHER_ROWS: Mapping[Any, str] = {
+OTHER_ROW_TEXTS: Mapping[Any, str] = {
     Ranked.running: "{} so far",
     Ranked.before: "product of {} above",
     Ranked.above: "{} one above ({} in the first row)",
@@ -21,9 +21,9 @@ OTHER_ROWS: Mapping[Any, str] = {
     Ranked.steps: "{} changes below",
 }
 # Columns of their own: what a calculator has no key for, or what comes from other rows.
-OWN_COLUMN = OTHER_ROWS.keys() | {
-    *(Ranked.at, Ranked.places, log2, log, exp, exp2, powers, raised, looked_up),
-    *(Counted.fulfilled, Counted.possible),
+OWN_COLUMN_OPERATIONS = OTHER_ROW_TEXTS.keys() | {
+    *(Ranked.at, Ranked.places, log2, log, exp, exp2, powers, power, look_up),
+    *(PreferenceCounts.count_fulfilled, PreferenceCounts.count_possible),
 }
 WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     "ordinal": "nth",
@@ -38,92 +38,92 @@ WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     "n_nonrelevant": "nonrelevant",
     "n_nonrelevant_retrieved": "nonrelevant retrieved",
     "is_ordered": "in one order",
-    Counted.fulfilled: "preferences fulfilled",
-    Counted.possible: "preferences",
-    UNKNOWN: OF_UNKNOWN_ORIGIN,
+    PreferenceCounts.count_fulfilled: "preferences fulfilled",
+    PreferenceCounts.count_possible: "preferences",
+    UNKNOWN: UNKNOWN_ORIGIN,
 }
-GIVEN: Mapping[Any, str] = {  # of all groups together
-    Counted.fulfilled: "given: the share of groups that the run agrees with, added up over all "
+GROUP_TEXTS: Mapping[Any, str] = {  # of all groups together
+    PreferenceCounts.count_fulfilled: "given: the share of groups that the run agrees with, added up over all "
     "pairs of documents",
-    Counted.possible: "given: pairs of documents of which a group prefers one",
+    PreferenceCounts.count_possible: "given: pairs of documents of which a group prefers one",
 }
 IN_ORDER = ", highest grade first"
 
 
-class Base(NamedTuple):
+class BaseRanking(NamedTuple):
     """What a ranking is, before any subset was taken."""
 
     words: str  # what is before the grades, and what behind
     is_ideal: bool = False
-    cutoff: int | None = None  # which argument of the method is
+    cutoff_position: int | None = None  # which argument of the method is
 
 
-BASES: Mapping[Any, Base] = {
-    "hits": Base("judged documents retrieved"),
-    "ideal": Base("judged documents{}, retrieved or not" + IN_ORDER, is_ideal=True),
-    Judged.every: Base("documents retrieved", cutoff=1),
-    Judged.filled: Base("the top grade of the collection at every rank", is_ideal=True, cutoff=1),
-    Groups.novel_first: Base(
+BASES: Mapping[Any, BaseRanking] = {
+    "hits": BaseRanking("judged documents retrieved"),
+    "ideal": BaseRanking("judged documents{}, retrieved or not" + IN_ORDER, is_ideal=True),
+    Judged.every: BaseRanking("documents retrieved", cutoff_position=1),
+    Judged.fill_ranks: BaseRanking("the top grade of the collection at every rank", is_ideal=True, cutoff_position=1),
+    Groups.novel_first: BaseRanking(
         "relevant documents, the one that adds most to those above it first", is_ideal=True
     ),
-    Groups.most_first: Base(
+    Groups.most_first: BaseRanking(
         "relevant documents, the one worth most to all subtopics together first", is_ideal=True
     ),
-    Judged.places: Base("places that a document of value may take among equal scores", cutoff=2),
+    Judged.tie_places: BaseRanking("places that a document of value may take among equal scores", cutoff_position=2),
 }
-SHORT = {"hits": "the ranking's", "ideal": "ideal"}
+SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}
 TOTALS = {Ranked.total, Groups.total, Preferences.total}
-AGGREGATED: Mapping[Any, str] = {
+AGGREGATE_TEXTS: Mapping[Any, str] = {
     **dict.fromkeys(TOTALS, "sum of {}"),
     Ranked.first: "{} in the first row, 0 if there is none",
     Ranked.maximum: "highest {}",
     Ranked.joined: "{}, one after the other",
 }
 COUNTS = {Ranked.count, Groups.count, Preferences.count}
-PAIRS = "preferences are given: counted over all pairs of the group's documents"
+PAIRS_TEXT = "preferences are given: counted over all pairs of the group's documents"
 
 
-def base_words(rows: Recording) -> Base:
+def describe_base(rows: Recorder) -> BaseRanking:
     """Return what a ranking is, before any subset was taken."""
-    op = base_of(rows).step.op
-    return BASES[Judged.places if op == "ranked" else op]
+    op = base_ranking(rows).step.op
+    return BASES[Judged.tie_places if op == "ranked" else op]
 
 
-def is_ideal(rows: Recording) -> bool:
+def is_ideal(rows: Recorder) -> bool:
     """Tell whether a ranking is an ideal ranking, or was made from one."""
-    return base_words(rows).is_ideal
+    return describe_base(rows).is_ideal
 
 
-def is_reordered(rows: Recording) -> bool:
+def is_reordered(rows: Recorder) -> bool:
     """Tell whether a ranking was put in another order."""
-    return any(subset.how is Ranked.reordered for subset in subsets(rows))
+    return any(subset.method is Ranked.reordered for subset in subset_chain(rows))
 
 
-def described(
-    rows: Recording, written: Callable[[Any], str], condition: Callable[[Derived, Recording], str]
+def describe_rows(
+    rows: Recorder, write_number: Callable[[Any], str], write_condition: Callable[[TracedArray, Recorder], str]
 ) -> str:
     """Return what the rows of a ranking are, in words.
 
     `written` writes out a number of the query, `condition` which rows of a ranking count.
     """
     said: list[str] = []
-    for above, how, what in subsets(rows):
+    for above, how, what in subset_chain(rows):
         if how is Ranked.relevant:
-            said.append("of a grade above 0" if what == ABOVE_ZERO else f"of grade {what} or more")
+            said.append("of a grade above 0" if what == SMALLEST_POSITIVE else f"of grade {what} or more")
         elif how is Ranked.top:
-            said.append(f"down to rank {written(what)}")
+            said.append(f"down to rank {write_number(what)}")
         elif how is Ranked.reordered:
-            said.append(f"in the order of {condition(what, above)}")
+            said.append(f"in the order of {write_condition(what, above)}")
         elif said and said[-1].startswith("where "):
-            said[-1] = f"where {condition(what, above)} and {said[-1][6:]}"
+            said[-1] = f"where {write_condition(what, above)} and {said[-1][6:]}"
         else:
-            said.append(f"where {condition(what, above)}")
-    step, (base, _, at) = base_of(rows).step, base_words(rows)
+            said.append(f"where {write_condition(what, above)}")
+    step, (base, _, at) = base_ranking(rows).step, describe_base(rows)
     asked = step.inputs[0].step if step.op == "ranked" else step
     if at is not None and len(asked.inputs) > at and asked.inputs[at] is not None:
-        said.append(f"down to rank {written(asked.inputs[at])}")
+        said.append(f"down to rank {write_number(asked.inputs[at])}")
     said = list(dict.fromkeys(reversed(said)))
-    if step.op is Judged.every and None in documents_of(rows):
+    if step.op is Judged.every and None in row_documents(rows):
         base = "every rank, with a document or without"
     if "{}" in base:
         grades = [one for one in said if one.startswith(("of grade", "of a grade"))]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Ranked
-from cranfield.arrays.trace import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
+from cranfield.arrays.trace import CONSTANT, ITEM, TracedArray, Record, Recorder, Step, remove_trace
 from cranfield.data.judged import Judged
 from cranfield.explanation import words
-from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet, in_order
+from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet, order_entries
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
     LOOSE,
     OR,
-    SPREAD,
+    SPREAD_METHODS,
     SUM,
     Expressions,
     Frame,
@@ -26,29 +26,29 @@ from cranfield.explanation.expressions import (
     Nodes,
     is_bool,
     is_constant,
-    number,
+    to_six_decimals,
 )
 from cranfield.explanation.follow import (
-    base_of,
-    documents_of,
-    grades_of,
+    base_ranking,
+    row_documents,
+    row_grades,
     is_deep,
     is_ranking,
-    is_summed,
-    rows_of_base,
-    subsets,
+    has_sheet,
+    base_row_numbers,
+    subset_chain,
 )
 
-_LONGEST_HEADER = 32
+_MAX_HEADER = 32
 
 
 @dataclass
-class _Writing:
+class _Writer:
     """Writes the worksheet of one value."""
 
     nodes: Nodes
-    texts: Expressions
-    symbols: Iterator[str] = field(default_factory=lambda: _letters(ascii_uppercase))
+    expressions: Expressions
+    symbols: Iterator[str] = field(default_factory=lambda: _letter_symbols(ascii_uppercase))
     # The symbol of a number of the query, by the key of its node.
     symbol_of: dict[int, str] = field(default_factory=dict)
     # By the key of its rows; of groups by ("groups", the id of their space).
@@ -56,151 +56,151 @@ class _Writing:
     # How a sheet's columns refer to a node, by the key of the node.
     labels: dict[tuple[Sheet, int], tuple[str, int]] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
-    asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
+    condition_sheets: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)  # by symbol
-    divided: dict[str, None] = field(default_factory=dict)  # the columns and lines that divide by 0
+    divisions_by_zero: dict[str, None] = field(default_factory=dict)  # the columns and lines that divide by 0
 
-    def symbol(self, node: Derived) -> tuple[str, int] | None:
+    def find_symbol(self, node: TracedArray) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.nodes.key(node)
         # Of a column, one number would be shown.
-        self.nodes.lost |= is_ranking(node.step.space)
+        self.nodes.is_incomplete |= is_ranking(node.step.row_owner)
         if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
-            if inputs and is_summed(inputs[0]):
-                self._aggregated(node, key)
-            elif _is_leaf(node) or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
-                line = self.line(node)
+            if inputs and has_sheet(inputs[0]):
+                self._write_total(node, key)
+            elif _is_leaf(node) or (self.nodes.n_uses.get(key, 0) > 1 and op != ITEM):
+                line = self.write_line(node)
                 self.symbol_of[key] = line.symbol
                 self.entries.setdefault(line.symbol, line)
             else:
                 return None
         found = self.symbol_of[key]
-        self.texts.frames[-1].needs[found] = None
+        self.expressions.frames[-1].references[found] = None
         return found, ATOM
 
-    def line(self, node: Derived, name: str = "") -> Line:
+    def write_line(self, node: TracedArray, name: str = "") -> Line:
         """Write a number of the query out, under a name or by the next symbol."""
-        with self._frame() as frame:
-            made = self._words(node, self.symbol)
-            numbers = self._numbers(node, made) if name or not _is_leaf(node) else ""
+        with self._open_frame() as frame:
+            made = self._write_words(node, self.find_symbol)
+            numbers = self._write_numbers(node, made) if name or not _is_leaf(node) else ""
             same = made in self.entries  # the same number, apart from a factor of 1
             frame.name = name or (made if same else next(self.symbols))
-        return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.needs)
+        return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.references)
 
     @contextmanager
-    def _frame(self) -> Iterator[Frame]:
+    def _open_frame(self) -> Iterator[Frame]:
         """Note what is referred to meanwhile, and whether it is divided by 0."""
         frame = Frame()
-        self.texts.frames.append(frame)
+        self.expressions.frames.append(frame)
         yield frame
-        self.texts.frames.pop()
-        if frame.divides:
-            self.divided[frame.name] = None
+        self.expressions.frames.pop()
+        if frame.divides_by_zero:
+            self.divisions_by_zero[frame.name] = None
 
-    def _words(self, node: Derived, label: Label) -> str:
+    def _write_words(self, node: TracedArray, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
         made, name = node.step, self.nodes.name(node)
-        if made.op in words.GIVEN or not made.inputs:
-            return name or words.GIVEN.get(made.op) or words.WORDS.get(made.op, made.op)
-        text, _ = self.texts.opened(node, label)
+        if made.op in words.GROUP_TEXTS or not made.inputs:
+            return name or words.GROUP_TEXTS.get(made.op) or words.WORDS.get(made.op, made.op)
+        text, _ = self.expressions.write_out(node, label)
         return f"{name} = {text}" if name and text != name else text
 
-    def _numbers(self, node: Derived, made: str) -> str:
+    def _write_numbers(self, node: TracedArray, formula: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
-        def shown(one: Derived) -> tuple[str, int] | None:
-            if self.symbol(one) is None:
+        def shown(one: TracedArray) -> tuple[str, int] | None:
+            if self.find_symbol(one) is None:
                 return None
-            value = number(one.values.flat[0].item())
+            value = to_six_decimals(one.values.flat[0].item())
             return value, SUM if value.startswith("-") else ATOM
 
-        self.texts.in_numbers = True
-        text = self.texts.opened(node, shown)[0]
-        self.texts.in_numbers = False
-        return "" if text == made or made.endswith(f" = {text}") else text
+        self.expressions.uses_numbers = True
+        text = self.expressions.write_out(node, shown)[0]
+        self.expressions.uses_numbers = False
+        return "" if text == formula or formula.endswith(f" = {text}") else text
 
-    def _aggregated(self, node: Derived, key: Any) -> None:
+    def _write_total(self, node: TracedArray, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
         op, (of, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
-        if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
+        if op is Ranked.count and base_ranking(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
-            counted = f"number of {self.described(of).replace(words.IN_ORDER, '')}"
+            counted = f"number of {self.describe_rows(of).replace(words.IN_ORDER, '')}"
             self.entries[symbol] = Line(symbol, counted, "", values[0])
             return
         rows = of if is_ranking(of) else None
-        sheet = self.sheet(of) if rows else self.group_sheet(of)
+        sheet = self.find_sheet(of) if rows else self.find_group_sheet(of)
         header, running = "", None
         if op in words.COUNTS:
             made = "number of these" if rows else "number of groups"
         else:
             column = inputs[0]
-            if op in words.TOTALS and isinstance(column, Derived):
-                column = _counted(column)
-            with self._frame() as frame:
-                header = self.column(sheet, column, rows)
+            if op in words.TOTALS and isinstance(column, TracedArray):
+                column = _truth_values(column)
+            with self._open_frame() as frame:
+                header = self.find_column(sheet, column, rows)
             sheet.is_used = True
-            sheet.needs.update(frame.needs)
+            sheet.references.update(frame.references)
             loose = " if " in header or any(sign in header for sign in "<>=")
-            made = words.AGGREGATED[op].format(f"({header})" if loose and " " in header else header)
+            made = words.AGGREGATE_TEXTS[op].format(f"({header})" if loose and " " in header else header)
             if op in words.TOTALS and is_bool(column):
                 made = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op in words.TOTALS:
-                terms = plain(column) * 1.0
-                summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
+                terms = remove_trace(column) * 1.0
+                summed = rows.original.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
         self.entries[symbol] = sheet
         sheet.totals.append(Total(symbol, made, values, header, running))
 
-    def described(self, rows: Recording) -> str:
+    def describe_rows(self, rows: Recorder) -> str:
         """Return what the rows of a ranking are, in words."""
-        return words.described(
-            rows, lambda one: self.texts.written(one, self.symbol)[0], self._condition
+        return words.describe_rows(
+            rows, lambda one: self.expressions.write(one, self.find_symbol)[0], self._write_condition
         )
 
-    def _condition(self, node: Derived, rows: Recording) -> str:
+    def _write_condition(self, node: TracedArray, rows: Recorder) -> str:
         """Write out which rows of a ranking count."""
-        labels = {"rank": rows.plain.rank.tolist(), "grade": grades_of(rows)}
-        sheet = self.asked[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
-        return self.texts.written(node, lambda one: self._label(sheet, one, rows))[0]
+        labels = {"rank": rows.original.rank.tolist(), "grade": row_grades(rows)}
+        sheet = self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
+        return self.expressions.write(node, lambda one: self._find_label(sheet, one, rows))[0]
 
-    def _show_condition(self, sheet: Sheet, rows: Recording) -> None:
+    def _add_condition_columns(self, sheet: Sheet, rows: Recorder) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
-        subset = next(subsets(rows), None)
-        if subset is None or subset.how is not Ranked.where:
+        subset = next(subset_chain(rows), None)
+        if subset is None or subset.method is not Ranked.where:
             return
-        asked = self.asked.get((self.nodes.key(subset.what), self.nodes.key(subset.above)))
-        kept = np.isin(rows_of_base(subset.above), rows_of_base(rows))
+        asked = self.condition_sheets.get((self.nodes.key(subset.argument), self.nodes.key(subset.source)))
+        kept = np.isin(base_row_numbers(subset.source), base_row_numbers(rows))
         for one in asked.columns if asked is not None else ():
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
-            sheet.columns.append(Column(one.header, values, one.made))
+            sheet.columns.append(Column(one.header, values, one.formula))
 
-    def sheet(self, rows: Recording) -> Sheet:
+    def find_sheet(self, rows: Recorder) -> Sheet:
         """Return the sheet of a ranking's rows."""
         key = self.nodes.key(rows)
         if key not in self.sheets:
-            ranked, base = rows.plain, base_of(rows).step.op
+            ranked, base = rows.original, base_ranking(rows).step.op
             labels: dict[str, Sequence[Any]] = {}
-            if rows.home is not None:
-                names = rows.home.record.names.group_names
+            if rows.grouping is not None:
+                names = rows.grouping.record.names.group_names
                 labels["group"] = [names[i] for i in ranked.query.tolist()]
             labels["rank"] = ranked.rank.tolist()
-            if base not in (Judged.filled, "ranked"):
-                labels["document"] = documents_of(rows)
+            if base not in (Judged.fill_ranks, "ranked"):
+                labels["document"] = row_documents(rows)
             if base != "ranked":
-                labels["grade"] = grades_of(rows)
-            with self._frame() as frame:
+                labels["grade"] = row_grades(rows)
+            with self._open_frame() as frame:
                 frame.name = "the choice of rows"
-                self.sheets[key] = made = Sheet(self.described(rows), labels)
+                self.sheets[key] = made = Sheet(self.describe_rows(rows), labels)
             made.is_sorted = words.is_ideal(rows) or words.is_reordered(rows)
-            made.title_needs = frame.needs
-            made.needs.update(frame.needs)
-            self._show_condition(made, rows)
+            made.title_references = frame.references
+            made.references.update(frame.references)
+            self._add_condition_columns(made, rows)
         return self.sheets[key]
 
-    def group_sheet(self, groups: Recording) -> Sheet:
+    def find_group_sheet(self, groups: Recorder) -> Sheet:
         """Return the sheet of a query's groups."""
         key = "groups", id(groups)
         if key not in self.sheets:
@@ -208,135 +208,135 @@ class _Writing:
             self.sheets[key] = Sheet("the groups of the query", names)
         return self.sheets[key]
 
-    def column(self, sheet: Sheet, node: Any, rows: Recording | None) -> str:
+    def find_column(self, sheet: Sheet, node: Any, rows: Recorder | None) -> str:
         """Return the header of the node's column in the sheet, which it gets if it has none."""
-        if not isinstance(node, Derived):
+        if not isinstance(node, TracedArray):
             values = np.broadcast_to(node, (sheet.n_rows,))
-            node = Derived.of(values, Step(CONSTANT, (node,)), Record())
-        label = self._label(sheet, node, rows)
-        if label is None or label[0] not in sheet.names:
-            label = self._added(sheet, node, rows)
+            node = TracedArray.of(values, Step(CONSTANT, (node,)), Record())
+        label = self._find_label(sheet, node, rows)
+        if label is None or label[0] not in sheet.column_names:
+            label = self._add_column(sheet, node, rows)
         return label[0]
 
-    def _label(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int] | None:
+    def _find_label(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int] | None:
         """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
         made = node.step
         first = made.inputs[0] if made.inputs else None
-        if made.space is None and made.op != CONSTANT:
-            return self.symbol(node)
-        if rows is not None and is_ranking(made.space):
+        if made.row_owner is None and made.op != CONSTANT:
+            return self.find_symbol(node)
+        if rows is not None and is_ranking(made.row_owner):
             # Or they are the rows of another table.
-            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(rows)
+            self.nodes.is_incomplete |= self.nodes.key(made.row_owner) != self.nodes.key(rows)
         known = sheet, self.nodes.key(node)
         if known in self.labels:
             return self.labels[known]
         if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
             return made.op, ATOM
-        if made.op in SPREAD:
+        if made.op in SPREAD_METHODS:
             column = made.inputs[-1]
-            if not isinstance(column, Derived) or column.step.space is None:
+            if not isinstance(column, TracedArray) or column.step.row_owner is None:
                 return None
             # A number of the row's group: it is in the sheet of groups, too.
-            self.column(self.group_sheet(column.step.space), column, None)
-            return self._added(sheet, node, rows)
-        shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
+            self.find_column(self.find_group_sheet(column.step.row_owner), column, None)
+            return self._add_column(sheet, node, rows)
+        shared = self.nodes.n_uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
         if self._is_closed(node) or shared or (rows is None and is_ranking(first)):
-            return self._added(sheet, node, rows)
+            return self._add_column(sheet, node, rows)
         return None
 
-    def _is_short(self, node: Derived) -> bool:
+    def _is_short(self, node: TracedArray) -> bool:
         """Tell whether a node is as easy to read written out as by a letter."""
         if node.step.op in (ITEM, np.where, CONSTANT) or is_bool(node):
             return True
-        inputs = [one for one in node.step.inputs if isinstance(one, Derived)]
+        inputs = [one for one in node.step.inputs if isinstance(one, TracedArray)]
         return node.step.op in BINARY and all(map(self._is_closed, inputs))
 
-    def _is_closed(self, node: Derived) -> bool:
+    def _is_closed(self, node: TracedArray) -> bool:
         """Tell whether a node is shown by a word, however it was made."""
         made = node.step
-        return bool(self.nodes.name(node)) or not made.inputs or made.op in words.OWN_COLUMN
+        return bool(self.nodes.name(node)) or not made.inputs or made.op in words.OWN_COLUMN_OPERATIONS
 
-    def _added(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
+    def _add_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
-        with self._frame() as frame:
-            label = self._column_of(sheet, node, rows)
+        with self._open_frame() as frame:
+            label = self._make_column(sheet, node, rows)
             frame.name = label[0]
-        self.texts.frames[-1].needs.update(frame.needs)
+        self.expressions.frames[-1].references.update(frame.references)
         return label
 
-    def _column_of(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
+    def _make_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
         made, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
-        text, binds = self._spelled(sheet, node, rows)
-        if rows is None and made.op in words.GIVEN:
-            sheet.title = f"the groups of the query; {words.PAIRS}"
+        text, binds = self._write_column(sheet, node, rows)
+        if rows is None and made.op in words.GROUP_TEXTS:
+            sheet.title = f"the groups of the query; {words.PAIRS_TEXT}"
         header = name or text
         spelled = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
             label = header, ATOM if name else binds  # apart from a factor of 1
         else:
-            taken = sheet.names
-            if (len(header) > _LONGEST_HEADER and not name) or header in taken:
-                letters = _letters(ascii_lowercase)
+            taken = sheet.column_names
+            if (len(header) > _MAX_HEADER and not name) or header in taken:
+                letters = _letter_symbols(ascii_lowercase)
                 header, spelled = next(one for one in letters if one not in taken), text
             label = header, ATOM if spelled else binds
             sheet.columns.append(Column(header, values, spelled))
         self.labels[sheet, self.nodes.key(node)] = label
         return label
 
-    def _spelled(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
+    def _write_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
         """Return how a column is made, and how tightly that binds."""
         made, inputs = node.step, node.step.inputs
         first = inputs[0] if inputs else None
         if rows is None and is_ranking(first):  # of each group
-            known = self.symbol(node)
+            known = self.find_symbol(node)
             if known is not None:
                 return known
-        if made.op in SPREAD and is_ranking(first):
-            home = self.group_sheet(inputs[1].step.space)
-            return f"{self.column(home, inputs[1], None)} of the group", ATOM
-        if made.op in words.OTHER_ROWS:
-            return self._of_other_rows(sheet, node, rows)
+        if made.op in SPREAD_METHODS and is_ranking(first):
+            home = self.find_group_sheet(inputs[1].step.space)
+            return f"{self.find_column(home, inputs[1], None)} of the group", ATOM
+        if made.op in words.OTHER_ROW_TEXTS:
+            return self._write_other_rows(sheet, node, rows)
         if made.op is Ranked.at:
             source, _, there = inputs
-            other = self.sheet(source)
-            sheet.needs[other] = None
+            other = self.find_sheet(source)
+            sheet.references[other] = None
             other.is_used = True
-            whose = words.SHORT.get(base_of(source).step.op, "its")
-            return f"{whose} {self.column(other, there, source)}", ATOM
+            whose = words.SHORT_NAMES.get(base_ranking(source).step.op, "its")
+            return f"{whose} {self.find_column(other, there, source)}", ATOM
         if made.op is Ranked.places:
             return "place in the ideal", ATOM
         if made.op in words.WORDS or not inputs:
             return words.WORDS.get(made.op, made.op), ATOM
-        return self.texts.opened(node, lambda one: self._label(sheet, one, rows))
+        return self.expressions.write_out(node, lambda one: self._find_label(sheet, one, rows))
 
-    def _of_other_rows(
-        self, sheet: Sheet, node: Derived, rows: Recording | None
+    def _write_other_rows(
+        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
     ) -> tuple[str, int]:
         """Write what comes of the rows above or below."""
         op, (_, of, *others) = node.step.op, node.step.inputs
         is_counted = op is Ranked.running and is_bool(of)
-        text = self.texts.bracketed(
-            of, lambda one: self._label(sheet, one, rows), OR if is_counted else ATOM
+        text = self.expressions.write_operand(
+            of, lambda one: self._find_label(sheet, one, rows), OR if is_counted else ATOM
         )
         if is_counted:
             return f"rows so far with {text}", LOOSE
-        return words.OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
+        return words.OTHER_ROW_TEXTS[op].format(text, *map(self.expressions.write_constant, others)), ATOM
 
 
-def _is_leaf(node: Derived) -> bool:
-    return not any(isinstance(one, Derived) or is_summed(one) for one in node.step.inputs)
+def _is_leaf(node: TracedArray) -> bool:
+    return not any(isinstance(one, TracedArray) or has_sheet(one) for one in node.step.inputs)
 
 
-def _counted(node: Derived) -> Derived:
+def _truth_values(node: TracedArray) -> TracedArray:
     """Return the truth values of a node that is 1 where they hold; else the node."""
     if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
-        one: Derived = node.step.inputs[0]
+        one: TracedArray = node.step.inputs[0]
         return one if is_bool(one) else node
     return node
 
 
-def _letters(every: str) -> Iterator[str]:
+def _letter_symbols(every: str) -> Iterator[str]:
     yield from every
     n = 2
     while True:
@@ -344,21 +344,21 @@ def _letters(every: str) -> Iterator[str]:
         n += 1
 
 
-def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
+def write_worksheet(name: str, value: TracedArray | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
     result = np.asarray(value).flat[0]
     shown = result if isinstance(result, str) else float(result)
-    if not isinstance(value, Derived) or is_deep(value):
-        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=is_deep(value))
+    if not isinstance(value, TracedArray) or is_deep(value):
+        return Worksheet([], Line(name, "", "", shown), is_incomplete=True, is_deep=is_deep(value))
     nodes = Nodes(value.record.is_strict)
-    writing = _Writing(nodes, Expressions(nodes))
+    writing = _Writer(nodes, Expressions(nodes))
     nodes.count_uses(value)
     inputs = value.step.inputs
-    label = writing.symbol(value) if not inputs or is_summed(inputs[0]) else None
+    label = writing.find_symbol(value) if not inputs or has_sheet(inputs[0]) else None
     if label is not None:
         line = Line(name, label[0], "", shown, {label[0]: None})
     else:
-        line = replace(writing.line(value, name), value=shown)
-    entries = in_order(writing.entries, writing.sheets.values(), line.needs)
-    lost = nodes.lost or value.record.was_left
-    return Worksheet(entries, line, lost, divided_by_nothing=tuple(writing.divided))
+        line = replace(writing.write_line(value, name), value=shown)
+    entries = order_entries(writing.entries, writing.sheets.values(), line.references)
+    lost = nodes.is_incomplete or value.record.is_incomplete
+    return Worksheet(entries, line, lost, zero_divisions=tuple(writing.divisions_by_zero))

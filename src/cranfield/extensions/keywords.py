@@ -7,9 +7,9 @@ from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Ties
 from cranfield.extensions.collections.options import CollectionCorrection, CollectionTest
 from cranfield.extensions.fusion.fusing import Absent, Norm
-from cranfield.extensions.fusion.trials import Over
+from cranfield.extensions.fusion.trials import TuningTarget
 from cranfield.extensions.labels.pools.draw import Strata
-from cranfield.extensions.labels.pools.options import By, Draw, Likely
+from cranfield.extensions.labels.pools.options import PoolMethod, DrawUnit, Likelihood
 from cranfield.extensions.report.paper_table import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
 from cranfield.keywords import Alignment, Judging, Reading, Watching
@@ -96,13 +96,13 @@ class JointBounds(Reading, Judging, Watching): ...
 
 
 class Pool(Reading, Judging, Watching, total=False):
-    by: By
+    by: PoolMethod
     k: int
     n: int | None
     strata: Strata | str | None
     measure: str | None
-    draw: Draw
-    likely: Likely
+    draw: DrawUnit
+    likely: Likelihood
     unjudged: bool
     seed: int
 
@@ -125,7 +125,7 @@ class SwapRate(Alignment, Reading, Judging, Watching, total=False):
 
 
 class Tune(Fusing, Reading, Watching, total=False):
-    over: Over | None
+    over: TuningTarget | None
     steps: int | None
     folds: Any
     seed: int

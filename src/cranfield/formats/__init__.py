@@ -12,23 +12,23 @@ from cranfield.formats.columns import (
     COLUMNS,
     ColumnsLike,
     ColumnsOfBoth,
-    What,
-    listed_names,
+    Side,
+    describe_names,
     plain_name,
 )
-from cranfield.formats.fields import as_row
+from cranfield.formats.fields import query_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
-from cranfield.formats.groups import groups_of_dict
+from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
-from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import LISTS, MAPPINGS, DictOfLists, NestedRows, nested
-from cranfield.formats.source import named
-from cranfield.formats.stated_columns import columns_for, columns_for_side
+from cranfield.formats.list_cells import to_document_rows
+from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, ListDictRows, NestedRows, to_nested
+from cranfield.formats.source import describe_sources
+from cranfield.formats.stated_columns import select_columns, select_side_columns
 
 
-def rows_of(
+def read_rows(
     data: Any,
-    what: What,
+    side: Side,
     *,
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
@@ -42,34 +42,34 @@ def rows_of(
     OptionError for a format or a column that does not exist.
     """
     check_errors(errors)
-    if columns and isinstance(columns.get(what.word), Mapping):
-        columns = columns_for(columns, what)
+    if columns and isinstance(columns.get(side.word), Mapping):
+        columns = select_columns(columns, side)
     if is_path:
-        from cranfield.formats.files import file_rows  # slow, and not needed for a dict
+        from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
-        return file_rows(data, what, format, columns)
+        return open_files(data, side, format, columns)
     if isinstance(data, MAPPINGS) and not is_sparse(data):  # some sparse matrices are dicts
-        groups = groups_of_dict(data) if what is What.QRELS else None
+        groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        if what is What.RUN and _are_objects(data):
-            listed = [as_row(query, its) for query, its in data.items()]
-            table = apart(table_rows(listed, what, columns, errors), what, columns)
-            table.names = ()  # it is no table, whose columns can be stated
+        if side is Side.RUN and _are_objects(data):
+            listed = [query_row(query, its) for query, its in data.items()]
+            table = to_document_rows(table_rows(listed, side, columns, errors), side, columns)
+            table.column_names = ()  # it is no table, whose columns can be stated
             return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
-        graded = what is What.RUN or has_numbers
+        graded = side is Side.RUN or has_numbers
         try:
-            rows = NestedRows(nested(data, what), what, errors, graded=graded)
+            rows = NestedRows(to_nested(data, side), side, errors, has_grades=graded)
             rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
-            of_lists = DictOfLists(data, what)
-            of_lists.graded = graded
+            of_lists = ListDictRows(data, side)
+            of_lists.has_grades = graded
             return of_lists
     if isinstance(data, Rows):
         return data
-    return apart(table_rows(data, what, columns, errors), what, columns)
+    return to_document_rows(table_rows(data, side, columns, errors), side, columns)
 
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
@@ -78,15 +78,15 @@ def _are_objects(data: Mapping[Any, Any]) -> bool:
     return isinstance(first, list) and isinstance(first[0], Mapping)
 
 
-def rows_of_lists(lists: Sequence[Any], what: What) -> Rows:
+def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:
     """Return the rows of lists of ids, one list for each query: the queries are "1", "2", ..."""
-    rows = rows_of(dict(enumerate(lists, 1)), what)
-    rows.lists_of, rows.form = "ids", LISTS["ids"]
+    rows = read_rows(dict(enumerate(lists, 1)), side)
+    rows.list_kind, rows.description = "ids", LIST_DESCRIPTIONS["ids"]
     return rows
 
 
-_BOTH = (What.QRELS, What.RUN)
-_SIDES = (
+_BOTH_SIDES = (Side.QRELS, Side.RUN)
+_BOTH_SIDES_HINT = (
     "One table holds both where a row has a query's expected and retrieved documents, in columns "
     "such as expected_ids and retrieved_ids, or a document's grade and score. To say which is "
     "which: columns={'query_id': ..., 'expected_ids': ..., 'retrieved_ids': ...}, "
@@ -94,7 +94,7 @@ _SIDES = (
 )
 
 
-def both_rows_of(
+def read_both_sides(
     data: Any,
     *,
     columns: ColumnsOfBoth | None = None,
@@ -106,44 +106,44 @@ def both_rows_of(
     `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
     columns, if the table does not hold both.
     """
-    stated = {what: columns_for_side(columns, what) for what in _BOTH}
+    stated = {what: select_side_columns(columns, what) for what in _BOTH_SIDES}
     if is_stream(data):
         data = arrow_table(data, "the table")
-    found: dict[What, Rows] = {}
-    faults: dict[What, InputError] = {}
-    for what in _BOTH:
+    found: dict[Side, Rows] = {}
+    faults: dict[Side, InputError] = {}
+    for what in _BOTH_SIDES:
         try:
             if is_path and found:
-                made: Rows = found[What.QRELS].beside(what, stated[what])
+                made: Rows = found[Side.QRELS].read_side(what, stated[what])
             else:
-                made = rows_of(data, what, columns=stated[what], errors=errors, is_path=is_path)
-            if not made.names:
+                made = read_rows(data, what, columns=stated[what], errors=errors, is_path=is_path)
+            if not made.column_names:
                 raise InputError(
-                    f"was read as {made.form}, which has no columns, and so holds "
+                    f"was read as {made.description}, which has no columns, and so holds "
                     "either judgments or a run",
-                    source=named(made.sources),
-                    hint=_SIDES,
+                    source=describe_sources(made.sources),
+                    hint=_BOTH_SIDES_HINT,
                 )
             found[what] = made
         except InputError as error:
             if error.kind != NO_IDS:
                 raise
             faults[what] = error
-    if len(found) == len(_BOTH) and _are_apart(found[What.QRELS].taken, found[What.RUN].taken):
-        return found[What.QRELS], found[What.RUN]
+    if len(found) == len(_BOTH_SIDES) and _have_own_columns(found[Side.QRELS].name_of_role, found[Side.RUN].name_of_role):
+        return found[Side.QRELS], found[Side.RUN]
     if not found:
-        raise faults[What.QRELS].but(hint=_SIDES)
+        raise faults[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
     one = next(iter(found.values()))
-    source = named(one.sources) or "the table"
+    source = describe_sources(one.sources) or "the table"
     lacks = "does not hold judgments and a run side by side"
-    sides = ((What.QRELS, What.RUN, "a run"), (What.RUN, What.QRELS, "judgments"))
+    sides = ((Side.QRELS, Side.RUN, "a run"), (Side.RUN, Side.QRELS, "judgments"))
     for what, other, word in sides:
-        if other in faults or (what in found and _is_of(what, found[what].taken)):
-            lacks = f"lacks {word} beside the {what.called.removeprefix('the ')}"
-    raise InputError(f"{lacks}; {listed_names(one.names)}", source=source, hint=_SIDES)
+        if other in faults or (what in found and _names_side(what, found[what].name_of_role)):
+            lacks = f"lacks {word} beside the {what.name_in_errors.removeprefix('the ')}"
+    raise InputError(f"{lacks}; {describe_names(one.column_names)}", source=source, hint=_BOTH_SIDES_HINT)
 
 
-def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
+def _have_own_columns(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
     """Tell whether judgments and a run have different columns."""
     if not judged or not ranked:
         return False
@@ -153,6 +153,6 @@ def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
     return number is not None and judged.get("grade", number) != number
 
 
-def _is_of(what: What, taken: Mapping[str, str]) -> bool:
+def _names_side(what: Side, taken: Mapping[str, str]) -> bool:
     """Tell whether the documents' column has a name that only such data use."""
-    return plain_name(taken.get("doc", "")) in COLUMNS["doc"].lists[what]
+    return plain_name(taken.get("doc", "")) in COLUMNS["doc"].list_names[what]

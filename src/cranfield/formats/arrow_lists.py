@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def structs_in(schema: "pa.Schema") -> dict[str, list[str]]:
+def find_structs(schema: "pa.Schema") -> dict[str, list[str]]:
     """Return the columns of lists of structs, and the fields of these."""
     return {
         one.name: [field.name for field in one.type.value_type]
         for one in schema
-        if is_list(one.type) and str(one.type.value_type).startswith("struct<")
+        if is_list_type(one.type) and str(one.type.value_type).startswith("struct<")
     }
 
 
-def is_list(kind: "pa.DataType") -> bool:
+def is_list_type(kind: "pa.DataType") -> bool:
     """Tell whether a column of this type holds lists."""
     import pyarrow as pa
 
@@ -27,7 +27,7 @@ def is_list(kind: "pa.DataType") -> bool:
     return any(getattr(pa.types, f"is_{one}")(kind) for one in tests)
 
 
-def listed(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
+def flatten_lists(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
     """Return the elements of all lists, the length of each list, and which lists are null.
 
     A null list has length 0; the third value is None if no list is null. None for a column that
@@ -36,7 +36,7 @@ def listed(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
     import pyarrow as pa
 
     kind = column.type
-    if not is_list(kind):
+    if not is_list_type(kind):
         return None
     if pa.types.is_fixed_size_list(kind):
         lengths = np.full(len(column), kind.list_size, np.int64)
@@ -52,11 +52,11 @@ def listed(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
     return column.flatten(), lengths, none
 
 
-def field_of(column: "pa.Array", name: str) -> "pa.Array":
+def extract_field(column: "pa.Array", name: str) -> "pa.Array":
     """Return lists of one field of lists of structs."""
     import pyarrow as pa
 
-    found = listed(column)
+    found = flatten_lists(column)
     assert found is not None  # noqa: S101 - `fields_of` has looked at its type
     values, lengths, none = found
     at = [field.name for field in values.type].index(name)

@@ -12,50 +12,50 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import changes
+from cranfield.arrays.rows import mark_changes
 from cranfield.errors import InputError
-from cranfield.formats.arrow_lists import field_of, is_list, listed, structs_in
-from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Role, Rows
+from cranfield.formats.arrow_lists import extract_field, is_list_type, flatten_lists, find_structs
+from cranfield.formats.block import SIZES, Block, Cells, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
     IDS,
     ColumnsLike,
-    What,
-    numbers_in,
-    understood,
+    Side,
+    select_extra_roles,
+    describe_columns,
 )
-from cranfield.formats.fields import fields_of
+from cranfield.formats.fields import choose_fields
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import STATE_LISTS
-from cranfield.formats.values import graded, spoilt, whole_numbers
+from cranfield.formats.identifiers import STATE_LISTS_HINT
+from cranfield.formats.values import unify_grades, is_bad_number, to_whole_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class NamedColumns(Rows):
+class ArrowRows(Rows):
     """The named columns of Arrow data; some of them are ids and numbers."""
 
     def __init__(
-        self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
+        self, schema: "pa.Schema", side: Side, user_columns: ColumnsLike | None, source: str, form: str
     ) -> None:
         self.name = source
-        self._fields, stated = fields_of(schema.names, structs_in(schema), what, stated)
-        self.names = names = [*schema.names, *self._fields]
-        kinds: list[object] = [[] if is_list(kind) else None for kind in schema.types]
+        self._fields, user_columns = choose_fields(schema.names, find_structs(schema), side, user_columns)
+        self.column_names = names = [*schema.names, *self._fields]
+        kinds: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
         kinds += [[] for _ in self._fields]
-        self._found = take_columns(names, what, stated, source, kinds.__getitem__)
-        self.taken = {role: names[at] for role, at in self._found.items()}
-        self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
-        if not self.lists:
-            _check_types(schema, self._found, source)
-        self._ids_are_text = not BYTES.items() <= (schema.metadata or {}).items()
-        self.form = f"{form} with columns {understood(names, self._found)}"
-        self.numbers = numbers_in(self._found)
+        self._position_of_role = take_columns(names, side, user_columns, source, kinds.__getitem__)
+        self.name_of_role = {role: names[at] for role, at in self._position_of_role.items()}
+        self.list_columns = list_columns(names, self._position_of_role, side, user_columns, kinds.__getitem__)
+        if not self.list_columns:
+            _check_types(schema, self._position_of_role, source)
+        self._ids_are_text = not BYTES_METADATA.items() <= (schema.metadata or {}).items()
+        self.description = f"{form} with columns {describe_columns(names, self._position_of_role)}"
+        self.extra_roles = select_extra_roles(self._position_of_role)
 
     @abstractmethod
-    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
+    def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places, in this order, in batches."""
 
     def cells(self) -> Iterator[Cells]:
@@ -65,24 +65,24 @@ class NamedColumns(Rows):
             return None, f"row {first + row}: query {queries[row].as_py()!r:.80}"
 
         n_rows = 0
-        fields = {role: self._fields.get(name) for role, name in self.lists.items()}
-        held = {role: one.column if one else self.lists[role] for role, one in fields.items()}
+        fields = {role: self._fields.get(name) for role, name in self.list_columns.items()}
+        held = {role: one.column if one else self.list_columns[role] for role, one in fields.items()}
         names = list(dict.fromkeys(held.values()))
-        batches = self.batches(list(map(self.names.index, names)))
-        for piece in _pieces(batches, SIZES.lists):
-            whole = dict(zip(names, map(_whole, piece.columns), strict=True))
+        batches = self.read_batches(list(map(self.column_names.index, names)))
+        for piece in _combine_batches(batches, SIZES.lists):
+            whole = dict(zip(names, map(_join_chunks, piece.columns), strict=True))
             columns = {
-                role: field_of(whole[held[role]], one.name) if one else whole[held[role]]
+                role: extract_field(whole[held[role]], one.name) if one else whole[held[role]]
                 for role, one in fields.items()
             }
-            for begin, end in _cuts(columns["doc"]):
+            for begin, end in _cut_by_documents(columns["doc"]):
                 some = {role: one.slice(begin, end - begin) for role, one in columns.items()}
                 yield Cells(some, partial(where, n_rows + begin, some["query"]))
             n_rows += len(piece)
         if not n_rows:
             raise InputError("holds no rows", source=self.name)
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
         No block begins within a query's rows. The rows of a query that continues in the next piece
@@ -90,20 +90,20 @@ class NamedColumns(Rows):
         """
         import pyarrow as pa
 
-        roles = ("query", "doc", *wanted)
+        roles = ("query", "doc", *roles)
         load = partial(self._load, roles, errors)
         held = None  # adjacent rows of one query, which may continue
         first = row = 0  # the number of the first row held, and of the first after them
-        places = [self._found[role] for role in roles]
-        for piece in _pieces(self.batches(places), SIZES.rows):
-            head = 0 if held is None else _goes_on(held.column(0), piece.column(0))
+        places = [self._position_of_role[role] for role in roles]
+        for piece in _combine_batches(self.read_batches(places), SIZES.rows):
+            head = 0 if held is None else _count_continuing(held.column(0), piece.column(0))
             if head and held is not None:
                 held = pa.concat_tables([held, piece.slice(0, head)])
             if head < len(piece):
                 if held is not None:
                     yield partial(load, first, held)
                 rest = piece.slice(head)
-                last = _last_query(rest.column(0))
+                last = _find_last_query(rest.column(0))
                 if last:
                     yield partial(load, row + head, rest.slice(0, last))
                 held, first = rest.slice(last), row + head + last
@@ -114,20 +114,20 @@ class NamedColumns(Rows):
 
     def _load(self, roles: Sequence[Role], errors: Errors, first: int, rows: "pa.Table") -> Block:
         """Return adjacent rows; `first` is the number of the first one."""
-        columns = list(map(_whole, rows.columns))
-        faults = Faults(errors)
+        columns = list(map(_join_chunks, rows.columns))
+        faults = FaultLog(errors)
         bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
         found: dict[Role, Any] = {}
         for role, column in zip(roles, columns, strict=True):
-            name = self.taken[role]
+            name = self.name_of_role[role]
             if role in IDS:
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
-                found[role], missing = ids_of(column)
+                found[role], missing = read_ids(column)
                 kind, wrongs = "id", [missing, found[role].spoilt()]
                 problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
-                found[role], wrong = numbers_of(column, role)
+                found[role], wrong = read_numbers(column, role)
                 kind, wrongs = "number", [wrong]
                 problem = f"expected a {COLUMNS[role].kind} in column {name!r}"
             for wrong in wrongs:
@@ -152,7 +152,7 @@ class NamedColumns(Rows):
         return replace(block, left_out=faults.left_out)
 
 
-def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
+def _combine_batches(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
     """Yield the rows of batches, small or large, in pieces of about `size` rows."""
     import pyarrow as pa
 
@@ -173,7 +173,7 @@ def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Tabl
         yield pa.Table.from_batches(held)
 
 
-def _whole(column: "pa.ChunkedArray") -> "pa.Array":
+def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
     """Return a column in one piece; its dictionary has the entries of all pieces."""
     import pyarrow as pa
 
@@ -188,9 +188,9 @@ def _whole(column: "pa.ChunkedArray") -> "pa.Array":
     return pa.concat_arrays(chunks)
 
 
-def _cuts(lists: "pa.Array") -> Iterator[tuple[int, int]]:
+def _cut_by_documents(lists: "pa.Array") -> Iterator[tuple[int, int]]:
     """Yield begin and end of adjacent rows whose lists hold about SIZES.rows; at least one row."""
-    found = listed(lists)
+    found = flatten_lists(lists)
     ends = np.arange(len(lists)) if found is None else np.cumsum(found[1])
     begin = 0
     while begin < len(lists):
@@ -200,7 +200,7 @@ def _cuts(lists: "pa.Array") -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _windows(n: int) -> Iterator[int]:
+def _window_sizes(n: int) -> Iterator[int]:
     """Yield lengths up to n: the end of a query's rows is first searched for among few rows."""
     size = 1024
     while size < n:
@@ -209,35 +209,35 @@ def _windows(n: int) -> Iterator[int]:
     yield n
 
 
-def _goes_on(above: "pa.ChunkedArray", queries: "pa.ChunkedArray") -> int:
+def _count_continuing(above: "pa.ChunkedArray", queries: "pa.ChunkedArray") -> int:
     """Return how many of the first rows have the query of the last row above."""
-    last = _ids(above.slice(len(above) - 1))[0]
-    if _ids(queries.slice(0, 1))[0] != last:
+    last = _read_chunked_ids(above.slice(len(above) - 1))[0]
+    if _read_chunked_ids(queries.slice(0, 1))[0] != last:
         return 0
-    for size in _windows(len(queries)):
-        begins = _ids(queries.slice(0, size)).begins()
+    for size in _window_sizes(len(queries)):
+        begins = _read_chunked_ids(queries.slice(0, size)).find_changes()
         if len(begins) > 1:
             return int(begins[1])
     return len(queries)
 
 
-def _last_query(queries: "pa.ChunkedArray") -> int:
+def _find_last_query(queries: "pa.ChunkedArray") -> int:
     """Return where the rows of the last query begin."""
-    for size in _windows(len(queries)):
-        begins = _ids(queries.slice(len(queries) - size)).begins()
+    for size in _window_sizes(len(queries)):
+        begins = _read_chunked_ids(queries.slice(len(queries) - size)).find_changes()
         if len(begins) > 1:
             break
     return len(queries) - size + int(begins[-1])
 
 
-def _ids(column: "pa.ChunkedArray") -> Ids:
-    return ids_of(_whole(column))[0]
+def _read_chunked_ids(column: "pa.ChunkedArray") -> Ids:
+    return read_ids(_join_chunks(column))[0]
 
 
-_TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
-_WHOLE = r"u?int(8|16|32|64)"
-ID_TYPE = re.compile(rf"{_TEXT}|{_WHOLE}|decimal\d*\(\d+, 0\)")
-NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
+_TEXT_TYPES = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
+_INTEGER_TYPES = r"u?int(8|16|32|64)"
+ID_TYPE = re.compile(rf"{_TEXT_TYPES}|{_INTEGER_TYPES}|decimal\d*\(\d+, 0\)")
+NUMBER_TYPE = re.compile(_INTEGER_TYPES + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
@@ -258,13 +258,13 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
                     f"frame[{name!r}].astype('Int64'), without the rows that have no id."
                 )
-            elif role == "doc" and is_list(kind):
-                hint = STATE_LISTS
+            elif role == "doc" and is_list_type(kind):
+                hint = STATE_LISTS_HINT
             raise InputError(problem, source=source, hint=hint, kind="columns")
 
 
 #: Metadata that cranfield writes beside ids that are not text in UTF-8.
-BYTES = {b"cranfield": b"bytes"}
+BYTES_METADATA = {b"cranfield": b"bytes"}
 
 
 def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
@@ -285,7 +285,7 @@ def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
         ) from None
 
 
-def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
+def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
     """Return a column as ids, and which of them are missing; None if all are there.
 
     The texts are not copied where Arrow stores them as `Ids` does.
@@ -293,7 +293,7 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
     import pyarrow as pa
 
     kind = column.type
-    missing = _missing(column) if column.null_count else None
+    missing = _find_nulls(column) if column.null_count else None
     if pa.types.is_dictionary(kind):
         codes = column.indices.fill_null(0) if column.null_count else column.indices
         entries = column.dictionary
@@ -301,18 +301,18 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
             return Ids.of([b""] * len(column)), missing
         rows = np.from_dlpack(codes.cast(pa.int64()))
         if len(entries) > len(column):  # which many blocks may share
-            ids, none = ids_of(_taken(entries, rows))
+            ids, none = read_ids(_take_entries(entries, rows))
         else:
-            ids, none = ids_of(entries)
-            ids, none = _repeated(ids, rows), None if none is None else none[rows]
+            ids, none = read_ids(entries)
+            ids, none = _take_ids(ids, rows), None if none is None else none[rows]
         return ids, missing if none is None else none if missing is None else none | missing
     if pa.types.is_integer(kind) and not column.null_count and len(column):
         size = kind.bit_width // 8
         bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
-        new = changes(bits)
+        new = mark_changes(bits)
         if 4 * np.count_nonzero(new) < len(column):  # as for queries: each text is stored once
-            once = _taken(column, np.flatnonzero(new)).cast(pa.large_string())
-            return _repeated(Ids.of_arrow(once), np.cumsum(new) - 1), None
+            once = _take_entries(column, np.flatnonzero(new)).cast(pa.large_string())
+            return _take_ids(Ids.of_arrow(once), np.cumsum(new) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
         short = Ids.of_views(column)
         if short is not None:
@@ -325,13 +325,13 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
     return Ids.of_arrow(column), missing
 
 
-def _repeated(ids: Ids, rows: Ints) -> Ids:
+def _take_ids(ids: Ids, rows: Ints) -> Ids:
     """Return ids at `rows`, where most ids are repeated."""
-    ids.spoilt()  # remembered: if all are good, rows are not checked again
+    ids.mark_invalid()  # remembered: if all are good, rows are not checked again
     return ids.take(rows)
 
 
-def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":
+def _take_entries(entries: "pa.Array", rows: Ints) -> "pa.Array":
     """Return the entries of a dictionary at `rows`."""
     import pyarrow as pa
 
@@ -342,14 +342,14 @@ def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":
     return entries.take(places)
 
 
-def _missing(column: "pa.Array") -> Bools:
+def _find_nulls(column: "pa.Array") -> Bools:
     import pyarrow as pa
 
     nulls = column.is_null().cast(pa.uint8())
     return np.frombuffer(nulls.buffers()[1], np.uint8, len(column), nulls.offset).astype(np.bool_)
 
 
-def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | None]:
+def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | None]:
     """Return a column as numbers of its role, and which are not numbers; None if all are."""
     import pyarrow as pa
 
@@ -360,7 +360,7 @@ def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | N
     kind = column.type
     missing = None
     if column.null_count:
-        missing = _missing(column)
+        missing = _find_nulls(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
     as_float = role in FRACTIONS or pa.types.is_floating(kind)
     wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
@@ -374,10 +374,10 @@ def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | N
     if role in FRACTIONS:
         bad = np.isnan(values)
     else:
-        or_whole = COLUMNS[role].or_whole
-        if (found := graded(values) if or_whole else whole_numbers(values)) is not None:
+        or_whole = COLUMNS[role].whole_if_possible
+        if (found := unify_grades(values) if or_whole else to_whole_numbers(values)) is not None:
             return found, missing
-        bad = spoilt(values, whole=not or_whole)
+        bad = is_bad_number(values, refuses_fractions=not or_whole)
         values = np.where(bad, 0, values).astype(np.float64 if or_whole else np.int64)
     if missing is not None:
         bad |= missing

@@ -10,10 +10,10 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import InputError, one_of
+from cranfield.errors import InputError, check_choice
 from cranfield.formats.source import Source
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 
 LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
@@ -22,18 +22,18 @@ Errors = Literal["strict", "skip"]
 # What is done with a document that occurs twice.
 Duplicates = Literal["refuse", "first", "best", "once", "each", "joined"]
 Keep = Literal["first", "best", "sum"]  # which chunk's score ranks a document
-ListsOf = Literal["ids", "grades"]
+ListKind = Literal["ids", "grades"]
 # In errors: what to do about a document that occurs twice.
-TWICE = (
+DUPLICATE_HINT = (
     "Remove one of the two; or choose which one counts: duplicates='first' or 'best' (--duplicates "
     "best)."
 )
-TWICE_IN_LIST = (  # where no number shows which of the two is better
+LIST_DUPLICATE_HINT = (  # where no number shows which of the two is better
     "Remove one of the two; or count the first one: duplicates='first' (--duplicates first)."
 )
 
 
-def twice_hint(doc: object, *hints: str) -> str | None:
+def duplicate_hint(doc: object, *hints: str) -> str | None:
     """Return what to do about a document that occurs twice: the hints, and one about the id -1.
 
     scikit-learn and faiss fill up a list with -1 if they found too few documents.
@@ -63,7 +63,7 @@ SIZES = Sizes()  # set by tests only
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class FaultyRows:
     """Rows with a fault: for each kind of fault, their number, and how to describe the first.
 
     They are the rows that errors="skip" left out, or rows whose document occurs above them.
@@ -72,31 +72,31 @@ class LeftOut:
     """
 
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
-    at: int = 0  # the row of the first, where rows were reordered
+    first_row: int = 0  # the row of the first, where rows were reordered
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy needs: the errors, without the functions that find them."""
         known = {
-            kind: (count, partial(_same, first())) for kind, (count, first) in self.faults.items()
+            kind: (count, partial(_identity, first())) for kind, (count, first) in self.faults.items()
         }
-        return LeftOut, (known, self.at)
+        return FaultyRows, (known, self.first_row)
 
     @property
     def count(self) -> int:
         """How many rows were left out."""
         return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
-    def first(self, kind: str | None = None) -> InputError:
+    def first_error(self, kind: str | None = None) -> InputError:
         """Return the first fault, of one kind or of all; there must be one."""
         return self.faults[next(iter(self.faults)) if kind is None else kind][1]()
 
-    def said(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """Return what was left out of `name`, in words; there must be something."""
-        first = str(self.first()).split("\n")[0]
-        rows = number_of(self.count, "row")
+        first = str(self.first_error()).split("\n")[0]
+        rows = format_count(self.count, "row")
         return f"{rows} of {name} left out (errors='skip'); the first: {first}"
 
-    def __add__(self, other: "LeftOut") -> "LeftOut":
+    def __add__(self, other: "FaultyRows") -> "FaultyRows":
         if not other.faults:
             return self
         if not self.faults:
@@ -104,38 +104,38 @@ class LeftOut:
         faults = dict(self.faults)
         for kind, (count, error) in other.faults.items():
             before, first = faults.get(kind, (0, error))
-            faults[kind] = before + count, error if other.at < self.at else first
-        return LeftOut(faults, min(self.at, other.at))
+            faults[kind] = before + count, error if other.first_row < self.first_row else first
+        return FaultyRows(faults, min(self.first_row, other.first_row))
 
 
-def _same(error: InputError) -> InputError:
+def _identity(error: InputError) -> InputError:
     return error
 
 
-NONE_LEFT_OUT = LeftOut()
+NO_FAULTY_ROWS = FaultyRows()
 
 
 def check_errors(errors: Errors) -> None:
     """Raise OptionError unless `errors` is a known way to treat rows with a fault."""
     if errors != "strict":  # the usual case first
-        one_of("errors", errors, get_args(Errors))
+        check_choice("errors", errors, get_args(Errors))
 
 
-class Faults:
+class FaultLog:
     """Takes the faults of some rows: raises the first, or counts them if they are to be skipped."""
 
     def __init__(self, errors: Errors) -> None:
         self._errors = errors
-        self.left_out = NONE_LEFT_OUT
+        self.left_out = NO_FAULTY_ROWS
 
-    def add(self, kind: str, error: Callable[[], InputError], count: int = 1, at: int = 0) -> None:
+    def add(self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0) -> None:
         """Take a fault of `count` rows; for `at` see LeftOut."""
         if self._errors == "strict":
-            raise error()
-        self.left_out += LeftOut({kind: (count, error)}, at)
+            raise make_error()
+        self.left_out += FaultyRows({kind: (count, make_error)}, first_row)
 
 
-def _nowhere(row: int) -> tuple[int | None, str | None]:
+def _unknown_line(row: int) -> tuple[int | None, str | None]:
     return None, None
 
 
@@ -151,10 +151,10 @@ class Block:
     doc: Ids
     columns: Mapping[Role, Any] = field(default_factory=dict)
     source: str | Callable[[int], str | None] | None = None  # one for all rows, or each row's
-    where: Callable[[int], tuple[int | None, str | None]] = _nowhere
-    left_out: LeftOut = field(default_factory=LeftOut)
-    empty: Sequence[bytes] = ()  # queries without rows; only JSON can have them
-    given: Ints | None = None  # (rows,) their places before they were reordered
+    find_line: Callable[[int], tuple[int | None, str | None]] = _unknown_line
+    left_out: FaultyRows = field(default_factory=FaultyRows)
+    empty_queries: Sequence[bytes] = ()  # queries without rows; only JSON can have them
+    input_row: Ints | None = None  # (rows,) their places before they were reordered
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -162,10 +162,10 @@ class Block:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: there, the lines of rows are unknown."""
         source = None if callable(self.source) else self.source
-        return {**self.__dict__, "where": _nowhere, "source": source}
+        return {**self.__dict__, "where": _unknown_line, "source": source}
 
     @property
-    def value(self) -> Floats | Ints | None:
+    def score_or_grade(self) -> Floats | Ints | None:
         """The scores, or the grades: (rows,); None if there are none or they were not requested."""
         value: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
         return value
@@ -184,15 +184,15 @@ class Block:
         return Block(
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
-            {role: _taken(column, rows) for role, column in self.columns.items()},
-            self.source if not callable(self.source) else lambda row: self._source(at(row)),
-            lambda row: self.where(at(row)),
-            given=None if self.given is None else self.given[rows],
+            {role: _take_rows(column, rows) for role, column in self.columns.items()},
+            self.source if not callable(self.source) else lambda row: self._source_name(at(row)),
+            lambda row: self.find_line(at(row)),
+            input_row=None if self.input_row is None else self.input_row[rows],
         )
 
-    def among(self, queries: Collection[bytes]) -> "Block | None":
+    def select_queries(self, queries: Collection[bytes]) -> "Block | None":
         """Return the rows of some queries, in their order; None if there are none."""
-        begins = self.query.begins()
+        begins = self.query.find_changes()
         ends = np.append(begins, len(self))
         there = self.query.take(begins).to_list()
         mine = [i for i, one in enumerate(there) if one in queries]
@@ -201,32 +201,32 @@ class Block:
         found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
         return replace(found, query=found.query.compact(), doc=found.doc.compact())
 
-    def number(self, row: int) -> int:
+    def find_input_row(self, row: int) -> int:
         """Return the place of a row before rows were reordered; 0 if they were not."""
-        return 0 if self.given is None else int(self.given[row])
+        return 0 if self.input_row is None else int(self.input_row[row])
 
-    def _source(self, row: int) -> str | None:
+    def _source_name(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
 
-    def place(self, row: int) -> tuple[str | None, int | None, str | None]:
+    def locate_row(self, row: int) -> tuple[str | None, int | None, str | None]:
         """Return the file, line number and text of a row, as far as they are known."""
-        return self._source(row), *self.where(row)
+        return self._source_name(row), *self.find_line(row)
 
-    def error(
+    def row_error(
         self, row: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
     ) -> InputError:
         """Return an error that names the place of a row."""
         query = decode(self.query[row])
-        return kind(problem, hint=hint, query_id=query).at(*self.place(row))
+        return kind(problem, hint=hint, query_id=query).locate(*self.locate_row(row))
 
 
-def _taken(column: Any, rows: Ints | slice) -> Any:
+def _take_rows(column: Any, rows: Ints | slice) -> Any:
     return column.take(rows) if isinstance(column, Ids) else column[rows]
 
 
-def joined(parts: Sequence[Block]) -> Block:
+def join_blocks(blocks: Sequence[Block]) -> Block:
     """Concatenate blocks, which must have the same columns."""
-    begins = np.cumsum([0, *map(len, parts)])
+    begins = np.cumsum([0, *map(len, blocks)])
 
     def part_of(row: int) -> int:
         return int(np.searchsorted(begins, row, side="right")) - 1
@@ -240,28 +240,28 @@ def joined(parts: Sequence[Block]) -> Block:
         name = names[part]
         return name(row - int(begins[part])) if callable(name) else name
 
-    wheres = [part.where for part in parts]  # so that the parts can be freed
-    names = [part.source for part in parts]
+    wheres = [part.find_line for part in blocks]  # so that the parts can be freed
+    names = [part.source for part in blocks]
     return Block(
-        Ids.joined([part.query for part in parts]),
-        Ids.joined([part.doc for part in parts]),
-        {role: _stacked([part.columns[role] for part in parts]) for role in parts[0].columns},
+        Ids.concatenate([part.query for part in blocks]),
+        Ids.concatenate([part.doc for part in blocks]),
+        {role: _stack_columns([part.columns[role] for part in blocks]) for role in blocks[0].columns},
         source if len(set(names)) > 1 else names[0],
         where,
-        sum((part.left_out for part in parts), LeftOut()),
-        [query for part in parts for query in part.empty],
-        None if parts[0].given is None else _stacked([part.given for part in parts]),
+        sum((part.left_out for part in blocks), FaultyRows()),
+        [query for part in blocks for query in part.empty_queries],
+        None if blocks[0].input_row is None else _stack_columns([part.input_row for part in blocks]),
     )
 
 
-def no_rows(roles: Iterable[Role]) -> Block:
+def empty_block(roles: Iterable[Role]) -> Block:
     """Return the rows of queries for which nothing was retrieved, with columns of numbers."""
     none = Ids.of([])
     return Block(none, none, {role: np.zeros(0) for role in roles})
 
 
-def _stacked(columns: Sequence[Any]) -> Any:
-    return Ids.joined(columns) if isinstance(columns[0], Ids) else np.concatenate(columns)
+def _stack_columns(columns: Sequence[Any]) -> Any:
+    return Ids.concatenate(columns) if isinstance(columns[0], Ids) else np.concatenate(columns)
 
 
 class Cells(NamedTuple):
@@ -272,22 +272,22 @@ class Cells(NamedTuple):
     """
 
     columns: Mapping[Role, Any]
-    where: Callable[[int], tuple[int | None, str]]
+    find_line: Callable[[int], tuple[int | None, str]]
     faults: Mapping[int, InputError] = {}
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         roles: Iterable[Role],
         rows: Sequence[Sequence[Any] | InputError],
-        where: Callable[[int], tuple[int | None, str]],
+        find_line: Callable[[int], tuple[int | None, str]],
     ) -> "Cells":
         """Return cells from rows; a row is its values in the order of `roles`, or its fault."""
         roles = tuple(roles)
         faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
         good = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
         columns = zip(*good, strict=True) if good else ((),) * len(roles)
-        return cls(dict(zip(roles, map(list, columns), strict=True)), where, faults)
+        return cls(dict(zip(roles, map(list, columns), strict=True)), find_line, faults)
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
@@ -297,9 +297,9 @@ class Rows(ABC):
     """A run or judgments from any source, read in blocks as often as needed."""
 
     #: What the data were understood to be, in words.
-    form: str
+    description: str
     #: Which columns there are besides the ids of query and document.
-    numbers: frozenset[Role]
+    extra_roles: frozenset[Role]
     #: Whether the order of the rows is the ranking, so that there are no numbers.
     is_ranking: bool = False
     #: The files that hold them; empty if they are in memory.
@@ -311,68 +311,68 @@ class Rows(ABC):
     #: Whether the files are lines of text.
     is_text: bool = False
     #: How many there are, if that is known without reading them.
-    length: int | None = None
+    n_rows: int | None = None
     #: For dicts: what was left out before reading.
-    left_out: LeftOut = LeftOut()
+    left_out: FaultyRows = FaultyRows()
     #: For judgments without a column of grades: whether they still have grades.
-    graded: bool = True
+    has_grades: bool = True
     #: For plain lists, one for each query: what they hold. Queries (for lists of ids) and documents
     #: (for lists of grades) then have numbers as names.
-    lists_of: ListsOf | None = None
+    list_kind: ListKind | None = None
     #: For a table: the names of all its columns, and which column has each role.
-    names: Sequence[str] = ()
-    taken: Mapping[Role, str] = {}
+    column_names: Sequence[str] = ()
+    name_of_role: Mapping[Role, str] = {}
     #: For a table whose cells may hold several documents: the columns to read.
-    lists: Mapping[Role, str] = {}
+    list_columns: Mapping[Role, str] = {}
 
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists` unchanged, some rows at a time."""
         raise NotImplementedError
 
     @property
-    def distance(self) -> str | None:
+    def distance_column(self) -> str | None:
         """The column of distances, if the scores are minus these."""
-        return self.taken.get("distance")
+        return self.name_of_role.get("distance")
 
     #: In errors: another possible reason why a document occurs twice.
-    twice: str = ""
+    duplicate_reason: str = ""
     #: For judgments in groups: rows whose document occurs above.
-    repeated: LeftOut = LeftOut()
+    duplicate_rows: FaultyRows = FaultyRows()
 
     #: What is odd about rows that are made of others, once they were read to their end.
     notes: tuple[Note, ...] = ()
     #: Why a table is refused in which a document has rows of two systems, if that was looked for.
-    mixtures: Sequence[InputError] | None = None
+    mixture_errors: Sequence[InputError] | None = None
 
-    def beside(self, what: Any, columns: Any) -> "Rows":
+    def read_side(self, side: Any, user_columns: Any) -> "Rows":
         """Return the rows of the same table, read as judgments or a run, with columns stated."""
         raise NotImplementedError
 
     @abstractmethod
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns, which must all exist."""
 
 
-class HeldRows(Rows):
+class MemoryRows(Rows):
     """Some rows of other Rows, held in memory; `form` and `numbers` say what became of them."""
 
     def __init__(
-        self, block: Block, of: Rows, form: str | None = None, numbers: Iterable[Role] | None = None
+        self, block: Block, origin: Rows, description: str | None = None, extra_roles: Iterable[Role] | None = None
     ) -> None:
-        self._block, self.of = block, of
-        self.form = of.form if form is None else form
-        self.numbers = of.numbers if numbers is None else frozenset(numbers)
-        self.is_ranking = of.is_ranking
-        if numbers is not None:
-            self.is_ranking = not self.numbers & {"score", "rank"}
-        self.left_out, self.length = block.left_out, len(block)
-        self.lists, self.lists_of = of.lists, of.lists_of
-        self.taken, self.notes = of.taken, of.notes
+        self._block, self.origin = block, origin
+        self.description = origin.description if description is None else description
+        self.extra_roles = origin.extra_roles if extra_roles is None else frozenset(extra_roles)
+        self.is_ranking = origin.is_ranking
+        if extra_roles is not None:
+            self.is_ranking = not self.extra_roles & {"score", "rank"}
+        self.left_out, self.n_rows = block.left_out, len(block)
+        self.list_columns, self.list_kind = origin.list_columns, origin.list_kind
+        self.name_of_role, self.notes = origin.name_of_role, origin.notes
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the `wanted` columns that are held."""
         held = self._block.columns
-        columns = {role: held[role] for role in wanted if role in held}
+        columns = {role: held[role] for role in roles if role in held}
         yield lambda: replace(self._block, columns=columns)
 
 
@@ -380,19 +380,19 @@ class DistanceRows(Rows):
     """The rows of a run with distances: their scores are minus these, so that the lowest leads."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows, self.taken = rows, {"distance": "distance", **rows.taken}
-        self.numbers = rows.numbers - {"distance"} | {"score"}
-        self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
-        self.names, self.lists = rows.names, rows.lists
-        self.length, self.left_out, self.twice = rows.length, rows.left_out, rows.twice
+        self._rows, self.name_of_role = rows, {"distance": "distance", **rows.name_of_role}
+        self.extra_roles = rows.extra_roles - {"distance"} | {"score"}
+        self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
+        self.column_names, self.list_columns = rows.column_names, rows.list_columns
+        self.n_rows, self.left_out, self.duplicate_reason = rows.n_rows, rows.left_out, rows.duplicate_reason
 
-    def beside(self, what: Any, columns: Any) -> Rows:
+    def read_side(self, side: Any, user_columns: Any) -> Rows:
         """Return the rows of the same table with other columns."""
-        return self._rows.beside(what, columns)
+        return self._rows.read_side(side, user_columns)
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in the blocks of the others, with scores in the place of distances."""
-        roles = ["distance" if role == "score" else role for role in wanted]
+        roles = ["distance" if role == "score" else role for role in roles]
         for load in self._rows.blocks(roles, errors):
             yield partial(_negate_distances, load)
         self.notes = self._rows.notes

@@ -7,14 +7,14 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from cranfield.arrays.ids import Ids
-from cranfield.errors import InputError, printable
-from cranfield.formats.batches import BYTES, NamedColumns
+from cranfield.errors import InputError, escape_unprintable
+from cranfield.formats.batches import BYTES_METADATA, ArrowRows
 from cranfield.formats.block import SIZES, Block
-from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
 from cranfield.formats.source import Source
-from cranfield.formats.write import NotTextError, named_columns, number_column
-from cranfield.progress import reading
+from cranfield.formats.write import NotTextError, columns_by_name, number_column
+from cranfield.progress import watch_reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,39 +25,39 @@ MAGIC: dict[bytes, ColumnarFormat] = {
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # a stream
 }
-FEATHER_1 = b"FEA1"
+FEATHER_1_MAGIC = b"FEA1"
 
 
-class Columnar(NamedColumns):
+class ColumnarRows(ArrowRows):
     """A Parquet or Arrow file with named columns."""
 
     def __init__(
-        self, source: Source, what: What, form: ColumnarFormat, stated: ColumnsLike | None
+        self, source: Source, side: Side, form: ColumnarFormat, user_columns: ColumnsLike | None
     ) -> None:
         self.source = source
         self._form = form
         kind = "Parquet" if form == "parquet" else "Arrow"
-        with _opened(source, form) as (schema, n_rows, _):
+        with _open_columns(source, form) as (schema, n_rows, _):
             if n_rows == 0:
                 raise InputError("holds no rows", source=source.name)
-            super().__init__(schema, what, stated, source.name, kind)
+            super().__init__(schema, side, user_columns, source.name, kind)
 
-    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
+    def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places, and report their share of the file as progress."""
         with (
-            reading(self.source) as hear,
-            _opened(self.source, self._form) as (schema, n_rows, read),
+            watch_reading(self.source) as hear,
+            _open_columns(self.source, self._form) as (schema, n_rows, read),
         ):
             size = self.source.size
-            for batch in read([schema.names[at] for at in places]):
+            for batch in read([schema.names[at] for at in positions]):
                 if hear is not None:
                     hear(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
                 yield batch
 
 
-def columnar_form(source: Source, start: bytes) -> ColumnarFormat | None:
+def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
     """Recognise a Parquet or Arrow file by its first bytes; None for any other."""
-    if start.startswith(FEATHER_1):
+    if start.startswith(FEATHER_1_MAGIC):
         raise InputError(
             "is a Feather file of version 1, which is no longer read",
             source=source.name,
@@ -66,36 +66,36 @@ def columnar_form(source: Source, start: bytes) -> ColumnarFormat | None:
     return next((form for magic, form in MAGIC.items() if start.startswith(magic)), None)
 
 
-def whole_table(source: Source, form: ColumnarFormat) -> "pa.Table":
+def read_columnar_file(source: Source, form: ColumnarFormat) -> "pa.Table":
     """Return all of a Parquet or Arrow file."""
     import pyarrow as pa
 
-    with _opened(source, form) as (schema, _, read):
+    with _open_columns(source, form) as (schema, _, read):
         if len(set(schema.names)) < len(schema.names):
             raise InputError("has two columns with the same name", source=source.name)
         return pa.Table.from_batches(read(schema.names), schema)
 
 
 @contextmanager
-def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_columns(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     """Open the file: its schema, its number of rows if known, and a reader of columns."""
     import pyarrow as pa
 
-    with source.seekable() as file:
+    with source.open_seekable() as file:
         try:
-            with (_parquet if form == "parquet" else _arrow)(file, source) as content:
+            with (_open_parquet if form == "parquet" else _open_arrow)(file, source) as content:
                 yield content
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-            reason = printable(str(error), 300) or "it needs more memory than there is"
+            reason = escape_unprintable(str(error), 300) or "it needs more memory than there is"
             raise InputError(
                 f"cannot be read as {form}: {reason}", source=source.name, kind="text"
             ) from None
 
 
 @contextmanager
-def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     from pyarrow import parquet
 
     # Reading ahead is faster where each read is a request to a server; it takes more memory.
@@ -109,7 +109,7 @@ def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | Non
 
 
 @contextmanager
-def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     import pyarrow as pa
 
     start = file.read(8)
@@ -125,15 +125,15 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
                 options = pa.ipc.IpcReadOptions(included_fields=at)
                 with pa.ipc.open_file(file, options=options) as narrow:
                     every = map(narrow.get_batch, range(narrow.num_record_batches))
-                    yield from _checked(batch.select(names) for batch in every)
+                    yield from _validate_batches(batch.select(names) for batch in every)
 
             yield opened.schema, None, read
         return
     with pa.ipc.open_stream(file) as stream:
-        yield (stream.schema, None, lambda names: _checked(batch.select(names) for batch in stream))
+        yield (stream.schema, None, lambda names: _validate_batches(batch.select(names) for batch in stream))
 
 
-def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _validate_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """Yield batches after a check that no offset leads outside of them: files may be corrupt.
 
     A dictionary that a batch shares with the one before is not checked again.
@@ -148,7 +148,7 @@ def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
                 column.validate(full=True)
                 continue
             entries = column.dictionary
-            if at not in known or not _same_memory(entries, known[at]):
+            if at not in known or not _share_memory(entries, known[at]):
                 entries.validate(full=True)
                 known[at] = entries
             # To check the indices, any entries will do.
@@ -157,7 +157,7 @@ def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         yield batch
 
 
-def _same_memory(one: "pa.Array", other: "pa.Array") -> bool:
+def _share_memory(one: "pa.Array", other: "pa.Array") -> bool:
     """Tell whether two arrays of one type share the same memory."""
     mine, theirs = (
         [buffer and (buffer.address, buffer.size) for buffer in array.buffers()]
@@ -170,11 +170,11 @@ def _same_memory(one: "pa.Array", other: "pa.Array") -> bool:
 
 
 def _write(
-    form: ColumnarFormat, stream: IO[bytes], blocks: Iterable[Block], target: Target
+    form: ColumnarFormat, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
 ) -> None:
     import pyarrow as pa
 
-    tables = (_table(block, target.is_text) for block in blocks if len(block))
+    tables = (_to_arrow_table(block, target.is_text) for block in blocks if len(block))
     first = next(tables, None)
     if first is None:
         raise InputError("there are no rows to write")
@@ -183,7 +183,7 @@ def _write(
         from pyarrow import parquet
 
         with parquet.ParquetWriter(sink, first.schema, compression="zstd") as writer:
-            for table in _large(chain([first], tables)):
+            for table in _combine_tables(chain([first], tables)):
                 writer.write_table(table, SIZES.stored_rows)
         return
     create = pa.ipc.new_stream if target.suffix == ".arrows" else pa.ipc.new_file
@@ -192,7 +192,7 @@ def _write(
             writer.write_table(table)
 
 
-def _large(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
+def _combine_tables(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
     """Combine tables until they are as large as a row group should be."""
     import pyarrow as pa
 
@@ -206,10 +206,10 @@ def _large(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
         yield pa.concat_tables(held)
 
 
-def _table(block: Block, is_text: bool) -> "pa.Table":
+def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
     import pyarrow as pa
 
-    named = named_columns(block)
+    named = columns_by_name(block)
     arrays = []
     for column in named.values():
         if isinstance(column, Ids):
@@ -223,37 +223,37 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, list(named), metadata=None if is_text else BYTES)
+    return pa.Table.from_arrays(arrays, list(named), metadata=None if is_text else BYTES_METADATA)
 
 
 # ---- the formats ----------------------------------------------------------------------------
 
 
-def _rows(form: ColumnarFormat, file: Beginning) -> Columnar:
-    return Columnar(file.source, file.what, form, file.columns)
+def _read(form: ColumnarFormat, file: InputFile) -> ColumnarRows:
+    return ColumnarRows(file.source, file.side, form, file.user_columns)
 
 
-def _sniffed(form: ColumnarFormat, file: Beginning) -> Columnar | None:
-    return _rows(form, file) if columnar_form(file.source, file.sample) == form else None
+def _sniff(form: ColumnarFormat, file: InputFile) -> ColumnarRows | None:
+    return _read(form, file) if detect_columnar_format(file.source, file.sample) == form else None
 
 
-def _format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> Format:
+def _make_format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> Format:
     return Format(
         form,
         title,
         partial(_write, form),
-        read=partial(_rows, form),
-        sniff=partial(_sniffed, form),
+        read=partial(_read, form),
+        sniff=partial(_sniff, form),
         magic=[magic for magic, its in MAGIC.items() if its == form],
         suffixes=suffixes,
-        qrels=Holds("columns found by name"),
-        runs=Holds("columns found by name"),
+        qrels=Capacity("columns found by name"),
+        runs=Capacity("columns found by name"),
     )
 
 
 FORMATS = (
-    _format("parquet", "Parquet", (".parquet", ".pq")),
-    _format(
+    _make_format("parquet", "Parquet", (".parquet", ".pq")),
+    _make_format(
         "arrow", "Arrow: IPC file or stream, Feather 2", (".arrow", ".arrows", ".feather", ".ipc")
     ),
 )

@@ -8,39 +8,39 @@ from cranfield.formats.block import Role
 
 
 @dataclass(frozen=True)
-class What:
+class Side:
     """Whether data are a run, judgments or exclusions: What.RUN, What.QRELS or What.EXCLUDED."""
 
     word: str  # in options and errors
     role: Role  # of the main number of a document
-    called: str  # in errors, for data in memory
+    name_in_errors: str  # in errors, for data in memory
 
-    RUN: ClassVar["What"]  # not an Enum, which is slow to look up
-    QRELS: ClassVar["What"]
-    EXCLUDED: ClassVar["What"]
+    RUN: ClassVar["Side"]  # not an Enum, which is slow to look up
+    QRELS: ClassVar["Side"]
+    EXCLUDED: ClassVar["Side"]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (What, self.word.upper())  # there is only one instance of each
+        return getattr, (Side, self.word.upper())  # there is only one instance of each
 
     @property
-    def number(self) -> str:
+    def number_name(self) -> str:
         """The name of that number's column for users."""
         return COLUMNS[self.role].public
 
     @property
-    def other(self) -> "What":
+    def other_side(self) -> "Side":
         """The other side."""
-        return What.QRELS if self is What.RUN else What.RUN
+        return Side.QRELS if self is Side.RUN else Side.RUN
 
     @property
-    def expected(self) -> str:
+    def expected_number(self) -> str:
         """What that number should be, in errors."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
 
 
-What.RUN = What("run", "score", "the run")
-What.QRELS = What("qrels", "grade", "the qrels")
-What.EXCLUDED = What("excluded", "score", "the exclusions")  # a score, as in a run, is not read
+Side.RUN = Side("run", "score", "the run")
+Side.QRELS = Side("qrels", "grade", "the qrels")
+Side.EXCLUDED = Side("excluded", "score", "the exclusions")  # a score, as in a run, is not read
 
 
 @dataclass(frozen=True)
@@ -56,36 +56,36 @@ class Column:
     are kept as whole numbers if all of them are.
     """
 
-    of: tuple[What, ...]
+    sides: tuple[Side, ...]
     kind: Literal["id", "number", "whole number"]
     names: Sequence[str]
-    lists: Mapping[What, Sequence[str]] = field(default_factory=dict)
-    if_lists: Mapping[What, str] = field(default_factory=dict)
-    needed: bool = False
-    several: str | None = None
-    beside: Role | None = None
-    stated_as: str | None = None
-    or_whole: bool = False
+    list_names: Mapping[Side, Sequence[str]] = field(default_factory=dict)
+    name_if_lists: Mapping[Side, str] = field(default_factory=dict)
+    is_required: bool = False
+    plural: str | None = None
+    partner: Role | None = None
+    stated_name: str | None = None
+    whole_if_possible: bool = False
     meaning: str = ""  # for the documentation
 
     @property
     def public(self) -> str:
         """Its name for users."""
-        return self.stated_as or self.names[0]
+        return self.stated_name or self.names[0]
 
-    def known(self, what: What) -> list[str]:
+    def names_for(self, side: Side) -> list[str]:
         """Return its names in a run, or in judgments, in the order in which they are searched for.
 
         `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
         column of grades, and comes last. What is excluded comes before other documents.
         """
-        lists = self.lists.get(what, ())
-        sure = [name for name in lists if what is What.EXCLUDED or name.endswith(("ids", "_id"))]
+        lists = self.list_names.get(side, ())
+        sure = [name for name in lists if side is Side.EXCLUDED or name.endswith(("ids", "_id"))]
         return [*sure, *self.names, *(name for name in lists if name not in sure)]
 
 
-_BOTH, _RUN, _QRELS = (What.RUN, What.QRELS), (What.RUN,), (What.QRELS,)
-_ANY = (*_BOTH, What.EXCLUDED)
+_BOTH, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
+_ANY = (*_BOTH, Side.EXCLUDED)
 
 _QUERY = (
     "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
@@ -135,53 +135,53 @@ _GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "rating
 
 #: Every column, in the order in which they are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
-    "query": Column(_ANY, "id", _QUERY.split(), needed=True),
+    "query": Column(_ANY, "id", _QUERY.split(), is_required=True),
     "doc": Column(
         *(_ANY, "id", _DOC.split()),
-        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED, What.EXCLUDED: _EXCLUDED},
-        if_lists={What.QRELS: "label", What.RUN: "prediction"},  # of Spark's RankingEvaluator
-        needed=True,
+        list_names={Side.QRELS: _EXPECTED, Side.RUN: _RETRIEVED, Side.EXCLUDED: _EXCLUDED},
+        name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
+        is_required=True,
     ),
-    "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
-    "distance": Column(_RUN, "number", _DISTANCE, several="distances", meaning=_DISTANCES),
+    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORES}, plural="scores"),
+    "distance": Column(_RUN, "number", _DISTANCE, plural="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
-    "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
+    "cost": Column(_RUN, "number", ["cost"], plural="costs", meaning=_COSTS),
     "grade": Column(
-        _QRELS, "number", _GRADE.split(), {What.QRELS: _GRADES}, needed=True, or_whole=True
+        _QRELS, "number", _GRADE.split(), {Side.QRELS: _GRADES}, is_required=True, whole_if_possible=True
     ),
     "group": Column(
-        _QRELS, "id", _GROUP.split(), several="subtopics", meaning="for judgments by subtopic"
+        _QRELS, "id", _GROUP.split(), plural="subtopics", meaning="for judgments by subtopic"
     ),
     "weight": Column(
         *(_QRELS, "number", _WEIGHT.split()),
-        several="weights",
-        beside="group",
+        plural="weights",
+        partner="group",
         meaning="of a subtopic",
     ),
     "stratum": Column(
-        _QRELS, "whole number", ["stratum", "stratum_id"], several="strata", meaning=_STRATA
+        _QRELS, "whole number", ["stratum", "stratum_id"], plural="strata", meaning=_STRATA
     ),
     "probability": Column(
         *(_QRELS, "number", _CHANCE.split()),
-        several="probabilities",
-        stated_as="probability",
+        plural="probabilities",
+        stated_name="probability",
         meaning="of being judged, for judgments that are a sample",
     ),
     "query_probability": Column(
         *(_QRELS, "number", ["query_probability"]),
-        several="probabilities of queries",
+        plural="probabilities of queries",
         meaning="of the query being labelled, for human labels of some queries",
     ),
     "start": Column(
         *(_BOTH, "whole number", ["start", "start_char", "start_index"]),
-        several="spans",
-        beside="end",
+        plural="spans",
+        partner="end",
         meaning=_SPANS,
     ),
     "end": Column(
         *(_BOTH, "whole number", ["end", "end_char", "end_index"]),
-        several="spans",
-        beside="start",
+        plural="spans",
+        partner="start",
         meaning=_SPANS,
     ),
     # Only for trec_eval's files of preferences, not for tables.
@@ -189,12 +189,12 @@ COLUMNS: Mapping[Role, Column] = {
     "level": Column((), "number", ["level"]),
 }
 NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
-    role: [*column.names, *(name for what in _BOTH for name in column.lists.get(what, ()))]
+    role: [*column.names, *(name for what in _BOTH for name in column.list_names.get(what, ()))]
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
 FRACTIONS = frozenset(
-    role for role, column in COLUMNS.items() if column.kind == "number" and not column.or_whole
+    role for role, column in COLUMNS.items() if column.kind == "number" and not column.whole_if_possible
 )
 NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
 
@@ -213,12 +213,12 @@ class SideColumns(dict[str, "str | int | None"]):
 ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 
 
-def roles_of(what: What) -> list[Role]:
+def roles_of(side: Side) -> list[Role]:
     """Return the columns that such data may have."""
-    return [role for role, column in COLUMNS.items() if what in column.of]
+    return [role for role, column in COLUMNS.items() if side in column.sides]
 
 
-def in_order(roles: Iterable[Role]) -> list[Role]:
+def sort_roles(roles: Iterable[Role]) -> list[Role]:
     """Return some roles in the order in which columns are written."""
     some = set(roles)
     return [role for role in COLUMNS if role in some]
@@ -234,23 +234,23 @@ def may_be_distance(name: str) -> bool:
     return "dist" in plain_name(name)
 
 
-def numbers_in(found: Iterable[Role]) -> frozenset[Role]:
+def select_extra_roles(roles: Iterable[Role]) -> frozenset[Role]:
     """Return the roles among these that are not the ids of query and document."""
-    return frozenset(found) - {"query", "doc"}
+    return frozenset(roles) - {"query", "doc"}
 
 
-def understood(names: Sequence[str], found: Mapping[Role, int]) -> str:
+def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str:
     """Return which columns are used, in words."""
-    return ", ".join(names[at] for at in found.values())
+    return ", ".join(names[at] for at in positions.values())
 
 
-INDEX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
+INDEX_PREFIX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
 _MOST_NAMED = 100
 
 
-def listed_names(names: Sequence[str]) -> str:
+def describe_names(names: Sequence[str]) -> str:
     """Return the names of a table's columns, in words."""
-    own = [name for name in names if not name.startswith(INDEX)]
+    own = [name for name in names if not name.startswith(INDEX_PREFIX)]
     shown = ", ".join(f"{name!r:.60}" for name in own[:_MOST_NAMED])
     more = f", ... ({len(own):,} in all)" if len(own) > _MOST_NAMED else ""
     return f"its columns are {shown}{more}"

@@ -16,19 +16,19 @@ _MAGIC = {
 _BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
 
 
-def compression_of(start: bytes) -> str | None:
+def detect_compression(start: bytes) -> str | None:
     """Return how a file is compressed that begins with these ten bytes; None if it is not."""
     if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin with BZh, too
         return "bz2"
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
 
 
-class KeptOpen(io.RawIOBase):
+class Unclosable(io.RawIOBase):
     """A file that its reader or writer cannot close; calls `hear` with the bytes of each read."""
 
-    def __init__(self, file: IO[bytes], hear: Callable[[int], None] = lambda n: None) -> None:
+    def __init__(self, file: IO[bytes], report_bytes: Callable[[int], None] = lambda n: None) -> None:
         self._file = file
-        self._hear = hear
+        self._report_bytes = report_bytes
 
     def readable(self) -> bool:
         """Whether it can be read."""
@@ -49,7 +49,7 @@ class KeptOpen(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read into the buffer; return the number of bytes."""
         n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
-        self._hear(n)
+        self._report_bytes(n)
         return n
 
     def write(self, data: Any) -> int:
@@ -57,48 +57,48 @@ class KeptOpen(io.RawIOBase):
         return self._file.write(data)
 
 
-def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
+def decompress(file: IO[bytes], kind: str) -> IO[bytes]:
     """Return a decompressed view of a compressed file."""
     if kind == "gzip":
         import gzip
 
         # It reads the zeros that may follow byte by byte.
-        return cast(IO[bytes], gzip.open(io.BufferedReader(KeptOpen(stored))))
+        return cast(IO[bytes], gzip.open(io.BufferedReader(Unclosable(file))))
     if kind == "bz2":
         import bz2
 
-        return cast(IO[bytes], bz2.open(stored))
+        return cast(IO[bytes], bz2.open(file))
     if kind == "xz":
         import lzma
 
-        return cast(IO[bytes], lzma.open(stored))
+        return cast(IO[bytes], lzma.open(file))
     import pyarrow as pa
 
     # Its own read() leaks memory where the bytes cannot be decompressed.
-    unpacked = pa.CompressedInputStream(pa.PythonFile(KeptOpen(stored), "r"), kind)
-    return cast(IO[bytes], KeptOpen(cast(IO[bytes], unpacked)))
+    unpacked = pa.CompressedInputStream(pa.PythonFile(Unclosable(file), "r"), kind)
+    return cast(IO[bytes], Unclosable(cast(IO[bytes], unpacked)))
 
 
-def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
+def compress(file: Any, suffix: str) -> AbstractContextManager[Any]:
     """Return a context manager that compresses as the suffix of the name says."""
     if suffix == ".gz":
         import gzip
 
-        return gzip.GzipFile("", "wb", 6, stored, mtime=0)  # the same bytes every time
+        return gzip.GzipFile("", "wb", 6, file, mtime=0)  # the same bytes every time
     if suffix == ".bz2":
         import bz2
 
-        return bz2.BZ2File(stored, "wb")
+        return bz2.BZ2File(file, "wb")
     if suffix == ".xz":
         import lzma
 
-        return lzma.LZMAFile(stored, "wb")
+        return lzma.LZMAFile(file, "wb")
     if suffix in {".zst", ".lz4"}:
         import pyarrow as pa
 
         kind = "zstd" if suffix == ".zst" else "lz4"
         packed: AbstractContextManager[Any] = pa.CompressedOutputStream(
-            pa.PythonFile(KeptOpen(stored), "w"), kind
+            pa.PythonFile(Unclosable(file), "w"), kind
         )
         return packed
-    return contextlib.nullcontext(stored)
+    return contextlib.nullcontext(file)

@@ -19,27 +19,27 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
-from cranfield.formats.columns import IDS, NO_COLUMN, What, understood
-from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.columns import IDS, NO_COLUMN, Side, describe_columns
+from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
 from cranfield.formats.header import (
     find_columns,
     list_columns,
-    lists_of_sides,
-    state_columns,
+    find_side_lists,
+    columns_hint,
     take_columns,
 )
-from cranfield.formats.lines import Lines, Record
-from cranfield.formats.stated_columns import stated_roles
+from cranfield.formats.lines import Lines, DataLine
+from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
     NEWLINE,
     Bytes,
-    query_change,
-    read_csv,
+    find_query_change,
+    read_columns,
 )
 from cranfield.formats.values import NUMBER, is_list_cell
-from cranfield.formats.write import WHITE_SPACE, holding, joined_text, named_columns
+from cranfield.formats.write import WHITE_SPACE, find_special_ids, join_columns, columns_by_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,60 +51,60 @@ _QUOTATION = re.compile(rb'"(?:[^"]|"")*+"')
 _TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)")
 
 
-class Delimited(Lines):
+class DelimitedLines(Lines):
     """Lines of fields with a separator between them, and their names in a header."""
 
-    decimals = True
+    allows_decimals = True
 
-    def __init__(self, file: Beginning, separator: bytes, names: Sequence[str], begin: int) -> None:
-        what, stated, source = file.what, file.columns, file.source
-        first_row = _first_row(file.sample[begin:], separator, len(names))
+    def __init__(self, file: InputFile, separator: bytes, names: Sequence[str], begin: int) -> None:
+        what, stated, source = file.side, file.user_columns, file.source
+        first_row = _read_first_row(file.sample[begin:], separator, len(names))
         first_cell = dict(enumerate(first_row)).get
         try:
             found = take_columns(names, what, stated, source.name, first_cell)
         except InputError as error:
-            raise error.at(source.name, 1, separator.decode().join(names)) from None
+            raise error.locate(source.name, 1, separator.decode().join(names)) from None
         kind = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
-        form = f"{kind} with columns {understood(names, found)}"
+        form = f"{kind} with columns {describe_columns(names, found)}"
         super().__init__(source, what, begin, found, form)
         self._separator = separator
-        self.names = names
-        self.taken = {role: names[at] for role, at in found.items()}
-        self.lists = list_columns(names, found, what, stated, first_cell)
+        self.column_names = names
+        self.name_of_role = {role: names[at] for role, at in found.items()}
+        self.list_columns = list_columns(names, found, what, stated, first_cell)
 
-    def place(self, role: Role) -> str:
+    def describe_column(self, role: Role) -> str:
         """Return the column of a role, in words."""
-        return f"column {self.names[self.columns[role]]!r}"
+        return f"column {self.column_names[self.position_of_role[role]]!r}"
 
-    def query_of(self, line: bytes) -> bytes | None:
+    def find_query(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line without data."""
-        at = self.columns["query"]
+        at = self.position_of_role["query"]
         if b'"' in line:
-            fields = _fields(line, self._separator, len(self.names))
+            fields = _split_line(line, self._separator, len(self.column_names))
         else:
             fields = line.rstrip(b"\r\n").split(self._separator, at + 1)
         if len(fields) <= at:
             return fields[0] if fields and fields[0] else None
         return fields[at]
 
-    def cut(self, data: Bytes) -> int:
+    def find_cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
         if self._separator == b"\t" or not (data == _QUOTE).any():
-            return super().cut(data)
+            return super().find_cut(data)
         raw = data.tobytes()
         end = raw.rfind(b"\n") + 1
-        if _without_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
-            return query_change(raw[:end], self.query_of)
+        if _remove_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
+            return find_query_change(raw[:end], self.find_query)
         # A line end or a separator is quoted somewhere: only a full parse shows where rows end.
         lines = raw[:end].splitlines(keepends=True)
         offset = [0, *accumulate(map(len, lines))]
         query: bytes | None = None
         begin = change = 0
-        for n_lines, fields, _ in _records([*lines, _SENTINEL], self._separator, len(self.names)):
+        for n_lines, fields, _ in _parse_records([*lines, _SENTINEL], self._separator, len(self.column_names)):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
-                other = fields[min(self.columns["query"], len(fields) - 1)]
+                other = fields[min(self.position_of_role["query"], len(fields) - 1)]
                 if query is not None and other != query:
                     change = offset[begin]
                 query = other
@@ -118,22 +118,22 @@ class Delimited(Lines):
             )
         return change
 
-    def cells_of(self, raw: bytes, first: int) -> Cells:
+    def read_cells(self, raw: bytes, first_line: int) -> Cells:
         """Return the columns of `lists` in a block of lines."""
-        places = list(map(self.names.index, self.lists.values()))
-        records = list(self.records(raw))
+        places = list(map(self.column_names.index, self.list_columns.values()))
+        records = list(self.parse_lines(raw))
 
         def where(row: int) -> tuple[int, str]:
-            return first + records[row].line, records[row].text.decode("utf-8", "replace")
+            return first_line + records[row].index, records[row].text.decode("utf-8", "replace")
 
-        rows = [one.fault or [decode(one.columns[at]) for at in places] for one in records]
-        return Cells.of(self.lists, rows, where)
+        rows = [one.fault or [decode(one.fields[at]) for at in places] for one in records]
+        return Cells.from_rows(self.list_columns, rows, where)
 
-    def records(self, raw: bytes) -> Iterator[Record]:
+    def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
-        lines, n_columns = raw.splitlines(keepends=True), len(self.names)
+        lines, n_columns = raw.splitlines(keepends=True), len(self.column_names)
         begin = 0
-        for n_lines, fields, problem in _records([*lines, _SENTINEL], self._separator, n_columns):
+        for n_lines, fields, problem in _parse_records([*lines, _SENTINEL], self._separator, n_columns):
             text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
             fault = None
             if n_lines > len(lines):
@@ -151,52 +151,52 @@ class Delimited(Lines):
                 begin = n_lines
                 continue
             elif len(fields) != n_columns:
-                names = ", ".join(self.names)
+                names = ", ".join(self.column_names)
                 fault = InputError(
                     f"expected {n_columns} columns, as the header has: {names:.200}; "
                     f"got {len(fields)}",
                     hint=_ONE_LINE if self._separator == b"\t" and b'"' in raw else None,
                     kind="columns",
                 )
-            elif n_lines - begin > 1 and (name := self._broken_id(fields)) is not None:
+            elif n_lines - begin > 1 and (name := self._find_broken_id(fields)) is not None:
                 fault = InputError(
                     f"the id in column {name!r} holds a line break",
                     hint="A quotation mark that is part of an id is written twice, in quotation "
                     'marks: """ at its beginning. JSON and Parquet hold ids with line breaks.',
                     kind="id",
                 )
-            yield Record(begin, text, fields, fault)
+            yield DataLine(begin, text, fields, fault)
             begin = n_lines
 
-    def _broken_id(self, fields: Sequence[bytes]) -> str | None:
+    def _find_broken_id(self, fields: Sequence[bytes]) -> str | None:
         """Return the name of a column with an id, not a list of ids, that holds a line break."""
         for role in ("query", "doc"):
-            field = fields[self.columns[role]]
-            is_list = bool(self.lists) and role == "doc" and is_list_cell(decode(field))
+            field = fields[self.position_of_role[role]]
+            is_list = bool(self.list_columns) and role == "doc" and is_list_cell(decode(field))
             if not is_list and re.search(rb"[\r\n]", field):
-                return self.names[self.columns[role]]
+                return self.column_names[self.position_of_role[role]]
         return None
 
-    def tables(
-        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    def read_tables(
+        self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns with Arrow; None if the block is not clean."""
-        yield self._read(raw, columns)
+        yield self._read_table(raw, type_of_position)
         if (raw == _RETURN).any():
             raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
-            yield self._read(raw, columns)
-        bare = _without_quotes(raw, self._separator)
+            yield self._read_table(raw, type_of_position)
+        bare = _remove_quotes(raw, self._separator)
         if bare is not None:
-            yield self._read(bare, columns)
+            yield self._read_table(bare, type_of_position)
 
-    def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
+    def _read_table(self, raw: Bytes, type_of_position: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
         if len(raw) and raw[-1] != NEWLINE:
             raw = np.append(raw, np.uint8(NEWLINE))
         text = raw.tobytes()
         if b'"' in text or b"\r" in text or b"\0" in text:
             return None
-        arrays = read_csv(raw, self._separator.decode(), len(self.names), columns)
-        if arrays is None or any(Ids.of_arrow(array).spoilt() is not None for array in arrays[:2]):
+        arrays = read_columns(raw, self._separator.decode(), len(self.column_names), type_of_position)
+        if arrays is None or any(Ids.of_arrow(array).mark_invalid() is not None for array in arrays[:2]):
             return None
         return arrays
 
@@ -204,18 +204,18 @@ class Delimited(Lines):
 _SENTINEL = b'""\n'  # a separate record, unless a field is still open
 
 
-def _fields(line: bytes, separator: bytes, n_columns: int) -> list[bytes]:
+def _split_line(line: bytes, separator: bytes, n_columns: int) -> list[bytes]:
     """Return the fields of a line; of a malformed one, those that can be read."""
-    return next((fields for _, fields, _ in _records([line], separator, n_columns)), [])
+    return next((fields for _, fields, _ in _parse_records([line], separator, n_columns)), [])
 
 
-def _records(
+def _parse_records(
     lines: Iterable[bytes], separator: bytes, n_columns: int
 ) -> Iterator[tuple[int, list[bytes], str | None]]:
     """Yield (lines read so far, fields, fault) of each record."""
     if separator == b"\t":
         for n_lines, line in enumerate(lines, 1):
-            yield n_lines, _tsv_fields(line.rstrip(b"\r\n"), n_columns), None
+            yield n_lines, _split_tsv_line(line.rstrip(b"\r\n"), n_columns), None
         return
     texts = (line.decode("latin-1") for line in lines)
     reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
@@ -231,7 +231,7 @@ def _records(
         yield reader.line_num, [field.encode("latin-1") for field in fields], problem
 
 
-def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
+def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
     """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
 
     A quotation mark that its own field does not close is a character.
@@ -247,7 +247,7 @@ def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
     return fields
 
 
-def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
+def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
     """Return the text without quotation marks, None if they are needed.
 
     They are not needed if each one that opens a field is followed by one that closes it, without a
@@ -267,13 +267,13 @@ def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
     return bare
 
 
-def _rows(separator: bytes | None, file: Beginning) -> Delimited:
+def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
     """Return a file with a header, or with numbered columns.
 
     If `separator` is None, it is the most frequent one in the first line.
     """
     file.refuse_long_line()
-    begin, line = _first_line(file.sample)
+    begin, line = _find_first_line(file.sample)
     if separator is None:
         separator = max((b",", b";", b"\t", b"|"), key=line.count)
     if separator not in line:
@@ -281,12 +281,12 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             "expected a header of several columns",
             source=file.source.name,
             text=line.decode("utf-8", "replace").rstrip("\r\n"),
-            hint=state_columns(file.what),
+            hint=columns_hint(file.side),
             kind="columns",
         )
-    names, behind = _names(line, separator), begin + len(line)
-    if file.are_numbered:  # the first line may be a header or data
-        roles = stated_roles(file.columns, file.what)
+    names, behind = _read_names(line, separator), begin + len(line)
+    if file.has_numbered_columns:  # the first line may be a header or data
+        roles = resolve_roles(file.user_columns, file.side)
         numbers = [at for role, at in roles.items() if role not in IDS]
         is_data = all(
             isinstance(at, int)
@@ -294,38 +294,38 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             and NUMBER.fullmatch(names[at - 1].strip().encode())
             for at in numbers
         )
-        if is_data and (numbers or file.what is What.EXCLUDED):  # a header would exclude nothing
+        if is_data and (numbers or file.side is Side.EXCLUDED):  # a header would exclude nothing
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
-    return Delimited(file, separator, names, behind)
+    return DelimitedLines(file, separator, names, behind)
 
 
-def _sniffed(file: Beginning) -> Delimited | None:
+def _sniff(file: InputFile) -> DelimitedLines | None:
     """Return a file whose first line names a column of queries and one of documents."""
-    if file.are_numbered:
+    if file.has_numbered_columns:
         return None
     file.refuse_long_line()
-    begin, line = _first_line(file.sample)
+    begin, line = _find_first_line(file.sample)
     for separator in SEPARATORS:
         if separator not in line:
             continue
-        names, behind = _names(line, separator), begin + len(line)
-        first_row = _first_row(file.sample[behind:], separator, len(names))
-        given = stated_roles(file.columns, file.what, names).values()
+        names, behind = _read_names(line, separator), begin + len(line)
+        first_row = _read_first_row(file.sample[behind:], separator, len(names))
+        given = resolve_roles(file.user_columns, file.side, names).values()
         if not all(column is NO_COLUMN or column in names for column in given):
             continue
         first_cell = dict(enumerate(first_row)).get
         try:
-            roles = find_columns(names, file.what, file.columns, first_cell).keys()
+            roles = find_columns(names, file.side, file.user_columns, first_cell).keys()
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
-            raise error.at(file.source.name, text=text) from None
+            raise error.locate(file.source.name, text=text) from None
         is_stated = any(column in names for column in given)
-        if is_stated or {"query", "doc"} <= roles or lists_of_sides(names, file.what):
-            return Delimited(file, separator, names, behind)
+        if is_stated or {"query", "doc"} <= roles or find_side_lists(names, file.side):
+            return DelimitedLines(file, separator, names, behind)
     return None
 
 
-def _first_line(sample: bytes) -> tuple[int, bytes]:
+def _find_first_line(sample: bytes) -> tuple[int, bytes]:
     """Return the first line that is not blank: where it begins, and the line."""
     body = sample.removeprefix(BYTE_ORDER_MARK)
     begin = len(sample) - len(body)
@@ -337,16 +337,16 @@ def _first_line(sample: bytes) -> tuple[int, bytes]:
     return begin, line
 
 
-def _first_row(sample: bytes, separator: bytes, n: int) -> list[str]:
+def _read_first_row(sample: bytes, separator: bytes, n_columns: int) -> list[str]:
     """Return the fields of the first row, if there are n."""
-    rows = (fields for _, fields, _ in _records(sample.splitlines(keepends=True), separator, n))
+    rows = (fields for _, fields, _ in _parse_records(sample.splitlines(keepends=True), separator, n_columns))
     first = next(filter(None, rows), [])
-    return list(map(decode, first)) if len(first) == n else []
+    return list(map(decode, first)) if len(first) == n_columns else []
 
 
-def _names(line: bytes, separator: bytes) -> list[str]:
+def _read_names(line: bytes, separator: bytes) -> list[str]:
     n_columns = line.count(separator) + 1
-    return [field.decode("utf-8", "replace") for field in _fields(line, separator, n_columns)]
+    return [field.decode("utf-8", "replace") for field in _split_line(line, separator, n_columns)]
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -357,30 +357,30 @@ def _write(
     header: Sequence[str] | None,
     stream: IO[bytes],
     blocks: Iterable[Block],
-    target: Target,
+    target: OutputFile,
 ) -> None:
     """Write rows below the names of their columns, or below a stated `header`."""
-    if header is not None and target.what is What.RUN:
+    if header is not None and target.side is Side.RUN:
         raise OptionError("format='beir' is for judgments; a run is written as tsv or csv")
     for i, block in enumerate(blocks):
-        named = named_columns(block)
+        named = columns_by_name(block)
         if i == 0:
             stream.write(separator.join(map(str.encode, header or named)) + b"\n")
         if len(block):
             columns = [
-                _quoted(column, separator, block) if isinstance(column, Ids) else column
+                _quote_ids(column, separator, block) if isinstance(column, Ids) else column
                 for column in named.values()
             ]
-            stream.write(joined_text(columns, separator))
+            stream.write(join_columns(columns, separator))
 
 
-def _quoted(ids: Ids, separator: bytes, block: Block) -> Ids:
+def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
     """Return ids, in quotation marks where they hold a separator, quotation mark or white space.
 
     Raises InputError for an id that holds a line break: see `Delimited`.
     """
     special = (separator, b'"', *WHITE_SPACE)
-    if not holding(ids, special):
+    if not find_special_ids(ids, special):
         return ids
     fields = ids.to_list()
     for row, field in enumerate(fields):
@@ -389,7 +389,7 @@ def _quoted(ids: Ids, separator: bytes, block: Block) -> Ids:
                 f"the id {decode(field)!r} cannot be written as CSV or TSV: it holds a line break",
                 hint="Write JSON, Parquet or Arrow instead.",
                 kind="id",
-            ).at(*block.place(row))
+            ).locate(*block.locate_row(row))
     return Ids.of(
         [
             b'"' + field.replace(b'"', b'""') + b'"'
@@ -409,31 +409,31 @@ FORMATS = (
         "beir",
         "BEIR, MTEB",
         partial(_write, b"\t", ("query-id", "corpus-id", "score")),
-        read=partial(_rows, b"\t"),
-        qrels=Holds(
+        read=partial(_read, b"\t"),
+        qrels=Capacity(
             "a TSV with `query-id corpus-id score`, or the folder that holds `qrels/test.tsv`",
             ("grade",),
         ),
-        runs=Holds(""),
+        runs=Capacity(""),
     ),
     Format(
         "csv",
         "CSV, also with semicolons or bars",
         partial(_write, b",", None),
-        read=partial(_rows, None),
-        sniff=_sniffed,
+        read=partial(_read, None),
+        sniff=_sniff,
         suffixes=(".csv",),
-        qrels=Holds(_ROW),
-        runs=Holds(_ROW),
+        qrels=Capacity(_ROW),
+        runs=Capacity(_ROW),
     ),
     Format(
         "tsv",
         "TSV",
         partial(_write, b"\t", None),
-        read=partial(_rows, b"\t"),
+        read=partial(_read, b"\t"),
         suffixes=(".tsv",),
-        is_named=False,
-        qrels=Holds(_ROW),
-        runs=Holds(_ROW),
+        is_decided_by_suffix=False,
+        qrels=Capacity(_ROW),
+        runs=Capacity(_ROW),
     ),
 )

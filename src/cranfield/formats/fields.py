@@ -15,10 +15,10 @@ from cranfield.formats.columns import (
     NAMES,
     ColumnsLike,
     SideColumns,
-    What,
+    Side,
     plain_name,
 )
-from cranfield.formats.stated_columns import stated_roles
+from cranfield.formats.stated_columns import resolve_roles
 
 
 class Field(NamedTuple):
@@ -32,7 +32,7 @@ class Field(NamedTuple):
         """Its name for users."""
         return f"{self.column}.{self.name}"
 
-    def each(self, cell: Any) -> Any:
+    def read_cell(self, cell: Any) -> Any:
         """Return the list of this field of the objects in a cell; another cell is unchanged.
 
         Raises InputError for an element that is no object.
@@ -52,7 +52,7 @@ class Field(NamedTuple):
 Fields = Mapping[str, Field]  # by the public name
 
 
-def objects_in(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def find_objects(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the columns whose cells are lists of objects, and the fields of these.
 
     A column whose list is empty in the first row is looked for in the next ones.
@@ -72,13 +72,13 @@ def objects_in(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     return found
 
 
-def as_row(query: Any, listed: Any) -> dict[str, Any]:
+def query_row(query: Any, documents: Any) -> dict[str, Any]:
     """Return a query and its list of objects as a row of a table of runs."""
-    return {"query_id": query, "retrieved": listed}
+    return {"query_id": query, "retrieved": documents}
 
 
-def fields_of(
-    names: Sequence[str], several: Mapping[str, list[str]], what: What, stated: ColumnsLike | None
+def choose_fields(
+    column_names: Sequence[str], fields_of_column: Mapping[str, list[str]], side: Side, user_columns: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
     """Return the fields to read from lists of objects, and the role of each, as if stated.
 
@@ -86,37 +86,37 @@ def fields_of(
     belong to the column that is stated for the documents, or has a usual name for several
     documents, as `recommendations`; or else to the only such column of a table without documents.
     """
-    if not several:
-        return {}, stated
-    given = stated_roles(stated, what, names)
-    column = _column(names, several, given.get("doc"), what)
+    if not fields_of_column:
+        return {}, user_columns
+    given = resolve_roles(user_columns, side, column_names)
+    column = _choose_column(column_names, fields_of_column, given.get("doc"), side)
     if column is None:
-        return {}, stated
+        return {}, user_columns
     found: dict[str, Field] = {}
     roles: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
         role: name.removeprefix(f"{column}.") if isinstance(name, str) else name
         for role, name in given.items()
     }
-    free_fields = [name for name in several[column] if name not in field_of_role.values()]
-    numbers: list[Role] = ["score", "rank", "cost"] if what is What.RUN else ["grade"]
+    free_fields = [name for name in fields_of_column[column] if name not in field_of_role.values()]
+    numbers: list[Role] = ["score", "rank", "cost"] if side is Side.RUN else ["grade"]
     if "distance" in given:  # a field of that name alone may hold similarities
         numbers[0] = "distance"
     for role in ("doc", *numbers):
         name = field_of_role.get(role)
-        if name not in several[column] and (role not in given or name == column):
-            name = _named(free_fields, role, what)
-        if name in several[column]:  # else it is a separate column, or there is none
+        if name not in fields_of_column[column] and (role not in given or name == column):
+            name = _find_usual_field(free_fields, role, side)
+        if name in fields_of_column[column]:  # else it is a separate column, or there is none
             field = Field(column, str(name))
             found[field.public], roles[COLUMNS[role].public] = field, field.public
     if COLUMNS["doc"].public not in roles:
-        return {}, stated
+        return {}, user_columns
     others = {COLUMNS[role].public: its for role, its in given.items()}
-    return found, SideColumns({**others, **roles}, getattr(stated, "other_side", {}))
+    return found, SideColumns({**others, **roles}, getattr(user_columns, "other_side", {}))
 
 
-def _column(
-    names: Sequence[str], several: Mapping[str, list[str]], wanted: str | int | None, what: What
+def _choose_column(
+    names: Sequence[str], several: Mapping[str, list[str]], wanted: str | int | None, what: Side
 ) -> str | None:
     """Return the column of objects with documents and their numbers as fields; None without one."""
     if isinstance(wanted, int):
@@ -126,7 +126,7 @@ def _column(
             return wanted
         holding = [name for name, fields in several.items() if wanted in fields]
         return holding[0] if len(holding) == 1 and wanted not in names else None
-    own = COLUMNS["doc"].lists[what]
+    own = COLUMNS["doc"].list_names[what]
     called = [name for name in several if plain_name(name) in own]
     if called:
         return called[0] if len(called) == 1 else None
@@ -135,9 +135,9 @@ def _column(
     return only[0] if len(only) == 1 and plain.isdisjoint(NAMES["doc"]) else None
 
 
-def _named(fields: list[str], role: Role, what: What) -> str | None:
+def _find_usual_field(fields: list[str], role: Role, what: Side) -> str | None:
     """Return the field with a usual name of the role; for a run, a rating is a score, too."""
-    known = [*COLUMNS[role].names, *COLUMNS[role].lists.get(what, ())]
+    known = [*COLUMNS[role].names, *COLUMNS[role].list_names.get(what, ())]
     known += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
     plain = {plain_name(field): field for field in fields}
     return next((plain[name] for name in known if name in plain), None)

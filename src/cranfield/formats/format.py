@@ -5,39 +5,39 @@ from dataclasses import dataclass
 from typing import IO
 
 from cranfield.formats.block import Block, Role, Rows
-from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.source import Source
-from cranfield.formats.text import LONGEST_LINE, data_begin, too_long
+from cranfield.formats.text import LONGEST_LINE, find_data, long_line_error
 
 
 @dataclass(frozen=True)
-class Beginning:
+class InputFile:
     """A file to read: its first lines, and its columns if they were stated."""
 
     source: Source
-    what: What
+    side: Side
     sample: bytes  # the first lines, with at least one line of data
-    columns: ColumnsLike | None = None
+    user_columns: ColumnsLike | None = None
 
     @property
-    def are_numbered(self) -> bool:
+    def has_numbered_columns(self) -> bool:
         """Whether columns were stated by their numbers."""
-        return any(isinstance(at, int) for at in (self.columns or {}).values())
+        return any(isinstance(at, int) for at in (self.user_columns or {}).values())
 
     def refuse_long_line(self) -> None:
         """Raise InputError if the first line of data is longer than a line may be."""
-        begin = data_begin(self.sample) or 0
+        begin = find_data(self.sample) or 0
         end = self.sample.find(b"\n", begin)
         if (end if end >= 0 else len(self.sample)) - begin >= LONGEST_LINE:
-            raise too_long(self.source, self.sample.rfind(b"\n", 0, begin) + 1)
+            raise long_line_error(self.source, self.sample.rfind(b"\n", 0, begin) + 1)
 
 
 @dataclass(frozen=True)
-class Target:
+class OutputFile:
     """A file to write."""
 
     path: str
-    what: What
+    side: Side
     tag: str = ""  # the system's name, for a TREC run
     is_text: bool = True  # False: some ids are not UTF-8, and columns of text cannot hold them
 
@@ -48,7 +48,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Holds:
+class Capacity:
     """Which columns a format can hold, for a run or for judgments.
 
     `row` describes a row, for the documentation. `columns` are the roles that it can hold besides
@@ -56,17 +56,17 @@ class Holds:
     exists. `needs_rank`: it has a rank, even if the run has none.
     """
 
-    row: str
-    columns: Sequence[Role] | None = None
-    one_number: bool = False
+    row_description: str
+    roles: Sequence[Role] | None = None
+    is_first_role_only: bool = False
     needs_rank: bool = False
 
-    def kept(self, roles: Iterable[Role]) -> frozenset[Role]:
+    def select_roles(self, roles: Iterable[Role]) -> frozenset[Role]:
         """Return which columns of a table are kept in this format."""
-        if self.columns is None:
+        if self.roles is None:
             return frozenset(roles)
-        found = [role for role in self.columns if role in frozenset(roles)]
-        return frozenset(found[:1] if self.one_number else found)
+        found = [role for role in self.roles if role in frozenset(roles)]
+        return frozenset(found[:1] if self.is_first_role_only else found)
 
 
 @dataclass(frozen=True)
@@ -92,22 +92,22 @@ class Format:
 
     name: str
     title: str
-    write: Callable[[IO[bytes], Iterable[Block], Target], None]
-    read: Callable[[Beginning], Rows]
-    sniff: Callable[[Beginning], Rows | None] = lambda beginning: None
+    write: Callable[[IO[bytes], Iterable[Block], OutputFile], None]
+    read: Callable[[InputFile], Rows]
+    sniff: Callable[[InputFile], Rows | None] = lambda beginning: None
     magic: Sequence[bytes] = ()
     suffixes: Sequence[str] = ()
-    is_named: bool = True
-    qrels: Holds | None = None
-    runs: Holds | None = None
+    is_decided_by_suffix: bool = True
+    qrels: Capacity | None = None
+    runs: Capacity | None = None
     aliases: Sequence[str] = ()
-    has_empty: bool = False
+    holds_empty_queries: bool = False
 
-    def holds(self, what: What) -> Holds | None:
+    def capacity(self, side: Side) -> Capacity | None:
         """Return what it can hold; None if it cannot hold such data."""
-        return self.runs if what is What.RUN else self.qrels
+        return self.runs if side is Side.RUN else self.qrels
 
     @property
     def is_for_groups(self) -> bool:
         """Whether it is for judgments in groups only."""
-        return self.qrels is not None and "group" in (self.qrels.columns or ())
+        return self.qrels is not None and "group" in (self.qrels.roles or ())

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ids import Ids, decode, held_once
+from cranfield.arrays.ids import Ids, decode, deduplicate_texts
 from cranfield.errors import InputError
-from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
+from cranfield.formats.batches import BYTES_METADATA, ArrowRows, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
-from cranfield.formats.fields import fields_of, objects_in
+from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
+from cranfield.formats.fields import choose_fields, find_objects
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import as_text
+from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
+from cranfield.formats.objects import READ_ONCE_HINT, refuse_lists_of_ids
 from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
@@ -63,31 +63,31 @@ def _is_dataset(data: object) -> TypeGuard[Any]:
     return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
-class TableRows(NamedColumns):
+class TableRows(ArrowRows):
     """The rows of Arrow data, or of data converted to Arrow."""
 
     def __init__(
         self,
         table: "pa.Table",
-        what: What,
-        stated: ColumnsLike | None,
+        side: Side,
+        user_columns: ColumnsLike | None,
         form: str,
         is_ranking: bool = False,
     ) -> None:
         if len(table) == 0:
-            raise InputError("holds no rows", source=what.called)
-        super().__init__(table.schema, what, stated, what.called, form)
+            raise InputError("holds no rows", source=side.name_in_errors)
+        super().__init__(table.schema, side, user_columns, side.name_in_errors, form)
         self.is_ranking = is_ranking
         self._table = table
-        self.length = len(table)
+        self.n_rows = len(table)
 
-    def beside(self, what: What, columns: ColumnsLike) -> "TableRows":
+    def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":
         """Return the rows of the same table with other columns."""
-        return TableRows(self._table, what, columns, self.form)
+        return TableRows(self._table, side, user_columns, self.description)
 
-    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
+    def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
-        yield from self._table.select(list(places)).to_batches()
+        yield from self._table.select(list(positions)).to_batches()
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
@@ -114,17 +114,17 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         raise InputError(problem, source=name, hint=hint) from None
 
 
-def _refuse_sets(frame: Any, name: str, what: What) -> None:
+def _refuse_sets(frame: Any, name: str, what: Side) -> None:
     """Raise InputError for a set where a ranking is expected."""
     if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
         problem = f"column {name!r} holds a set, which has no order"
-        raise InputError(problem, source=what.called, hint="Give lists, best first.")
+        raise InputError(problem, source=what.name_in_errors, hint="Give lists, best first.")
 
 
-def _rows_of_columns(
+def _make_table_rows(
     names: Sequence[str],
     column_of: "Callable[[Role, int, Errors], pa.Array]",
-    what: What,
+    what: Side,
     stated: ColumnsLike | None,
     errors: Errors,
     form: str,
@@ -136,7 +136,7 @@ def _rows_of_columns(
     """
     import pyarrow as pa
 
-    found = take_columns(names, what, stated, what.called)
+    found = take_columns(names, what, stated, what.name_in_errors)
     columns = {names[at]: column_of(role, at, errors) for role, at in found.items()}
     # By name, since the places of columns change below.
     by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
@@ -145,24 +145,24 @@ def _rows_of_columns(
         if plain_name(name) in SYSTEMS and name not in columns:
             with suppress(InputError):  # a field of dates
                 columns[name] = column_of("group", at, "skip")
-    return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
+    return TableRows(pa.table(columns, metadata=BYTES_METADATA), what, by_name, form, is_ranking)
 
 
 def array_rows(
-    data: NDArray[Any], what: What, stated: ColumnsLike | None, errors: Errors
+    data: NDArray[Any], side: Side, user_columns: ColumnsLike | None, errors: Errors
 ) -> TableRows:
     """Return the rows of a numpy structured array, whose fields are the columns."""
     names = [str(name) for name in data.dtype.names or ()]
     flat = data.ravel()
 
     def column(role: Role, at: int, errors: Errors) -> "pa.Array":
-        return _arrow_column(flat[names[at]], names[at], role, what, errors)
+        return _to_arrow_column(flat[names[at]], names[at], role, side, errors)
 
-    return _rows_of_columns(names, column, what, stated, errors, "structured array")
+    return _make_table_rows(names, column, side, user_columns, errors, "structured array")
 
 
-def _arrow_column(
-    values: NDArray[Any], name: str, role: Role, what: What, errors: Errors
+def _to_arrow_column(
+    values: NDArray[Any], name: str, role: Role, what: Side, errors: Errors
 ) -> "pa.Array":
     """Return an array as an Arrow column. Not by pa.array(), which imports pandas."""
     import pyarrow as pa
@@ -174,7 +174,7 @@ def _arrow_column(
         expected = "text or whole numbers" if is_id else "numbers"
         raise InputError(
             f"field {name!r} holds {several}{values.dtype}, expected {expected}",
-            source=what.called,
+            source=what.name_in_errors,
             kind="columns",
         )
     if kind == "b":
@@ -186,17 +186,17 @@ def _arrow_column(
         arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
-        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.called)
-        return _texts(list(map(decode, values.tolist())))
-    return _listed(values.tolist(), name, role, what, errors)
+        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.name_in_errors)
+        return _texts_to_arrow(list(map(decode, values.tolist())))
+    return _list_to_arrow(values.tolist(), name, role, what, errors)
 
 
-def _each(
+def _read_each_row(
     rows: Iterable[Any],
     read: Callable[[Any], Any],
     none: Any,
     kind: str,
-    what: What,
+    what: Side,
     errors: Errors,
 ) -> list[Any]:
     """Return what `read` returns for each row; `none` for rows that errors="skip" skips.
@@ -210,12 +210,12 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
+                raise InputError(problem, source=what.name_in_errors, hint=error.hint, kind=kind) from None
             found.append(none)
     return found
 
 
-def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Errors) -> "pa.Array":
+def _list_to_arrow(values: Sequence[Any], name: str, role: Role, what: Side, errors: Errors) -> "pa.Array":
     """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
 
     def number(value: Any) -> Any:
@@ -225,19 +225,19 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
 
     if role in IDS:
         where = f"column {name!r}"
-        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
-    found = _each(values, number, np.nan, "number", what, errors)
+        return _texts_to_arrow(_read_each_row(values, lambda value: to_id_text(value, where), "", "id", what, errors))
+    found = _read_each_row(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
 
-def _texts(texts: Sequence[str]) -> "pa.Array":
+def _texts_to_arrow(texts: Sequence[str]) -> "pa.Array":
     import pyarrow as pa
 
-    once = held_once(texts, sum(map(len, texts)))
+    once = deduplicate_texts(texts, sum(map(len, texts)))
     if once is None:
         return Ids.of_texts(texts).to_arrow()
     rows = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(once[1])])
-    return pa.DictionaryArray.from_arrays(rows, _texts(once[0]))
+    return pa.DictionaryArray.from_arrays(rows, _texts_to_arrow(once[0]))
 
 
 class Sparse(Protocol):
@@ -252,7 +252,7 @@ def is_sparse(data: object) -> TypeGuard[Sparse]:
     return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocoo")
 
 
-def sparse_rows(data: Sparse, what: What) -> TableRows:
+def sparse_rows(data: Sparse, side: Side) -> TableRows:
     """Return the stored entries of a sparse matrix: rows are queries, columns documents.
 
     Their ids are their numbers, from 0. Stored zeros count, too.
@@ -262,15 +262,15 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
-            f"a sparse matrix of {entries.data.dtype}, expected real numbers", source=what.called
+            f"a sparse matrix of {entries.data.dtype}, expected real numbers", source=side.name_in_errors
         )
-    columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
+    columns = {"query": row[order], "doc": column[order], side.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
 
     def arrow(role: Role, at: int, errors: Errors) -> "pa.Array":
-        return _arrow_column(columns[role], names[at], role, what, errors)
+        return _to_arrow_column(columns[role], names[at], role, side, errors)
 
-    return _rows_of_columns(names, arrow, what, None, "strict", "sparse matrix")
+    return _make_table_rows(names, arrow, side, None, "strict", "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -289,22 +289,22 @@ def is_row(data: object) -> bool:
     )
 
 
-def listed_rows(
-    data: Iterable[Any], what: What, stated: ColumnsLike | None, errors: Errors
+def list_rows(
+    data: Iterable[Any], side: Side, user_columns: ColumnsLike | None, errors: Errors
 ) -> Rows:
     """Return rows: tuples (query, document, number), named tuples, or dicts.
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
-    hint = READ_ALREADY if isinstance(data, Iterator) else None
+    hint = READ_ONCE_HINT if isinstance(data, Iterator) else None
     rows = list(data)
-    if not stated:
-        refuse_lists_of_ids(rows, what)
+    if not user_columns:
+        refuse_lists_of_ids(rows, side)
     if not rows:
-        raise InputError("holds no rows", source=what.called, hint=hint)
-    names, get = _fields_of(rows[0], what, stated)
-    found = ObjectRows(rows, names, get, what, stated)
-    if found.lists and holds_lists(found, stated):
+        raise InputError("holds no rows", source=side.name_in_errors, hint=hint)
+    names, get = _find_fields(rows[0], side, user_columns)
+    found = ObjectRows(rows, names, get, side, user_columns)
+    if found.list_columns and holds_lists(found, user_columns):
         return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:
@@ -315,15 +315,15 @@ def listed_rows(
                 return row
             raise InputError(f"expected {n} values, as in the first row, got {row!r:.80}")
 
-        rows = _each(rows, values, [None] * n, "columns", what, errors)
+        rows = _read_each_row(rows, values, [None] * n, "columns", side, errors)
 
     def column(role: Role, at: int, errors: Errors) -> "pa.Array":
-        field = _field(get(at if are_plain else names[at]), names[at])
-        values = _each(rows, field, None, "columns", what, errors)
-        return _listed(values, names[at], role, what, errors)
+        field = _make_field_reader(get(at if are_plain else names[at]), names[at])
+        values = _read_each_row(rows, field, None, "columns", side, errors)
+        return _list_to_arrow(values, names[at], role, side, errors)
 
     is_ranking = are_plain and len(names) == 2
-    return _rows_of_columns(names, column, what, stated, errors, "rows", is_ranking)
+    return _make_table_rows(names, column, side, user_columns, errors, "rows", is_ranking)
 
 
 class ObjectRows(Rows):
@@ -332,22 +332,22 @@ class ObjectRows(Rows):
     def __init__(
         self,
         rows: Sequence[Any],
-        names: Sequence[str],
-        get: Callable[[Any], Callable[[Any], Any]],
-        what: What,
-        stated: ColumnsLike | None,
+        column_names: Sequence[str],
+        make_reader: Callable[[Any], Callable[[Any], Any]],
+        side: Side,
+        user_columns: ColumnsLike | None,
     ) -> None:
-        self._data, self._get = rows, get
-        several = objects_in(row for row in rows if isinstance(row, Mapping))
-        self._fields, stated = fields_of(names, several, what, stated)
-        self.names = every = [*names, *self._fields]
+        self._data, self._make_reader = rows, make_reader
+        several = find_objects(row for row in rows if isinstance(row, Mapping))
+        self._fields, user_columns = choose_fields(column_names, several, side, user_columns)
+        self.column_names = every = [*column_names, *self._fields]
 
         def first(at: int) -> Any:
-            return [] if every[at] in self._fields else _or_none(get(every[at]), rows[0])
+            return [] if every[at] in self._fields else _read_or_none(make_reader(every[at]), rows[0])
 
-        found = take_columns(every, what, stated, what.called, first)
-        self.lists = list_columns(every, found, what, stated, first)
-        self.form, self.name = "rows with lists", what.called
+        found = take_columns(every, side, user_columns, side.name_in_errors, first)
+        self.list_columns = list_columns(every, found, side, user_columns, first)
+        self.description, self.name = "rows with lists", side.name_in_errors
 
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`; None for a field that a row lacks."""
@@ -355,23 +355,23 @@ class ObjectRows(Rows):
         def where(first: int, row: int) -> tuple[None, str]:
             return None, f"row {first + row}: {self._data[first + row]!r:.120}"
 
-        readers = list(map(self._reader, self.lists.values()))
+        readers = list(map(self._make_cell_reader, self.list_columns.values()))
         for begin in range(0, len(self._data), SIZES.lists):
             rows = self._data[begin : begin + SIZES.lists]
             cells = [_read_cells(readers, row) for row in rows]
-            yield Cells.of(self.lists, cells, partial(where, begin))
+            yield Cells.from_rows(self.list_columns, cells, partial(where, begin))
 
-    def _reader(self, name: str) -> Callable[[Any], Any]:
+    def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
         """Return a reader of a column, or of a field of the objects in its lists."""
         field = self._fields.get(name)
-        read = self._get(name if field is None else field.column)
-        return lambda row: _or_none(read, row) if field is None else field.each(_or_none(read, row))
+        read = self._make_reader(name if field is None else field.column)
+        return lambda row: _read_or_none(read, row) if field is None else field.read_cell(_read_or_none(read, row))
 
-    def beside(self, what: What, columns: ColumnsLike) -> Rows:
+    def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the same rows with other columns."""
-        return listed_rows(self._data, what, columns, "skip")
+        return list_rows(self._data, side, user_columns, "skip")
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
         raise NotImplementedError
 
@@ -383,24 +383,24 @@ def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[A
         return error
 
 
-def _or_none(read: Callable[[Any], Any], row: Any) -> Any:
+def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
     try:
         return read(row)
     except (AttributeError, KeyError, TypeError, IndexError):
         return None
 
 
-def _fields_of(
-    first: Any, what: What, stated: ColumnsLike | None
+def _find_fields(
+    first: Any, what: Side, stated: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
     """Return the names of a row's fields, and a function that makes a field's reader."""
-    usual = ["query_id", "doc_id", what.number]
+    usual = ["query_id", "doc_id", what.number_name]
     if isinstance(first, Mapping):
         return list(first), itemgetter
     if hasattr(first, "_fields"):
         return list(first._fields), attrgetter
     if hasattr(first, "query_id"):
-        more = [column.public for column in COLUMNS.values() if what in column.of]
+        more = [column.public for column in COLUMNS.values() if what in column.sides]
         return [name for name in more if hasattr(first, name)], attrgetter
     if isinstance(first, tuple | list):
         if any(isinstance(column, int) for column in (stated or {}).values()):
@@ -408,12 +408,12 @@ def _fields_of(
         return usual[: len(first)], itemgetter
     raise InputError(
         f"row 0: expected ({', '.join(usual)}), got {first!r:.80}",
-        source=what.called,
+        source=what.name_in_errors,
         kind="columns",
     )
 
 
-def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+def _make_field_reader(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     """Return a reader of a field; it raises InputError for a row without the field."""
 
     def field(row: Any) -> Any:
@@ -425,26 +425,26 @@ def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     return field
 
 
-def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> Rows:
+def table_rows(data: Any, side: Side, columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind."""
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
-        table = arrow_table(data, what.called)
+        table = arrow_table(data, side.name_in_errors)
         if len(table) == 0 and is_stream(data):
-            raise InputError("holds no rows", source=what.called, hint=READ_ALREADY)
-        rows = TableRows(table, what, columns, f"{kind} table")
-        if rows.lists and what is What.RUN and kind == "pandas":  # Arrow turns sets into lists
-            _refuse_sets(data, rows.lists["doc"], what)
+            raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
+        rows = TableRows(table, side, columns, f"{kind} table")
+        if rows.list_columns and side is Side.RUN and kind == "pandas":  # Arrow turns sets into lists
+            _refuse_sets(data, rows.list_columns["doc"], side)
         return rows
     if isinstance(data, np.ndarray) and data.dtype.names:
-        return array_rows(data, what, columns, errors)
+        return array_rows(data, side, columns, errors)
     if is_sparse(data):
-        return sparse_rows(data, what)
+        return sparse_rows(data, side)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
-        return listed_rows(data, what, columns, errors)
+        return list_rows(data, side, columns, errors)
     is_path = isinstance(data, str | os.PathLike)
     raise InputError(
-        f"expected {what.called} as a dict of dicts, a table, a list of rows, a structured array "
+        f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured array "
         f"or a sparse matrix, got {type(data).__name__}",
-        hint=f"A file is read by read_{what.word}({str(data)!r:.80})." if is_path else None,
+        hint=f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None,
     )

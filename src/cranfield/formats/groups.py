@@ -11,28 +11,28 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
-    TWICE,
+    DUPLICATE_HINT,
     Block,
     Duplicates,
     Errors,
-    Faults,
-    LeftOut,
+    FaultLog,
+    FaultyRows,
     Load,
     Role,
     Rows,
 )
-from cranfield.formats.columns import in_order
+from cranfield.formats.columns import sort_roles
 from cranfield.formats.identifiers import with_text_ids
 from cranfield.formats.objects import MAPPINGS, as_dict
 from cranfield.formats.values import is_number
 from cranfield.lazy import cached_property
 
 # {query: {group: [{document: level}, ...]}}, a dict for each subgroup
-Grouping = dict[str, dict[str, list[dict[str, float]]]]
+LevelsOfGroups = dict[str, dict[str, list[dict[str, float]]]]
 Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 
 
-class Groups(Rows):
+class GroupRows(Rows):
     """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
 
     `weights`, if there are any, are {query: {group: weight}}. `rows` are the rows that the groups
@@ -41,22 +41,22 @@ class Groups(Rows):
 
     def __init__(
         self,
-        groups: Grouping,
+        groups: LevelsOfGroups,
         weights: Weights | None = None,
-        left_out: LeftOut | None = None,
+        left_out: FaultyRows | None = None,
         rows: Rows | None = None,
-        repeated: LeftOut | None = None,
+        duplicate_rows: FaultyRows | None = None,
     ) -> None:
-        self.groups, self.weights, self.form = groups, weights, "dict of dicts"
+        self.groups, self.weights, self.description = groups, weights, "dict of dicts"
         if left_out is not None:
             self.left_out = left_out
-        if repeated is not None:
-            self.repeated = repeated
+        if duplicate_rows is not None:
+            self.duplicate_rows = duplicate_rows
         if rows is not None:
-            self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
+            self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
 
     @cached_property
-    def numbers(self) -> frozenset[Role]:
+    def extra_roles(self) -> frozenset[Role]:
         """Which columns the judgments need: levels are grades where all are whole numbers."""
         every = [parts for named in self.groups.values() for parts in named.values()]
         levels = (level for parts in every for part in parts for level in part.values())
@@ -65,18 +65,18 @@ class Groups(Rows):
             found.add("subgroup")
         return frozenset(found if self.weights is None else {*found, "weight"})
 
-    def of(self, query_ids: Iterable[str]) -> "Groups":
+    def select_queries(self, query_ids: Iterable[str]) -> "GroupRows":
         """Return the judgments of some queries."""
         ids = list(query_ids)
         weights = None if self.weights is None else {query: self.weights[query] for query in ids}
         groups = {query: self.groups[query] for query in ids}
-        return Groups(groups, weights, self.left_out, self, self.repeated)
+        return GroupRows(groups, weights, self.left_out, self, self.duplicate_rows)
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the number of each row's subgroup, if any."""
-        yield self.block
+        yield self.build_block
 
-    def block(self) -> Block:
+    def build_block(self) -> Block:
         """Return the rows, with the number of each row's subgroup if there are several."""
         queries, names, docs, numbers, levels = zip(
             *(
@@ -90,9 +90,9 @@ class Groups(Rows):
         )
         columns: dict[Role, Any] = {
             "group": Ids.of_texts(names),
-            "grade": np.array(levels, np.float64 if "level" in self.numbers else np.int64),
+            "grade": np.array(levels, np.float64 if "level" in self.extra_roles else np.int64),
         }
-        if "subgroup" in self.numbers:
+        if "subgroup" in self.extra_roles:
             columns["subgroup"] = np.array(numbers)
         if self.weights is not None:
             of = zip(queries, names, strict=True)
@@ -103,11 +103,11 @@ class Groups(Rows):
 # ---- from dicts -----------------------------------------------------------------------------
 
 
-def groups_of_dict(data: Mapping[Any, Any]) -> Groups | None:
+def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
     """Return judgments in groups with text ids; None if the data are plain judgments."""
     if not any(map(_has_groups, data.values())):
         return None
-    found: Grouping = {}
+    found: LevelsOfGroups = {}
     for query, groups in with_text_ids(as_dict(data, "the qrels"), "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
@@ -117,12 +117,12 @@ def groups_of_dict(data: Mapping[Any, Any]) -> Groups | None:
         where = f"the qrels: query {query!r}"
         found[query] = {
             name: [
-                _levels(part, f"{where}, group {name!r}")
+                _check_levels(part, f"{where}, group {name!r}")
                 for part in (parts if isinstance(parts, list | tuple) else [parts])
             ]
             for name, parts in with_text_ids(as_dict(groups, where), where).items()
         }
-    return Groups(found)
+    return GroupRows(found)
 
 
 def _has_groups(docs: object) -> bool:
@@ -130,7 +130,7 @@ def _has_groups(docs: object) -> bool:
     return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
 
 
-def _levels(part: object, where: str) -> dict[str, float]:
+def _check_levels(part: object, where: str) -> dict[str, float]:
     if not isinstance(part, Mapping):
         raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
     if not part:
@@ -145,7 +145,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
 # ---- from rows ------------------------------------------------------------------------------
 
 
-def groups_of_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> Groups:
+def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> GroupRows:
     """Read rows that have a column of groups: subtopics, or groups of preferences.
 
     Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
@@ -154,9 +154,9 @@ def groups_of_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse"
     """
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     weights: Weights = {}
-    faults = Faults(errors)
-    repeated = Faults("strict" if duplicates not in ("first", "best") else "skip")
-    wanted = in_order(rows.numbers)
+    faults = FaultLog(errors)
+    repeated = FaultLog("strict" if duplicates not in ("first", "best") else "skip")
+    wanted = sort_roles(rows.extra_roles)
     number = "level" if "level" in wanted else "grade"
     # Judgments whose rows are all relevant have no column of numbers.
     called = "group" if number == "level" else "subtopic"
@@ -185,12 +185,12 @@ def groups_of_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse"
                 fault = f"{where} has the weight {share!r} here, and {known!r} above"
                 hint = "All rows of a subtopic must have the same weight."
             if fault is not None:
-                faults.add("number", partial(block.error, row, fault, hint), 1, block.number(row))
+                faults.add("number", partial(block.row_error, row, fault, hint), 1, block.find_input_row(row))
                 continue
             if doc in levels:
                 problem = f"the document {doc!r} occurs twice for {where}"
-                error = partial(block.error, row, problem, TWICE, DuplicateError)
-                repeated.add("duplicate", error, 1, block.number(row))
+                error = partial(block.row_error, row, problem, DUPLICATE_HINT, DuplicateError)
+                repeated.add("duplicate", error, 1, block.find_input_row(row))
                 level = levels[doc] if duplicates == "first" else max(level, levels[doc])
             groups = found.setdefault(query, {}).setdefault(group, {})
             groups.setdefault(subgroup, {})[doc] = level
@@ -200,9 +200,9 @@ def groups_of_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse"
         for query, groups in found.items()
     }
     if "weight" not in wanted:
-        return Groups(grouping, None, faults.left_out, rows, repeated.left_out)
+        return GroupRows(grouping, None, faults.left_out, rows, repeated.left_out)
     for query, of_groups in weights.items():
         total = sum(of_groups.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
-    return Groups(grouping, weights, faults.left_out, rows, repeated.left_out)
+    return GroupRows(grouping, weights, faults.left_out, rows, repeated.left_out)

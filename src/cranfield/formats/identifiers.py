@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.errors import InputError
 
-STATE_LISTS = (
+STATE_LISTS_HINT = (
     "If its cells hold several documents, state columns={'expected_ids': ...} or "
     "{'retrieved_ids': ...}: the numbers beside are then lists, too, or are not read."
 )
@@ -24,7 +24,7 @@ def is_whole_decimal(key: Any) -> bool:
     return hasattr(key, "as_tuple") and key.is_finite() and bool(key == key // 1)
 
 
-def id_bytes(text: object) -> bytes | None:
+def encode_id(text: object) -> bytes | None:
     """Return the bytes of a string that may be an id; None for anything else.
 
     Such a string is not empty, holds no null byte, and every surrogate in it stands for a byte.
@@ -46,32 +46,32 @@ def are_ids(keys: Iterable[Any]) -> bool:
         return False
     if "" in keys or "\0" in texts:
         return False
-    return texts.isascii() or id_bytes(texts) is not None
+    return texts.isascii() or encode_id(texts) is not None
 
 
-def as_text(key: object, where: str) -> str:
+def to_id_text(key: object, location: str) -> str:
     """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
     if not isinstance(key, str):
         if is_id(key) or is_whole_decimal(key):
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
-        problem = f"{where}: an id is a string or a whole number, got {key!r:.80}"
+        problem = f"{location}: an id is a string or a whole number, got {key!r:.80}"
         are_several = isinstance(key, list | set | np.ndarray)
-        raise InputError(problem, hint=STATE_LISTS if are_several else None)
-    if id_bytes(key) is None:
+        raise InputError(problem, hint=STATE_LISTS_HINT if are_several else None)
+    if encode_id(key) is None:
         if not key or "\0" in key:
-            raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
-        raise InputError(f"{where}: the id {key!r} is no text: it holds half of a surrogate pair")
+            raise InputError(f"{location}: the id {key!r} is empty or holds a null byte")
+        raise InputError(f"{location}: the id {key!r} is no text: it holds half of a surrogate pair")
     return key
 
 
-def as_unicode(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Return a text with halves of surrogate pairs, which no file can hold, as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
+def with_text_ids(data: Mapping[Any, Any], location: str) -> dict[str, Any]:
     """Return the dict with text ids; InputError if two are equal, or a key cannot be an id."""
-    texts = {as_text(key, where): value for key, value in data.items()}
+    texts = {to_id_text(key, location): value for key, value in data.items()}
     if len(texts) < len(data):
-        raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")
+        raise InputError(f"{location}: two ids have the same text, as 1 and '1' do")
     return texts

@@ -12,21 +12,21 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Role, Rows
-from cranfield.formats.columns import What
-from cranfield.formats.format import Beginning, Format, Holds, Target
-from cranfield.formats.identifiers import are_ids, id_bytes
-from cranfield.formats.json_text import Repeated, Window, WrittenNumber
+from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
+from cranfield.formats.columns import Side
+from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.identifiers import are_ids, encode_id
+from cranfield.formats.json_text import DuplicatePairs, Window, NumberText
 from cranfield.formats.jsonl import JsonLines, JsonList, JsonOfObjects, looks_like_lines
-from cranfield.formats.objects import LISTS, MOST_COLUMNS, may_be_columns, refuse_columns
+from cranfield.formats.objects import LIST_DESCRIPTIONS, MOST_COLUMNS, may_be_columns, refuse_columns
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
-from cranfield.formats.values import values_of
+from cranfield.formats.values import to_numbers
 
-_AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
+_TABLE_HINT = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object with a name, or a list of objects or lists; or one that is empty, and nothing after it:
 # a line of another format may begin with the id {}.
-_BEGINS = re.compile(rb'\{\s*(?:"|\Z|\}\s*\Z)|\[\s*(?:[{\[]|\]\s*\Z)')
+_BEGINNING = re.compile(rb'\{\s*(?:"|\Z|\}\s*\Z)|\[\s*(?:[{\[]|\]\s*\Z)')
 _LIST_IN_LIST = re.compile(rb"\[\s*\[")
 # An object with a list as its first value.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
@@ -38,67 +38,67 @@ _OBJECTS_IN_LIST = re.compile(
 
 Member = tuple[int, str, Any]  # the number of its line, the query, and its value
 # The number of rows of each query, their documents, and their numbers if there are any.
-Checked = tuple[list[int], list[str], Floats | Ints | None]
+DocumentLists = tuple[list[int], list[str], Floats | Ints | None]
 
 
-class JsonNested(Rows):
+class JsonDictRows(Rows):
     """A file with one JSON object: {query: {document: number}}, or {query: [document, ...]}."""
 
-    def __init__(self, source: Source, what: What, sample: bytes) -> None:
+    def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         self.source = source
-        self.what = what
+        self.side = side
         first = _FIRST_LIST.match(sample.removeprefix(BYTE_ORDER_MARK))
-        self.is_ranking = first is not None and what is What.RUN
-        self.numbers = frozenset([] if self.is_ranking else [what.role])
-        self.graded = first is None
-        form = "[document, ...]" if self.is_ranking else f"{{document: {what.role}}}"
-        self.form = f"JSON: {{query: {form}}}"
+        self.is_ranking = first is not None and side is Side.RUN
+        self.extra_roles = frozenset([] if self.is_ranking else [side.role])
+        self.has_grades = first is None
+        form = "[document, ...]" if self.is_ranking else f"{{document: {side.role}}}"
+        self.description = f"JSON: {{query: {form}}}"
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
-        role = next(iter(wanted), None)
+        role = next(iter(roles), None)
         queries: list[Member] = []
         n_rows, empty = 0, True
         names: list[str] = []  # of the first queries: are they columns?
-        for line, query, docs in self._queries():
+        for line, query, docs in self._read_members():
             empty = False
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
             queries.append((line, query, docs))
             n_rows += len(docs) if isinstance(docs, dict | list) else 1
             if n_rows >= SIZES.rows and not may_be_columns(names):
-                yield partial(self._block, queries, role, errors)
+                yield partial(self._build_block, queries, role, errors)
                 queries, n_rows = [], 0
-        refuse_columns(names, self.source.name, _AS_TABLE)
+        refuse_columns(names, self.source.name, _TABLE_HINT)
         if queries or empty:
             if empty:
                 raise InputError("holds no query", source=self.source.name)
-            yield partial(self._block, queries, role, errors)
+            yield partial(self._build_block, queries, role, errors)
 
-    def _queries(self) -> Iterator[Member]:
+    def _read_members(self) -> Iterator[Member]:
         """Yield (number of the line, query, value), one after the other."""
         with self.source.open(heard=True) as stream:
             text = Window(stream, self.source)
-            for line in text.members("{}"):
-                query = text.value()
-                if not isinstance(query, str) or isinstance(query, WrittenNumber):
-                    raise text.error("expected a query's id in quotation marks")
-                text.take(":")
-                yield line, query, text.value()
+            for line in text.read_members("{}"):
+                query = text.read_value()
+                if not isinstance(query, str) or isinstance(query, NumberText):
+                    raise text.syntax_error("expected a query's id in quotation marks")
+                text.skip(":")
+                yield line, query, text.read_value()
 
-    def _block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
-        faults = Faults(errors)
-        rows = self._quickly(queries, role) or self._carefully(queries, role, faults)
+    def _build_block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
+        faults = FaultLog(errors)
+        rows = self._check_all_at_once(queries, role) or self._check_one_by_one(queries, role, faults)
         lengths, docs, value = rows
         of = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
-        names = [id_bytes(query) for _, query, _ in queries]
+        names = [encode_id(query) for _, query, _ in queries]
         said = [one for _, _, one in queries]
         empty = [name for name, one in zip(names, said, strict=True) if name and one in ({}, [])]
 
         def where(row: int) -> tuple[int | None, str | None]:
             line, query, _ = queries[of[row]]
             above = docs[int(np.searchsorted(of, of[row])) : row]
-            return self._find(line, query, docs[row], above.count(docs[row]))
+            return self._locate_document(line, query, docs[row], above.count(docs[row]))
 
         return Block(
             Ids.of([name or b"?" for name in names]).take(of),  # a query with a fault has no rows
@@ -110,7 +110,7 @@ class JsonNested(Rows):
             empty,
         )
 
-    def _quickly(self, queries: list[Member], role: Role | None) -> Checked | None:
+    def _check_all_at_once(self, queries: list[Member], role: Role | None) -> DocumentLists | None:
         """Return each query's number of rows, their documents and numbers; None for any fault."""
         kind = list if self.is_ranking else dict
         if not all(type(said) is kind for _, _, said in queries):
@@ -122,55 +122,55 @@ class JsonNested(Rows):
         if role is None:
             return lengths, docs, None
         numbers = list(chain.from_iterable(said.values() for _, _, said in queries))
-        value = values_of(role, numbers)
+        value = to_numbers(role, numbers)
         return None if value is None else (lengths, docs, value)
 
-    def _carefully(self, queries: list[Member], role: Role | None, faults: Faults) -> Checked:
+    def _check_one_by_one(self, queries: list[Member], role: Role | None, faults: FaultLog) -> DocumentLists:
         """Return the same for the rows without a fault; others raise an error or are left out."""
-        good = [self._pairs(*member, role, faults) for member in queries]
+        good = [self._check_pairs(*member, role, faults) for member in queries]
         docs = [doc for pairs in good for doc, _ in pairs]
         numbers = [number for pairs in good for _, number in pairs]
-        value = None if role is None else values_of(role, numbers)
+        value = None if role is None else to_numbers(role, numbers)
         return [len(pairs) for pairs in good], docs, value
 
-    def _pairs(
-        self, line: int, query: str, said: Any, role: Role | None, faults: Faults
+    def _check_pairs(
+        self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
     ) -> list[tuple[str, Any]]:
         """Return a query's documents and their numbers, without faults."""
 
         def fault(kind: str, problem: str, doc: str | None = None) -> None:
             def error() -> InputError:
-                at, text = self._find(line, query, doc)
+                at, text = self._locate_document(line, query, doc)
                 return InputError(problem, source=self.source.name, line=at, text=text, kind=kind)
 
             faults.add(kind, error)
 
-        if id_bytes(query) is None:
+        if encode_id(query) is None:
             fault("id", f"the query's id {query!r} is empty, not text, or holds a null byte")
             return []
         pairs: list[tuple[Any, Any]]
-        if isinstance(said, dict | Repeated) and not self.is_ranking:
-            pairs = list(said.items()) if isinstance(said, dict) else said
-        elif type(said) is list and role != "score":
-            pairs = [(str(doc) if type(doc) is int else doc, 1) for doc in said]
+        if isinstance(query_docs, dict | DuplicatePairs) and not self.is_ranking:
+            pairs = list(query_docs.items()) if isinstance(query_docs, dict) else query_docs
+        elif type(query_docs) is list and role != "score":
+            pairs = [(str(doc) if type(doc) is int else doc, 1) for doc in query_docs]
         else:
             expected = "a list of documents" if self.is_ranking else "{document: number}"
-            fault("columns", f"query {query!r}: expected {expected}, got {said!r:.80}")
+            fault("columns", f"query {query!r}: expected {expected}, got {query_docs!r:.80}")
             return []
         good = []
         for doc, number in pairs:
             named = f"query {query!r}, document {doc!r:.80}"
-            if id_bytes(doc) is None:
+            if encode_id(doc) is None:
                 problem = f"{named}: the id is empty, not text, or holds a null byte"
                 fault("id", problem, doc if isinstance(doc, str) else None)
-            elif role is not None and values_of(role, [number]) is None:
-                expected = f"expected a {self.what.expected}"
+            elif role is not None and to_numbers(role, [number]) is None:
+                expected = f"expected a {self.side.expected_number}"
                 fault("number", f"{named}: {expected}, got {number!r:.80}", doc)
             else:
                 good.append((doc, number))
         return good
 
-    def _find(self, line: int, query: str, doc: str | None, above: int = 0) -> tuple[int, str]:
+    def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
         """Return the number and the text of the line that holds a document of a query.
 
         `line` is the query's line, which is returned if the document is not found; `above` is the
@@ -178,79 +178,79 @@ class JsonNested(Rows):
         """
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for at in text.members("{}"):
-                shown = text.shown()
-                name = text.value()
-                text.take(":")
-                text.value()
+            for at in text.read_members("{}"):
+                shown = text.text_around()
+                name = text.read_value()
+                text.skip(":")
+                text.read_value()
                 if (at, name) == (line, query):
-                    found = None if doc is None else text.within(doc, above)
+                    found = None if doc is None else text.find_name(doc, n_above)
                     return found or (line, shown)
-        raise self.source.changed()
+        raise self.source.changed_error()
 
 
-class JsonLists(JsonNested):
+class JsonIdLists(JsonDictRows):
     """A file with one JSON list, [[document, ...], ...]: one list per query, numbered from 1."""
 
-    def __init__(self, source: Source, what: What, sample: bytes) -> None:
-        super().__init__(source, what, sample)
-        self.is_ranking = what is What.RUN
-        self.numbers = frozenset([] if self.is_ranking else [what.role])
-        self.lists_of, self.form = "ids", LISTS["ids"]
+    def __init__(self, source: Source, side: Side, sample: bytes) -> None:
+        super().__init__(source, side, sample)
+        self.is_ranking = side is Side.RUN
+        self.extra_roles = frozenset([] if self.is_ranking else [side.role])
+        self.list_kind, self.description = "ids", LIST_DESCRIPTIONS["ids"]
 
-    def _queries(self) -> Iterator[Member]:
+    def _read_members(self) -> Iterator[Member]:
         with self.source.open(heard=True) as stream:
             text = Window(stream, self.source)
-            for number, line in enumerate(text.members("[]"), 1):
-                yield line, str(number), text.value()
+            for number, line in enumerate(text.read_members("[]"), 1):
+                yield line, str(number), text.read_value()
 
-    def _pairs(
-        self, line: int, query: str, said: Any, role: Role | None, faults: Faults
+    def _check_pairs(
+        self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
     ) -> list[tuple[str, Any]]:
-        kinds = {type(doc) for doc in said} if isinstance(said, list) else set()
-        if (isinstance(said, list) and kinds <= {str}) or kinds == {int}:
-            return super()._pairs(line, query, said, role, faults)
+        kinds = {type(doc) for doc in query_docs} if isinstance(query_docs, list) else set()
+        if (isinstance(query_docs, list) and kinds <= {str}) or kinds == {int}:
+            return super()._check_pairs(line, query, query_docs, role, faults)
 
         def error() -> InputError:
             return InputError(
                 f"list {query}: expected the ids of its documents, all texts or all whole numbers, "
-                f"got {said!r:.80}",
+                f"got {query_docs!r:.80}",
                 source=self.source.name,
                 line=line,
                 hint="Write rows as objects with the names of columns: "
-                f'[{{"query_id": ..., "doc_id": ..., "{self.what.number}": ...}}, ...].',
+                f'[{{"query_id": ..., "doc_id": ..., "{self.side.number_name}": ...}}, ...].',
                 kind="columns",
             )
 
         faults.add("columns", error)
         return []
 
-    def _find(self, line: int, query: str, doc: str | None, above: int = 0) -> tuple[int, str]:
+    def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for number, at in enumerate(text.members("[]"), 1):
-                shown = text.shown()
-                text.value()
+            for number, at in enumerate(text.read_members("[]"), 1):
+                shown = text.text_around()
+                text.read_value()
                 if (at, str(number)) == (line, query):
                     return line, shown
-        raise self.source.changed()
+        raise self.source.changed_error()
 
 
-def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     separator = b"{\n"
     for block in blocks:
-        none: Any = [] if block.value is None else {}
-        for query, docs in (*_members(block), *((decode(name), none) for name in block.empty)):
+        none: Any = [] if block.score_or_grade is None else {}
+        for query, docs in (*_list_members(block), *((decode(name), none) for name in block.empty_queries)):
             stream.write(separator + f"{json.dumps(query)}: {json.dumps(docs)}".encode())
             separator = b",\n"
     stream.write((b"{" if separator == b"{\n" else b"") + b"\n}\n")
 
 
-def _members(block: Block) -> Iterator[tuple[str, Any]]:
+def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
     """Yield each query, and its documents: with their numbers, or best first without."""
     docs = list(map(decode, block.doc.to_list()))
-    begins = block.query.begins().tolist()
-    values = None if block.value is None else block.value.tolist()
+    begins = block.query.find_changes().tolist()
+    values = None if block.score_or_grade is None else block.score_or_grade.tolist()
     for begin, end in pairwise([*begins, len(block)]):
         query, some = decode(block.query[begin]), docs[begin:end]
         if values is not None:
@@ -267,23 +267,23 @@ def _members(block: Block) -> Iterator[tuple[str, Any]]:
             yield query, some
 
 
-def _rows(file: Beginning) -> Rows:
+def _read(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
-        return JsonLines(file.source, file.what, file.sample, file.columns)
-    if file.what is What.RUN and _OBJECTS_IN_LIST.match(text):
-        return JsonOfObjects(file.source, file.what, file.sample, file.columns)
+        return JsonLines(file.source, file.side, file.sample, file.user_columns)
+    if file.side is Side.RUN and _OBJECTS_IN_LIST.match(text):
+        return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
     if _LIST_IN_LIST.match(text):
-        return JsonLists(file.source, file.what, file.sample)
+        return JsonIdLists(file.source, file.side, file.sample)
     if text.startswith(b"["):
-        return JsonList(file.source, file.what, file.sample, file.columns)
-    return JsonNested(file.source, file.what, file.sample)
+        return JsonList(file.source, file.side, file.sample, file.user_columns)
+    return JsonDictRows(file.source, file.side, file.sample)
 
 
-def _sniffed(file: Beginning) -> Rows | None:
+def _sniff(file: InputFile) -> Rows | None:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
-    return _rows(file) if _BEGINS.match(text) else None
+    return _read(file) if _BEGINNING.match(text) else None
 
 
 FORMATS = (
@@ -291,19 +291,19 @@ FORMATS = (
         "json",
         "JSON",
         _write,
-        read=_rows,
-        sniff=_sniffed,
+        read=_read,
+        sniff=_sniff,
         suffixes=(".json",),
-        qrels=Holds(
+        qrels=Capacity(
             "`{query: {document: grade}}`, `[[document, ...], ...]`, or a list of objects",
             ("grade",),
         ),
-        runs=Holds(
+        runs=Capacity(
             "`{query: {document: score}}`, `{query: [document, ...]}`, `[[document, ...], ...]`, "
             "a list of objects, or `{query: [object, ...]}`",
             ("score", "rank"),
-            one_number=True,
+            is_first_role_only=True,
         ),
-        has_empty=True,
+        holds_empty_queries=True,
     ),
 )

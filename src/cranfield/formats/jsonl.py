@@ -11,111 +11,111 @@ from typing import IO, TYPE_CHECKING, Any
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
-from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, understood
-from cranfield.formats.fields import as_row, fields_of, objects_in
-from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
+from cranfield.formats.fields import query_row, choose_fields, find_objects
+from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import STATE_LISTS, id_bytes
-from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
-from cranfield.formats.lines import Lines, Record
+from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
+from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, Window, NumberText
+from cranfield.formats.lines import Lines, DataLine
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
-from cranfield.formats.write import named_columns
+from cranfield.formats.write import columns_by_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_TRIED = 1000  # rows in which a list that is not empty is looked for
+_N_SAMPLE_ROWS = 1000  # rows in which a list that is not empty is looked for
 
 
 class JsonLines(Lines):
     """Lines, each a JSON object with the names of columns."""
 
-    decimals = True
+    allows_decimals = True
     kind = "JSON lines"
 
     def __init__(
-        self, source: Source, what: What, sample: bytes, stated: ColumnsLike | None
+        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
     ) -> None:
         begin = 3 if sample.startswith(BYTE_ORDER_MARK) else 0
-        number, text, first = self.first(source, sample[begin:])
-        rows = chain([first], self.following(source, sample[begin:]))
-        self._fields, stated = fields_of(
-            list(first), objects_in(islice(rows, _TRIED)), what, stated
+        number, text, first = self.read_first_row(source, sample[begin:])
+        rows = chain([first], self.read_sample_rows(source, sample[begin:]))
+        self._fields, user_columns = choose_fields(
+            list(first), find_objects(islice(rows, _N_SAMPLE_ROWS)), side, user_columns
         )
         names = [*first, *self._fields]
         try:
             values = [*first.values(), *([] for _ in self._fields)]
-            found = take_columns(names, what, stated, source.name, values.__getitem__)
+            found = take_columns(names, side, user_columns, source.name, values.__getitem__)
         except InputError as error:
-            raise error.at(source.name, number, text) from None
-        self._names = self.taken = {role: names[at] for role, at in found.items()}
-        self.lists = list_columns(names, found, what, stated, values.__getitem__)
-        self.names = names
+            raise error.locate(source.name, number, text) from None
+        self._name_of_role = self.name_of_role = {role: names[at] for role, at in found.items()}
+        self.list_columns = list_columns(names, found, side, user_columns, values.__getitem__)
+        self.column_names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
-        self._whole = {name for name, value in first.items() if isinstance(value, WrittenNumber)}
-        order = {role: i for i, role in enumerate(self._names)}
-        super().__init__(source, what, begin, order, f"{self.kind} with {understood(names, found)}")
+        self._whole_number_columns = {name for name, value in first.items() if isinstance(value, NumberText)}
+        order = {role: i for i, role in enumerate(self._name_of_role)}
+        super().__init__(source, side, begin, order, f"{self.kind} with {describe_columns(names, found)}")
 
-    def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
+    def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
         lines = sample.split(b"\n")
         number, line = next((i, line) for i, line in enumerate(lines, 1) if line.strip())
         text = line.decode("utf-8", "replace")
         try:
-            return number, text, dict(_record_of(line))
+            return number, text, dict(_parse_pairs(line))
         except InputError as error:
-            raise error.at(source.name, number, text) from None
+            raise error.locate(source.name, number, text) from None
 
-    def following(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
+    def read_sample_rows(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
         """Yield the rows of the sample, as far as they can be read."""
         for line in sample.split(b"\n")[:-1]:
             with contextlib.suppress(InputError):
                 if line.strip():
-                    yield dict(_record_of(line))
+                    yield dict(_parse_pairs(line))
 
-    def place(self, role: Role) -> str:
+    def describe_column(self, role: Role) -> str:
         """Return the column of a role, in words."""
-        return repr(self._names[role])
+        return repr(self._name_of_role[role])
 
-    def query_of(self, line: bytes) -> bytes | None:
+    def find_query(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line without data."""
         if not line.strip():
             return None
         try:
-            return _id_of(dict(_record_of(line)).get(self._names["query"]), "")
+            return _parse_id(dict(_parse_pairs(line)).get(self._name_of_role["query"]), "")
         except InputError:
             return line
 
-    def records(self, raw: bytes) -> Iterator[Record]:
+    def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
         for i, line in enumerate(raw.split(b"\n")):
             text = line.rstrip(b"\r")
             if text.strip():
                 try:
-                    yield self.record(i, text, _record_of(text))
+                    yield self.parse_object(i, text, _parse_pairs(text))
                 except InputError as error:
-                    yield Record(i, text, (), error)
+                    yield DataLine(i, text, (), error)
 
-    def record(self, line: int, text: bytes, pairs: Iterable[tuple[str, Any]]) -> Record:
+    def parse_object(self, line_number: int, text: bytes, pairs: Iterable[tuple[str, Any]]) -> DataLine:
         """Return an object as a record of the wanted columns."""
         fields: list[bytes] = []
         try:
-            for role, wanted in self._names.items():
+            for role, wanted in self._name_of_role.items():
                 values = [value for name, value in pairs if name == wanted]
                 if len(values) != 1:
                     number = "no" if not values else "more than one"
                     raise InputError(f"has {number} {wanted!r}", kind="columns")
-                read = _id_of if role in IDS else _number_of
+                read = _parse_id if role in IDS else _number_text
                 fields.append(read(values[0], wanted))
         except InputError as error:
-            return Record(line, text, (), error)
-        return Record(line, text, fields)
+            return DataLine(line_number, text, (), error)
+        return DataLine(line_number, text, fields)
 
-    def cells_of(self, raw: bytes, first: int) -> Cells:
+    def read_cells(self, raw: bytes, first_line: int) -> Cells:
         """Return the columns of `lists` in a block of lines."""
-        lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first) if line.strip()]
+        lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first_line) if line.strip()]
 
         def where(row: int) -> tuple[int, str]:
             number, line = lines[row]
@@ -124,43 +124,43 @@ class JsonLines(Lines):
         rows: list[Sequence[Any] | InputError] = []
         for _, line in lines:
             try:
-                rows.append(self.held(_object_of(line.rstrip(b"\r"))))
+                rows.append(self.read_cells_of_object(_parse_object(line.rstrip(b"\r"))))
             except InputError as error:
                 rows.append(error)
-        return Cells.of(self.lists, rows, where)
+        return Cells.from_rows(self.list_columns, rows, where)
 
-    def held(self, value: Any) -> Sequence[Any] | InputError:
+    def read_cells_of_object(self, value: Any) -> Sequence[Any] | InputError:
         """Return an object's values of the columns of `lists`; None for a missing one."""
         if isinstance(value, dict):
-            fields = [(self._fields.get(name), name) for name in self.lists.values()]
+            fields = [(self._fields.get(name), name) for name in self.list_columns.values()]
             try:
                 return [
-                    value.get(name) if field is None else field.each(value.get(field.column))
+                    value.get(name) if field is None else field.read_cell(value.get(field.column))
                     for field, name in fields
                 ]
             except InputError as error:
                 return error
-        if not isinstance(value, Repeated):
+        if not isinstance(value, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in value]
-        for wanted in self.lists.values():
+        for wanted in self.list_columns.values():
             wanted = self._fields[wanted].column if wanted in self._fields else wanted
             if names.count(wanted) > 1:
                 return InputError(f"has more than one {wanted!r}", kind="columns")
-        return self.held(dict(value))
+        return self.read_cells_of_object(dict(value))
 
-    def tables(
-        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    def read_tables(
+        self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns with Arrow; None if the block is not clean."""
         import pyarrow as pa
         from pyarrow import json as arrow_json
 
-        names, roles = list(self._names.values()), list(self._names)
+        names, roles = list(self._name_of_role.values()), list(self._name_of_role)
         fields = []
-        for at in columns:
+        for at in type_of_position:
             kind = pa.float64() if roles[at] in FRACTIONS else pa.int64()
-            if roles[at] in ("query", "doc") and names[at] not in self._whole:
+            if roles[at] in ("query", "doc") and names[at] not in self._whole_number_columns:
                 kind = pa.string()
             fields.append((names[at], kind))
         if len(raw) == 0 or (raw == 0).any():
@@ -186,7 +186,7 @@ class JsonLines(Lines):
             array = column.chunk(0)
             if kind == pa.int64():
                 array = array.cast(pa.string())  # ids, or whole numbers, which are checked later
-            elif i < 2 and Ids.of_arrow(array).spoilt() is not None:
+            elif i < 2 and Ids.of_arrow(array).mark_invalid() is not None:
                 return
             arrays.append(array)
         yield arrays
@@ -198,66 +198,66 @@ class JsonList(JsonLines):
     kind = "JSON list with objects"
     is_text = False  # how its lines end does not matter
 
-    def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
+    def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
-        for line, value in self._elements(source, heard=False):
+        for line, value in self._read_elements(source, reports_progress=False):
             if isinstance(value, dict):
-                return line, _shown(value), value
+                return line, _excerpt(value), value
             problem, hint = "expected a JSON object", None
-            if not isinstance(value, Repeated | list):
+            if not isinstance(value, DuplicatePairs | list):
                 hint = "Put a single query's list of ids into a list: [[1, 3, 5]]."
-            if isinstance(value, Repeated):
+            if isinstance(value, DuplicatePairs):
                 names = [name for name, _ in value]
                 twice = next(name for name in names if names.count(name) > 1)
                 problem = f"has more than one {twice!r}"
-            raise InputError(problem, source=source.name, line=line, text=_shown(value), hint=hint)
+            raise InputError(problem, source=source.name, line=line, text=_excerpt(value), hint=hint)
         raise InputError("holds no rows", source=source.name)
 
-    def following(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
+    def read_sample_rows(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
         """Yield the rows, as far as they can be read."""
         with contextlib.suppress(InputError):
-            for _, value in self._elements(source, heard=False):
+            for _, value in self._read_elements(source, reports_progress=False):
                 if isinstance(value, dict):
                     yield value
 
-    def _elements(self, source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
+    def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
         """Yield (number of the line, value) of the list's elements."""
-        with source.open(heard=heard) as stream:
-            text = Window(stream, source, RECORDS)
-            for line in text.members("[]"):
-                yield line, text.value()
+        with source.open(heard=reports_progress) as stream:
+            text = Window(stream, source, RECORD_DECODER)
+            for line in text.read_members("[]"):
+                yield line, text.read_value()
 
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`."""
 
         def where(held: list[tuple[int, Any]], row: int) -> tuple[int, str]:
             line, value = held[row]
-            return line, _shown(value)
+            return line, _excerpt(value)
 
-        elements = self._elements(self.source)
+        elements = self._read_elements(self.source)
         while held := list(islice(elements, SIZES.lists)):
-            rows = [self.held(value) for _, value in held]
-            yield Cells.of(self.lists, rows, partial(where, held))
+            rows = [self.read_cells_of_object(value) for _, value in held]
+            yield Cells.from_rows(self.list_columns, rows, partial(where, held))
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks."""
-        roles = tuple(wanted)
-        held: list[Record] = []
-        for line, value in self._elements(self.source):
-            raw = _shown(value).encode("utf-8", "replace")
-            if not isinstance(value, dict | Repeated):
+        roles = tuple(roles)
+        held: list[DataLine] = []
+        for line, value in self._read_elements(self.source):
+            raw = _excerpt(value).encode("utf-8", "replace")
+            if not isinstance(value, dict | DuplicatePairs):
                 fault = InputError("expected a JSON object", kind="columns")
-                record = Record(line, raw, (), fault)
+                record = DataLine(line, raw, (), fault)
             else:
                 pairs = list(value.items()) if isinstance(value, dict) else value
-                record = self.record(line, raw, pairs)
-            at = self.columns["query"]
-            ends = held and record.columns and held[-1].columns[at:] != record.columns[at:]
+                record = self.parse_object(line, raw, pairs)
+            at = self.position_of_role["query"]
+            ends = held and record.fields and held[-1].fields[at:] != record.fields[at:]
             if len(held) >= SIZES.rows and ends:
-                yield partial(self._by_line, held, roles, _where_in(held), errors)
+                yield partial(self._read_line_by_line, held, roles, _make_line_finder(held), errors)
                 held = []
             held.append(record)
-        yield partial(self._by_line, held, roles, _where_in(held), errors)
+        yield partial(self._read_line_by_line, held, roles, _make_line_finder(held), errors)
 
 
 class JsonOfObjects(JsonList):
@@ -266,60 +266,60 @@ class JsonOfObjects(JsonList):
     kind = "JSON object of lists"
 
     def __init__(
-        self, source: Source, what: What, sample: bytes, stated: ColumnsLike | None
+        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
     ) -> None:
-        super().__init__(source, what, sample, stated)
-        self.names = ()  # it is no table that may hold both sides
+        super().__init__(source, side, sample, user_columns)
+        self.column_names = ()  # it is no table that may hold both sides
 
-    def _elements(self, source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
-        with source.open(heard=heard) as stream:
-            text = Window(stream, source, RECORDS)
-            for line in text.members("{}"):
-                query = text.value()
-                text.take(":")
-                yield line, as_row(query, text.value())
+    def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
+        with source.open(heard=reports_progress) as stream:
+            text = Window(stream, source, RECORD_DECODER)
+            for line in text.read_members("{}"):
+                query = text.read_value()
+                text.skip(":")
+                yield line, query_row(query, text.read_value())
 
 
-def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | None]]:
+def _make_line_finder(records: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
     def where(row: int, kept: list[int] | None = None) -> tuple[int, str]:
         record = records[row if kept is None else kept[row]]
-        return record.line, record.text.decode("utf-8", "replace")
+        return record.index, record.text.decode("utf-8", "replace")
 
     return where
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     """Return an element of a JSON list as text for errors."""
     return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
 
 
-def _record_of(line: bytes) -> list[tuple[str, Any]]:
-    value = _object_of(line)
+def _parse_pairs(line: bytes) -> list[tuple[str, Any]]:
+    value = _parse_object(line)
     return list(value.items()) if isinstance(value, dict) else value
 
 
-def _object_of(line: bytes) -> dict[str, Any] | Repeated:
+def _parse_object(line: bytes) -> dict[str, Any] | DuplicatePairs:
     try:
-        value = RECORDS.decode(line.decode("utf-8", "surrogateescape"))
+        value = RECORD_DECODER.decode(line.decode("utf-8", "surrogateescape"))
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         raise InputError(problem, kind="text") from None
     except (RecursionError, ValueError):
         raise InputError("is not valid JSON: nested too deeply", kind="text") from None
-    if not isinstance(value, dict | Repeated):
+    if not isinstance(value, dict | DuplicatePairs):
         raise InputError("expected a JSON object", kind="text")
     return value
 
 
-def _id_of(value: Any, name: str) -> bytes:
+def _parse_id(value: Any, name: str) -> bytes:
     """Return an id's bytes, from a string or from the digits of a whole number."""
-    whole = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
-    found = id_bytes(value) if whole else None
+    whole = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
+    found = encode_id(value) if whole else None
     if found is None:
-        shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
+        shown = str(value) if isinstance(value, NumberText) else repr(value)
         raise InputError(
             f"expected a string or a whole number as {name!r}, got {shown:.80}",
-            hint=STATE_LISTS if isinstance(value, list) else None,
+            hint=STATE_LISTS_HINT if isinstance(value, list) else None,
             kind="id",
         )
     return found
@@ -328,9 +328,9 @@ def _id_of(value: Any, name: str) -> bytes:
 _INTEGER = re.compile(r"-?\d+")
 
 
-def _number_of(value: Any, name: str) -> bytes:
+def _number_text(value: Any, name: str) -> bytes:
     """Return the text of a number; for any other value, a string that is not a number."""
-    if isinstance(value, WrittenNumber):
+    if isinstance(value, NumberText):
         return value.encode()
     return f"{value!r:.80}".encode("utf-8", "replace")
 
@@ -347,9 +347,9 @@ def looks_like_lines(sample: bytes) -> bool:
     return any(not isinstance(value, dict | list) for value in first.values())
 
 
-def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     for block in blocks:
-        named = named_columns(block)
+        named = columns_by_name(block)
         names = list(map(json.dumps, named))
         columns = [
             [json.dumps(decode(one)) for one in column.to_list()]
@@ -364,9 +364,9 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
         stream.write("".join([f"{{{line}}}\n" for line in lines]).encode())
 
 
-def _rows(file: Beginning) -> JsonLines:
+def _read(file: InputFile) -> JsonLines:
     file.refuse_long_line()
-    return JsonLines(file.source, file.what, file.sample, file.columns)
+    return JsonLines(file.source, file.side, file.sample, file.user_columns)
 
 
 FORMATS = (
@@ -374,9 +374,9 @@ FORMATS = (
         "jsonl",
         "JSON lines",
         _write,
-        read=_rows,
+        read=_read,
         suffixes=(".jsonl", ".ndjson"),
-        qrels=Holds("an object for each row"),
-        runs=Holds("an object for each row"),
+        qrels=Capacity("an object for each row"),
+        runs=Capacity("an object for each row"),
     ),
 )

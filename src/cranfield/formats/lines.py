@@ -24,36 +24,36 @@ from cranfield.formats.block import (
     Block,
     Cells,
     Errors,
-    Faults,
+    FaultLog,
     Load,
     Role,
     Rows,
 )
-from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, What, numbers_in
+from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, Side, select_extra_roles
 from cranfield.formats.source import Source
-from cranfield.formats.text import Bytes, line_at, no_data_error, query_change, raw_blocks
-from cranfield.formats.values import NUMBER, graded, grades_of, whole
+from cranfield.formats.text import Bytes, line_number_at, no_data_error, find_query_change, read_raw_blocks
+from cranfield.formats.values import NUMBER, unify_grades, to_grades, parse_integer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # What to do about a line with a fault, if those before it have none.
-_SKIP = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
+_SKIP_HINT = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
-Where = Callable[..., tuple[int | None, str | None]]
+FindLine = Callable[..., tuple[int | None, str | None]]
 
 
 @dataclass(frozen=True)
-class Record:
+class DataLine:
     """A line of data: its number within the block, from 0, its text, and its columns.
 
     `fault` says why it cannot be a row; then there are no columns.
     """
 
-    line: int
+    index: int
     text: bytes
-    columns: Sequence[bytes]
+    fields: Sequence[bytes]
     fault: InputError | None = None
 
 
@@ -64,26 +64,26 @@ class Lines(Rows):
     """
 
     #: Whether a whole number may have a decimal point, as 3.0.
-    decimals = False
+    allows_decimals = False
     is_text = True
 
     def __init__(
-        self, source: Source, what: What, begin: int, columns: Mapping[Role, int], form: str
+        self, source: Source, side: Side, begin: int, columns: Mapping[Role, int], form: str
     ) -> None:
         self.source = source
-        self.what = what
-        self.begin = begin
-        self.columns = columns
-        self.form = form
-        self.numbers = numbers_in(columns)
+        self.side = side
+        self.first_byte = begin
+        self.position_of_role = columns
+        self.description = form
+        self.extra_roles = select_extra_roles(columns)
 
     @abstractmethod
-    def records(self, raw: bytes) -> Iterator[Record]:
+    def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
 
     @abstractmethod
-    def tables(
-        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    def read_tables(
+        self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns (position: type) with Arrow, in several ways: None if not clean.
 
@@ -93,102 +93,102 @@ class Lines(Rows):
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`, block by block."""
         with self.source.open() as stream:
-            number = line_at(stream, self.begin)
-        for _, raw in raw_blocks(self.source, self.cut, [], self.begin):
+            number = line_number_at(stream, self.first_byte)
+        for _, raw in read_raw_blocks(self.source, self.find_cut, [], self.first_byte):
             text = raw.tobytes()
-            yield self.cells_of(text, number)
+            yield self.read_cells(text, number)
             number += len(text.splitlines())
 
-    def cells_of(self, raw: bytes, first: int) -> Cells:
+    def read_cells(self, raw: bytes, first_line: int) -> Cells:
         """Return the columns of `lists` in a block; `first` is the number of its first line."""
         raise NotImplementedError
 
     @abstractmethod
-    def query_of(self, line: bytes) -> bytes | None:
+    def find_query(self, line: bytes) -> bytes | None:
         """Return bytes that identify the line's query; None for a line without data."""
 
-    def cut(self, data: Bytes) -> int:
+    def find_cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
         if len(data) > SIZES.tail:  # look at the end first
             skipped = len(data) - SIZES.tail
             whole_line = data[skipped:].tobytes().find(b"\n") + 1
             skipped += whole_line
-            found = query_change(data[skipped:].tobytes(), self.query_of) if whole_line else 0
+            found = find_query_change(data[skipped:].tobytes(), self.find_query) if whole_line else 0
             if found:
                 return skipped + found
-        return query_change(data.tobytes(), self.query_of)
+        return find_query_change(data.tobytes(), self.find_query)
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
-        roles = tuple(wanted)
+        roles = tuple(roles)
         spare: list[Bytes] = []  # buffers to use again: new memory costs more time than reading
         empty = True
-        for offset, raw in raw_blocks(self.source, self.cut, spare, self.begin):
+        for offset, raw in read_raw_blocks(self.source, self.find_cut, spare, self.first_byte):
             empty = False
             yield partial(self._load, offset, raw, roles, errors, spare)
         if empty:
             raise no_data_error(self.source)
 
     def _load(
-        self, offset: int, raw: Bytes, wanted: tuple[Role, ...], errors: Errors, spare: list[Bytes]
+        self, offset: int, raw: Bytes, roles: tuple[Role, ...], errors: Errors, spare_buffers: list[Bytes]
     ) -> Block:
         import pyarrow as pa
 
-        where = partial(self._where, offset, len(raw))
-        if "group" in wanted:  # judgments by subtopic are few
-            return self._by_line(self.records(raw.tobytes()), wanted, where, errors)
+        where = partial(self._find_line, offset, len(raw))
+        if "group" in roles:  # judgments by subtopic are few
+            return self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, where, errors)
         # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
         types = {
-            self.columns[role]: pa.float64() if role in FRACTIONS else pa.binary()
-            for role in ("query", "doc", *wanted)
+            self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
+            for role in ("query", "doc", *roles)
         }
-        for arrays in self.tables(raw, types):
-            block = None if arrays is None else self._block(arrays, wanted, where)
+        for arrays in self.read_tables(raw, types):
+            block = None if arrays is None else self._build_block(arrays, roles, where)
             if block is not None:
                 break
         else:
-            block = self._by_line(self.records(raw.tobytes()), wanted, where, errors)
+            block = self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, where, errors)
         if isinstance(raw.base, np.ndarray):
-            spare.append(raw.base)  # everything has been copied out of it
+            spare_buffers.append(raw.base)  # everything has been copied out of it
         return block
 
-    def _block(
-        self, arrays: "list[pa.Array]", wanted: tuple[Role, ...], where: Where
+    def _build_block(
+        self, arrays: "list[pa.Array]", roles: tuple[Role, ...], find_line: FindLine
     ) -> Block | None:
         """Return the block that Arrow read, None if a value is not a number after all."""
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         found: dict[Role, Any] = {}
-        for role, array in zip(wanted, arrays[2:], strict=True):
+        for role, array in zip(roles, arrays[2:], strict=True):
             values: Numbers | None
-            values = _scores(array) if role in FRACTIONS else self._whole_numbers(array)
-            if values is None and COLUMNS[role].or_whole:
-                values = _fractions(array)
+            values = _view_scores(array) if role in FRACTIONS else self._parse_whole_numbers(array)
+            if values is None and COLUMNS[role].whole_if_possible:
+                values = _parse_fractions(array)
             if values is None:
                 return None
             found[role] = values
-        return Block(query, doc, found, self.source.name, where)
+        return Block(query, doc, found, self.source.name, find_line)
 
-    def _whole_numbers(self, array: "pa.Array") -> Ints | None:
+    def _parse_whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
         if ids.are_digits() and int(ids.length.max()) <= 9:
             return ids.to_numbers()
-        numbers = list(takewhile(lambda one: one is not None, map(self.whole, ids.to_list())))
+        numbers = list(takewhile(lambda one: one is not None, map(self.parse_integer, ids.to_list())))
         return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
 
-    def whole(self, field: bytes) -> int | None:
+    def parse_integer(self, field: bytes) -> int | None:
         """Return the whole number in the field, None if there is none."""
-        decimal = _WHOLE_DECIMAL.fullmatch(field) if self.decimals else None
-        return whole(decimal[1] if decimal else field)
+        decimal = _WHOLE_DECIMAL.fullmatch(field) if self.allows_decimals else None
+        return parse_integer(decimal[1] if decimal else field)
 
-    def _by_line(
-        self, records: Iterable[Record], wanted: tuple[Role, ...], where: Where, errors: Errors
+    def _read_line_by_line(
+        self, lines: Iterable[DataLine], roles: tuple[Role, ...], find_line: FindLine, errors: Errors
     ) -> Block:
         """Read lines one at a time; lines with faults raise an error or are left out."""
-        roles = sorted(("query", "doc", *wanted), key=lambda role: role not in IDS)  # these first
+        roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # these first
         values: dict[Role, list[Any]] = {role: [] for role in roles}
         kept: list[int] = []
-        faults = Faults(errors)
-        for row, record in enumerate(records):
+        faults = FaultLog(errors)
+        for row, record in enumerate(lines):
             fault = record.fault
             if fault is None:
                 try:
@@ -197,9 +197,9 @@ class Lines(Rows):
                     fault = error
             if fault is not None:
                 if kept and fault.hint is None:
-                    fault = fault.because(_SKIP)
+                    fault = fault.add_reason(_SKIP_HINT)
                 faults.add(
-                    fault.kind, partial(_located, fault, self.source.name, partial(where, row))
+                    fault.kind, partial(_locate_fault, fault, self.source.name, partial(find_line, row))
                 )
                 continue
             kept.append(row)
@@ -208,22 +208,22 @@ class Lines(Rows):
         found: dict[Role, Any] = {
             role: Ids.of(column)
             if role in IDS
-            else grades_of(column)
-            if COLUMNS[role].or_whole
+            else to_grades(column)
+            if COLUMNS[role].whole_if_possible
             else np.array(column, np.float64 if role in FRACTIONS else np.int64)
             for role, column in values.items()
         }
         query, doc = found.pop("query"), found.pop("doc")
-        place = partial(where, kept=kept)
+        place = partial(find_line, kept=kept)
         return Block(query, doc, found, self.source.name, place, faults.left_out)
 
-    def _read_field(self, role: Role, record: Record) -> bytes | float:
+    def _read_field(self, role: Role, line: DataLine) -> bytes | float:
         """Return the id, or the number, in a line; InputError for anything else."""
-        field = record.columns[self.columns[role]]
+        field = line.fields[self.position_of_role[role]]
         if role in IDS:
             if not field:
                 name = COLUMNS[role].public
-                raise InputError(f"the {name} is empty ({self.place(role)})", kind="id")
+                raise InputError(f"the {name} is empty ({self.describe_column(role)})", kind="id")
             if b"\0" in field:
                 raise InputError("holds a null byte: this is not text", kind="text")
             return field
@@ -231,19 +231,19 @@ class Lines(Rows):
         if role in FRACTIONS:
             number = float(field) if NUMBER.fullmatch(field.strip()) else None
         else:
-            bare = field.strip() if self.decimals else field
-            number = self.whole(bare)
-            if number is None and COLUMNS[role].or_whole and NUMBER.fullmatch(bare):
+            bare = field.strip() if self.allows_decimals else field
+            number = self.parse_integer(bare)
+            if number is None and COLUMNS[role].whole_if_possible and NUMBER.fullmatch(bare):
                 number = float(bare) if abs(float(bare)) <= LARGEST_GRADE else None
         if number is None:
-            raise self._not_a_number(role, field)
+            raise self._not_a_number_error(role, field)
         return number
 
-    def place(self, role: Role) -> str:
+    def describe_column(self, role: Role) -> str:
         """Return the column of a role, in words."""
-        return f"column {self.columns[role] + 1}"
+        return f"column {self.position_of_role[role] + 1}"
 
-    def _not_a_number(self, role: Role, field: bytes) -> InputError:
+    def _not_a_number_error(self, role: Role, field: bytes) -> InputError:
         shown = field[:80].decode("utf-8", "replace")
         kind = COLUMNS[role].kind
         hint = None
@@ -251,32 +251,32 @@ class Lines(Rows):
             hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
         elif _DECIMAL_COMMA.fullmatch(field.strip()):
             hint = f"A decimal comma? Write {shown.strip().replace(',', '.')}."
-        problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
+        problem = f"expected a {kind} as the {role} ({self.describe_column(role)}), got {shown!r}"
         return InputError(problem, hint=hint, kind="number")
 
-    def _where(
-        self, offset: int, length: int, row: int, kept: list[int] | None = None
+    def _find_line(
+        self, offset: int, length: int, row: int, good_rows: list[int] | None = None
     ) -> tuple[int | None, str | None]:
         """Return the line number and the text of a block's row; reads the file again."""
-        if kept is not None:
-            row = kept[row]
+        if good_rows is not None:
+            row = good_rows[row]
         with self.source.open() as stream:
-            line_number = line_at(stream, offset)
+            line_number = line_number_at(stream, offset)
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        record = next((one for i, one in enumerate(self.records(raw)) if i == row), None)
+        record = next((one for i, one in enumerate(self.parse_lines(raw)) if i == row), None)
         if record is None:
-            raise self.source.changed()
-        return line_number + record.line, record.text.decode("utf-8", "replace")
+            raise self.source.changed_error()
+        return line_number + record.index, record.text.decode("utf-8", "replace")
 
 
-def _scores(column: "pa.Array") -> Floats | None:
+def _view_scores(column: "pa.Array") -> Floats | None:
     scores = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
     return None if np.isnan(scores).any() else scores
 
 
-def _fractions(column: "pa.Array") -> Numbers | None:
+def _parse_fractions(column: "pa.Array") -> Numbers | None:
     """Return texts as grades with fractions, None if one is not a grade."""
     import pyarrow as pa
 
@@ -284,10 +284,10 @@ def _fractions(column: "pa.Array") -> Numbers | None:
         numbers = column.cast(pa.large_string()).cast(pa.float64())
     except pa.ArrowException:
         return None
-    return graded(np.frombuffer(numbers.buffers()[1], np.float64, len(numbers)))
+    return unify_grades(np.frombuffer(numbers.buffers()[1], np.float64, len(numbers)))
 
 
-def _located(
+def _locate_fault(
     fault: InputError, name: str, where: Callable[[], tuple[int | None, str | None]]
 ) -> InputError:
-    return fault.at(name, *where())
+    return fault.locate(name, *where())

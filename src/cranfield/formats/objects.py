@@ -18,30 +18,30 @@ from cranfield.formats.block import (
     SIZES,
     Block,
     Errors,
-    Faults,
-    ListsOf,
+    FaultLog,
+    ListKind,
     Load,
     Role,
     Rows,
-    twice_hint,
+    duplicate_hint,
 )
-from cranfield.formats.columns import NAMES, What, plain_name
-from cranfield.formats.identifiers import are_ids, as_text, with_text_ids
-from cranfield.formats.values import graded, grades_of, scores_of, values_of
-from cranfield.options import is_whole
+from cranfield.formats.columns import NAMES, Side, plain_name
+from cranfield.formats.identifiers import are_ids, to_id_text, with_text_ids
+from cranfield.formats.values import unify_grades, to_grades, to_scores, to_numbers
+from cranfield.options import is_whole_number
 
 Nested = dict[str, dict[str, Any]]
-READ_ALREADY = "Was it read already? An iterator is read once: give list(...) of it, or a table."
+READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
 #: The names of plain lists, for each `Rows.lists_of`.
-LISTS: Mapping[ListsOf, str] = {
+LIST_DESCRIPTIONS: Mapping[ListKind, str] = {
     "ids": "lists of ids, one for each query",
     "grades": "lists of grades",
 }
 
 
-def lists_of_ids(data: Any) -> list[Any] | None:
+def as_lists_of_ids(data: Any) -> list[Any] | None:
     """Return the elements of a list if all are lists of ids, None for any other data.
 
     Lists of ids are lists or sets, not tuples, with only whole numbers or only texts; or the rows
@@ -60,44 +60,44 @@ def lists_of_ids(data: Any) -> list[Any] | None:
     types = set(map(type, chain.from_iterable(lists)))
     if types <= {int} or types <= {str}:  # the usual case
         return lists
-    kinds = {_kind_of(value) for one in lists for value in one}
+    kinds = {_id_kind(value) for one in lists for value in one}
     return lists if len(kinds) == 1 and None not in kinds else None
 
 
-def refuse_lists_of_ids(data: Any, what: What) -> None:
+def refuse_lists_of_ids(data: Any, side: Side) -> None:
     """Raise InputError for lists that may be rows or rankings.
 
     They are `lists_of_ids`: each may be a row (query, document, number) with numbers as ids, or the
     documents of one query. If both sides are such lists, they are documents.
     """
-    lists = lists_of_ids(data)
+    lists = as_lists_of_ids(data)
     if lists is None or not any(lists):
         return
-    kind = next(_kind_of(value) for one in lists for value in one)
-    ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
-    more = ", ..." if len(lists) > _SHOWN else ""
+    kind = next(_id_kind(value) for one in lists for value in one)
+    ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_N_EXAMPLES], 1))
+    more = ", ..." if len(lists) > _N_EXAMPLES else ""
     raise InputError(
         f"lists with only {kind}, as {lists[0]!r:.60}: is each one a row, or the "
         "documents of one query?",
-        source=what.called,
+        source=side.name_in_errors,
         hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-        f"(query_id, doc_id, {what.number}). If qrels and run are both such lists, or both "
+        f"(query_id, doc_id, {side.number_name}). If qrels and run are both such lists, or both "
         "JSON files of them, they are read as lists of ids.",
         kind="columns",
     )
 
 
-def _kind_of(value: object) -> str | None:
-    return "texts" if isinstance(value, str) else "whole numbers" if is_whole(value) else None
+def _id_kind(value: object) -> str | None:
+    return "texts" if isinstance(value, str) else "whole numbers" if is_whole_number(value) else None
 
 
-_SHOWN = 2
+_N_EXAMPLES = 2
 
 
-_AS_TABLE = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
+_TABLE_HINT = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
 
 
-def refuse_columns(names: Collection[Any], source: str, hint: str = _AS_TABLE) -> None:
+def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT) -> None:
     """Raise InputError for the keys of a dict of columns, which could be read as queries.
 
     `hint` says how to write columns.
@@ -128,40 +128,40 @@ def _plain_names(names: Collection[Any]) -> set[str]:
 MOST_COLUMNS = 50
 
 
-def nested(data: Mapping[Any, Any], what: What) -> Nested:
+def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
     """Return {query: {document: number}} with text ids.
 
     In a run, a query may have a list of documents, best first; in judgments, a set of relevant
     ones. A dict of dicts with text ids is returned unchanged, not copied.
     """
-    data = as_dict(data, what.called)
-    refuse_columns(data, what.called)
+    data = as_dict(data, side.name_in_errors)
+    refuse_columns(data, side.name_in_errors)
     if not _are_dicts(data):
-        every = _as_dicts(data, what).items()
+        every = _to_dicts(data, side).items()
         are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
-        data = {query: as_dict(docs, f"{what.called}: query {query!r}") for query, docs in every}
+        data = {query: as_dict(docs, f"{side.name_in_errors}: query {query!r}") for query, docs in every}
         if are_iterators and not any(data.values()):
-            raise InputError("holds no documents", source=what.called, hint=READ_ALREADY)
-    return _text_ids(data, what.called)
+            raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
+    return _convert_ids(data, side.name_in_errors)
 
 
-def _as_dicts(data: Mapping[Any, Any], what: What) -> Mapping[Any, Any]:
-    if what is What.QRELS:
+def _to_dicts(data: Mapping[Any, Any], what: Side) -> Mapping[Any, Any]:
+    if what is Side.QRELS:
         return {
-            query: docs if isinstance(docs, Mapping) else graded_one(docs, f"query {query!r}: ")
+            query: docs if isinstance(docs, Mapping) else grade_by_one(docs, f"query {query!r}: ")
             for query, docs in data.items()
         }
     if all(isinstance(ranking, Mapping) for ranking in data.values()):
         return data
-    return {query: by_position(query, ranking) for query, ranking in data.items()}
+    return {query: score_by_position(query, ranking) for query, ranking in data.items()}
 
 
-def graded_one(docs: object, where: str = "") -> dict[Any, int]:
+def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
     """Return {document: 1} for a set or list of relevant documents."""
-    return dict.fromkeys(_positions(_relevant(docs, where), "grade", where), 1)
+    return dict.fromkeys(_score_positions(_check_relevant(docs, location), "grade", location), 1)
 
 
-def _relevant(docs: object, where: str = "") -> Iterable[Any]:
+def _check_relevant(docs: object, where: str = "") -> Iterable[Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
             f"{where}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
@@ -169,12 +169,12 @@ def _relevant(docs: object, where: str = "") -> Iterable[Any]:
     return docs
 
 
-def by_position(query: object, ranking: object) -> dict[Any, float]:
+def score_by_position(query: object, ranking: object) -> dict[Any, float]:
     """Return {document: score} that keeps the order of a list, best first."""
-    return _positions(_ranking(query, ranking), "score", f"query {query!r}: ")
+    return _score_positions(_check_ranking(query, ranking), "score", f"query {query!r}: ")
 
 
-def _ranking(query: object, ranking: object) -> Iterable[Any]:
+def _check_ranking(query: object, ranking: object) -> Iterable[Any]:
     if isinstance(ranking, Set):
         raise InputError(
             f"query {query!r}: a set has no order, but a run is a ranking: {ranking!r:.80}",
@@ -189,30 +189,30 @@ def _ranking(query: object, ranking: object) -> Iterable[Any]:
     return ranking
 
 
-def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
+def _score_positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
     """Return {document: minus its position}; DuplicateError for an id that occurs twice."""
-    docs = _ids_in(listed, number, where)
+    docs = _check_ids(listed, number, where)
     found = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(found) < len(docs):
         twice = next(doc for doc in found if docs.count(doc) > 1)
-        hints = [_MAY_BE_GRADES] if number == "grade" and all(map(is_whole, docs)) else []
+        hints = [_GRADES_HINT] if number == "grade" and all(map(is_whole_number, docs)) else []
         raise DuplicateError(
             f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint=twice_hint(twice, *hints),
+            hint=duplicate_hint(twice, *hints),
         )
     return found
 
 
-_MAY_BE_GRADES = "For lists of grades, write cranfield.grades(...)."
+_GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
 
 
-def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
+def _check_ids(listed: Iterable[Any], number: str, where: str) -> list[Any]:
     """Return the ids in a list; InputError for values that cannot be ids.
 
     A mixture of texts and whole numbers may be a document and its number, or a row.
     """
     docs = list(listed)
-    if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_kind_of, docs)):
+    if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_id_kind, docs)):
         raise InputError(
             f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
             f"{number}?",
@@ -229,13 +229,13 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
     return docs
 
 
-def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
+def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was checked
     return {
-        query: with_text_ids(docs, f"{what}: query {query!r}")
-        for query, docs in with_text_ids(data, what).items()
+        query: with_text_ids(docs, f"{owner}: query {query!r}")
+        for query, docs in with_text_ids(data, owner).items()
     }
 
 
@@ -251,40 +251,40 @@ _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
 MAPPINGS = (dict, Mapping)
 
 
-def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
+def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
     """Return any mapping as a dict; InputError if it is not a mapping with ids as keys."""
     if type(data) in _DICTS:
         return data
     if type(data).__module__.startswith("datasets."):  # Hugging Face's
         tables = ", ".join(repr(name) for name in data)
         raise InputError(
-            f"{where}: a {type(data).__name__} of several tables: {tables}",
+            f"{location}: a {type(data).__name__} of several tables: {tables}",
             hint=f"Give one: load_dataset(..., split={next(iter(data), 'test')!r}).",
         )
     found = dict(data.items())
     if [*found] != [*data] or len(found) != len([*data.values()]):
         raise InputError(
-            f"{where}: {type(data).__name__} has other keys, or another number of them, in items() "
+            f"{location}: {type(data).__name__} has other keys, or another number of them, in items() "
             "than in values() or when iterated over",
             hint="Convert it to a dict.",
         )
     return found
 
 
-def is_list(value: object) -> bool:
+def is_sequence(value: object) -> bool:
     """Tell whether the value is a sequence of values, such as a list: not a string, dict or set."""
     if isinstance(value, str | bytes | Mapping | Set) or getattr(value, "ndim", 1) == 0:
         return False  # an array without dimensions is a number
     return isinstance(value, Iterable)
 
 
-def listed(values: Any) -> list[Any]:
+def to_list(column: Any) -> list[Any]:
     """Return the elements of a list, array or column as Python objects."""
     for name in ("to_pylist", "tolist"):  # Arrow; numpy, pandas and others
-        if hasattr(values, name):
-            found: list[Any] = getattr(values, name)()
+        if hasattr(column, name):
+            found: list[Any] = getattr(column, name)()
             return found
-    return list(values)
+    return list(column)
 
 
 def _is_null(value: Any) -> bool:
@@ -294,29 +294,29 @@ def _is_null(value: Any) -> bool:
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
-def documents_of(grades: Any, where: str) -> tuple[dict[str, float], list[str]]:
+def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[str]]:
     """Return {document: grade} and the ranking for a list of grades, best rank first.
 
     The documents are named "#1", "#2", ... by their ranks; None, or a null of a table, is the grade
     of an unjudged document.
     """
-    if not is_list(grades):
-        raise InputError(f"{where}: expected a list of grades, best rank first, got {grades!r:.80}")
-    found = listed(grades)
+    if not is_sequence(grades):
+        raise InputError(f"{location}: expected a list of grades, best rank first, got {grades!r:.80}")
+    found = to_list(grades)
     ranking = [f"#{i}" for i in range(1, len(found) + 1)]
     judged = dict(zip(ranking, found, strict=True))
     if set(map(type, found)) - {int}:
         judged = {doc: one for doc, one in judged.items() if not _is_null(one)}
-    checked = grades_of(judged.values())
+    checked = to_grades(judged.values())
     if checked is not None:
         return dict(zip(judged, checked.tolist(), strict=True)), ranking
     for doc, one in judged.items():
-        alone = grades_of([one])
+        alone = to_grades([one])
         if alone is None:
             is_far = isinstance(one, int | float) and abs(one) > LARGEST_GRADE
             far = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
             raise InputError(
-                f"{where}, rank {doc[1:]}: expected a number as the grade, or None for an "
+                f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
                 f"unjudged document, got {one!r:.80}",
                 hint=far if is_far else None,
             )
@@ -330,37 +330,37 @@ class NestedRows(Rows):
     With errors="skip", documents without a number are left out.
     """
 
-    form = "dict of dicts"
+    description = "dict of dicts"
 
     def __init__(
-        self, data: Nested, what: What, errors: Errors = "strict", graded: bool = True
+        self, data: Nested, side: Side, errors: Errors = "strict", has_grades: bool = True
     ) -> None:
-        self._what, self.graded = what, graded
-        self.numbers = frozenset([what.role])
-        self.data = self._without_faults(data) if errors == "skip" else data
+        self._side, self.has_grades = side, has_grades
+        self.extra_roles = frozenset([side.role])
+        self.data = self._drop_faults(data) if errors == "skip" else data
 
-    def over(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
+    def with_data(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
         """Return the rows of other data in the same form."""
-        found = NestedRows(data, self._what, errors, self.graded)
-        found.form, found.lists_of, found.is_ranking = self.form, self.lists_of, self.is_ranking
+        found = NestedRows(data, self._side, errors, self.has_grades)
+        found.description, found.list_kind, found.is_ranking = self.description, self.list_kind, self.is_ranking
         return found
 
-    def _without_faults(self, data: Nested) -> Nested:
-        faults, what = Faults("skip"), self._what
+    def _drop_faults(self, data: Nested) -> Nested:
+        faults, what = FaultLog("skip"), self._side
         good: Nested = {query: {} for query in data}
         for query, docs in data.items():
             for doc, number in docs.items():
-                if values_of(what.role, [number]) is not None:
+                if to_numbers(what.role, [number]) is not None:
                     good[query][doc] = number
                     continue
                 named = f"query {query!r}, document {doc!r}"
-                problem = f"{named}: expected a {what.expected}, got {number!r:.80}"
-                fault = partial(InputError, problem, source=what.called, kind="number")
+                problem = f"{named}: expected a {what.expected_number}, got {number!r:.80}"
+                fault = partial(InputError, problem, source=what.name_in_errors, kind="number")
                 faults.add("number", fault)
         self.left_out = faults.left_out
         return good
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         queries: list[str] = []
         n_rows = 0
@@ -368,52 +368,52 @@ class NestedRows(Rows):
             queries.append(query)
             n_rows += len(docs)
             if n_rows >= SIZES.rows:
-                yield partial(self._block, queries)
+                yield partial(self._build_block, queries)
                 queries, n_rows = [], 0
         if queries:
-            yield partial(self._block, queries)
+            yield partial(self._build_block, queries)
 
-    def _block(self, queries: list[str]) -> Block:
+    def _build_block(self, queries: list[str]) -> Block:
         lengths = [len(self.data[query]) for query in queries]
         docs = [doc for query in queries for doc in self.data[query]]
-        numbers = [scores_of(query, self.data[query])[0] for query in queries if self.data[query]]
+        numbers = [to_scores(query, self.data[query])[0] for query in queries if self.data[query]]
         rows = np.repeat(np.arange(len(queries)), lengths)
 
         def where(row: int) -> tuple[None, str]:
             return None, f"query {queries[rows[row]]!r}, document {docs[row]!r}"
 
         value = np.concatenate([*numbers, np.zeros(0)])
-        grades = graded(value) if self._what is What.QRELS else None
+        grades = unify_grades(value) if self._side is Side.QRELS else None
         value = value if grades is None else grades
         empty = [encode(query) for query in queries if not self.data[query]]
-        ids, columns = Ids.of_texts(queries).take(rows), {self._what.role: value}
-        return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
+        ids, columns = Ids.of_texts(queries).take(rows), {self._side.role: value}
+        return Block(ids, Ids.of_texts(docs), columns, self._side.name_in_errors, where, empty_queries=empty)
 
 
-class DictOfLists(Rows):
+class ListDictRows(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
 
     A dict of dicts cannot hold it; `duplicates` is applied where its query is ranked.
     """
 
-    form = "dict of lists"
+    description = "dict of lists"
 
-    def __init__(self, data: Mapping[Any, Any], what: What) -> None:
-        self.is_ranking = what is What.RUN
-        self.numbers = frozenset(() if self.is_ranking else (what.role,))
+    def __init__(self, data: Mapping[Any, Any], side: Side) -> None:
+        self.is_ranking = side is Side.RUN
+        self.extra_roles = frozenset(() if self.is_ranking else (side.role,))
         of: list[str] = []
         docs: list[str] = []
         grades: list[Any] = []
         empty: list[bytes] = []
-        for query, given in with_text_ids(data, what.called).items():
-            where = f"{what.called}: query {query!r}"
+        for query, given in with_text_ids(data, side.name_in_errors).items():
+            where = f"{side.name_in_errors}: query {query!r}"
             graded = isinstance(given, Mapping) and not self.is_ranking
             if not graded:
-                given = _ranking(query, given) if self.is_ranking else _relevant(given)
-            found = given if graded else _ids_in(given, what.role, f"{where}: ")
-            docs += [as_text(doc, where) for doc in found]
-            if not (self.is_ranking or graded) and all(map(is_whole, found)):
-                self.twice = _MAY_BE_GRADES
+                given = _check_ranking(query, given) if self.is_ranking else _check_relevant(given)
+            found = given if graded else _check_ids(given, side.role, f"{where}: ")
+            docs += [to_id_text(doc, where) for doc in found]
+            if not (self.is_ranking or graded) and all(map(is_whole_number, found)):
+                self.duplicate_reason = _GRADES_HINT
             grades += given.values() if graded else [1] * len(found)
             of += [query] * len(found)
             empty += [] if found else [encode(query)]
@@ -421,20 +421,20 @@ class DictOfLists(Rows):
         def where_of(row: int) -> tuple[None, str]:
             return None, f"query {of[row]!r}, document {docs[row]!r}"
 
-        columns = {} if self.is_ranking else {what.role: _whole(grades, what)}
+        columns = {} if self.is_ranking else {side.role: _check_grades(grades, side)}
         ids = Ids.of_texts(of), Ids.of_texts(docs)
-        self._block = Block(*ids, columns, what.called, where_of, empty=empty)
-        self.length = len(docs)
+        self._block = Block(*ids, columns, side.name_in_errors, where_of, empty_queries=empty)
+        self.n_rows = len(docs)
 
-    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block."""
-        columns = {role: self._block.columns[role] for role in wanted}
+        columns = {role: self._block.columns[role] for role in roles}
         yield partial(replace, self._block, columns=columns)
 
 
-def _whole(grades: Sequence[Any], what: What) -> Any:
-    found = grades_of(grades)
+def _check_grades(grades: Sequence[Any], what: Side) -> Any:
+    found = to_grades(grades)
     if found is None:
-        wrong = next(one for one in grades if grades_of([one]) is None)
-        raise InputError(f"expected a {what.expected}, got {wrong!r:.80}", source=what.called)
+        wrong = next(one for one in grades if to_grades([one]) is None)
+        raise InputError(f"expected a {what.expected_number}, got {wrong!r:.80}", source=what.name_in_errors)
     return found

@@ -10,9 +10,9 @@ from typing import IO, Any
 
 from cranfield.errors import InputError
 
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 
-Begin = Callable[[], tuple[IO[bytes], Callable[[], None]]]
+OpenOnce = Callable[[], tuple[IO[bytes], Callable[[], None]]]
 
 
 class Pipe:
@@ -27,26 +27,26 @@ class Pipe:
     no more of it is needed. `name` is for messages.
     """
 
-    def __init__(self, begin: Begin, name: str) -> None:
-        self._begin = begin
+    def __init__(self, open_once: OpenOnce, name: str) -> None:
+        self._open_once = open_once
         self._name = name
         self._stream: IO[bytes] | None = None
         self._file: IO[bytes] | None = None
-        self._copied = 0
-        self._ended = False
-        self._failed = False
+        self._n_copied = 0
+        self._is_complete = False
+        self._has_failed = False
         self._process: int | None = None  # the process that copies
         # A lock that another thread held at a fork is never released in the child: each process has
         # its own lock.
         self._locks: dict[int, threading.Lock] = {}
 
     @classmethod
-    def holding(cls, content: bytes, name: str) -> "Pipe":
+    def from_bytes(cls, raw: bytes, name: str) -> "Pipe":
         """Return a pipe with these bytes."""
-        return cls(lambda: (io.BytesIO(content), lambda: None), name)
+        return cls(lambda: (io.BytesIO(raw), lambda: None), name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pipe.holding, (self.open().read(), self._name)
+        return Pipe.from_bytes, (self.open().read(), self._name)
 
     def __deepcopy__(self, memo: object) -> "Pipe":
         return self  # its content never changes
@@ -54,37 +54,37 @@ class Pipe:
     @property
     def size(self) -> int | None:
         """The number of bytes, None as long as it is unknown."""
-        return self._copied if self._ended else None
+        return self._n_copied if self._is_complete else None
 
     def open(self) -> "PipeReader":
         """Open the bytes for reading from the first one."""
         return PipeReader(self)
 
-    def whole(self) -> int:
+    def copy_all(self) -> int:
         """Copy everything; return the number of bytes."""
-        while not self._ended:
-            self._copy(self._copied + _PIECE)
-        return self._copied
+        while not self._is_complete:
+            self._copy_until(self._n_copied + _PIECE_BYTES)
+        return self._n_copied
 
-    def read_into(self, buffer: memoryview, at: int) -> int:
+    def read_into(self, buffer: memoryview, offset: int) -> int:
         """Read from byte `at` on; return how many bytes were read, 0 only at the end."""
-        self._copy(at + len(buffer))
-        n = max(0, min(len(buffer), self._copied - at))
+        self._copy_until(offset + len(buffer))
+        n = max(0, min(len(buffer), self._n_copied - offset))
         if n == 0 or self._file is None:
             return 0
         if hasattr(os, "preadv"):
-            return os.preadv(self._file.fileno(), [buffer[:n]], at)
+            return os.preadv(self._file.fileno(), [buffer[:n]], offset)
         with self._lock():  # Windows, where nothing is forked
-            self._file.seek(at)
+            self._file.seek(offset)
             read: int = self._file.readinto(buffer[:n])  # type: ignore[attr-defined] # it has it
             return read
 
     def _lock(self) -> threading.Lock:
         return self._locks.setdefault(os.getpid(), threading.Lock())
 
-    def _copy(self, end: int) -> None:
+    def _copy_until(self, end: int) -> None:
         """Copy until `end` bytes are copied, or all."""
-        if self._ended or self._copied >= end:
+        if self._is_complete or self._n_copied >= end:
             return
         with self._lock():
             if self._process not in (None, os.getpid()):
@@ -94,41 +94,41 @@ class Pipe:
                     source=self._name,
                     hint="Fork before it is read or after all of it is, or save it in a file.",
                 )
-            if self._failed:
+            if self._has_failed:
                 problem = "can be read only once, and reading it has failed"
                 raise InputError(problem, source=self._name)
             self._process = os.getpid()
             if self._stream is None or self._file is None:
-                self._stream, close = self._begin()
+                self._stream, close = self._open_once()
                 weakref.finalize(self, close)
-                self._file = self._made()
+                self._file = self._make_file()
                 weakref.finalize(self, self._file.close)
-            self._failed = True  # unless the following succeeds
-            while not self._ended and self._copied < end:
-                piece: bytes | None = self._stream.read(min(_PIECE, end - self._copied))
+            self._has_failed = True  # unless the following succeeds
+            while not self._is_complete and self._n_copied < end:
+                piece: bytes | None = self._stream.read(min(_PIECE_BYTES, end - self._n_copied))
                 if piece is None:  # opened in non-blocking mode, and there is nothing yet
                     select.select([self._stream], [], [])
                     continue
                 try:
-                    self._file.seek(self._copied)
+                    self._file.seek(self._n_copied)
                     self._file.write(piece)
                     self._file.flush()
                 except OSError as error:
-                    raise self._not_kept(error) from None
-                self._copied += len(piece)
-                self._ended = not piece
-            self._failed = False
+                    raise self._keeping_error(error) from None
+                self._n_copied += len(piece)
+                self._is_complete = not piece
+            self._has_failed = False
 
-    def _made(self) -> IO[bytes]:
+    def _make_file(self) -> IO[bytes]:
         """Make the file in which the bytes are kept."""
         import tempfile  # takes 5 ms, which a file on disk does not need
 
         try:
             return tempfile.TemporaryFile(prefix="cranfield-")
         except OSError as error:
-            raise self._not_kept(error) from None
+            raise self._keeping_error(error) from None
 
-    def _not_kept(self, error: OSError) -> InputError:
+    def _keeping_error(self, error: OSError) -> InputError:
         import tempfile
 
         return InputError(
@@ -145,7 +145,7 @@ class PipeReader(io.RawIOBase):
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         """Whether it can be read."""
@@ -157,12 +157,12 @@ class PipeReader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to a byte; counted from the end only after everything is copied."""
-        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
-        self._at = offset + (self._pipe.whole() if whence == os.SEEK_END else begin[whence])
-        return self._at
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}
+        self._position = offset + (self._pipe.copy_all() if whence == os.SEEK_END else begin[whence])
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         """Read into the buffer; return how many bytes were read."""
-        n = self._pipe.read_into(memoryview(buffer).cast("B"), self._at)
-        self._at += n
+        n = self._pipe.read_into(memoryview(buffer).cast("B"), self._position)
+        self._position += n
         return n

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from cranfield.errors import InputError, printable
+from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats import compression
-from cranfield.formats.compression import KeptOpen, compressed, compression_of, decompressed
+from cranfield.formats.compression import Unclosable, compress, detect_compression, decompress
 from cranfield.formats.pipe import Pipe, PipeReader
-from cranfield.formats.url import URL, WEB, Answer, file_system, local_path, without_secrets
-from cranfield.progress import reading
-from cranfield.render.numbers import number_of
+from cranfield.formats.url import URL, WEB, WebResponse, file_system, local_path, without_secrets
+from cranfield.progress import watch_reading
+from cranfield.render.numbers import format_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
-_MANY, _MOST_EXPANDED = 1 << 22, 200  # bytes in memory, and how often the stored ones
+_ALWAYS_ALLOWED, _MOST_EXPANSION = 1 << 22, 200  # bytes in memory, and how often the stored ones
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
@@ -49,7 +49,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else without_secrets(self.path)
-        self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
+        self._pipe = Pipe(partial(_open_once, self.path, self.name), self.name)
         self._is_pipe: bool | None = None  # None: not known yet
         self._version: Version | None = None  # the file's version when it was first opened
 
@@ -63,9 +63,9 @@ class Source:
         if not self.is_url and self.path != "-":
             state["path"] = os.path.abspath(self.path)
         with contextlib.suppress(OSError, ValueError):  # reading it will raise the error
-            if self._comes_once():
+            if self._is_read_once():
                 return {**state, "_is_pipe": True}
-            place = self._place()
+            place = self._find_local_path()
             if self._version is None and place is not None:
                 state["_version"] = _version_of(os.stat(place))
             if state["_version"] is not None:  # the inode differs on other machines
@@ -83,7 +83,7 @@ class Source:
         if self._is_pipe:
             return self._pipe.size
         try:
-            status = os.stat(self._place() or "")
+            status = os.stat(self._find_local_path() or "")
         except (InputError, OSError, ValueError):
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -91,7 +91,7 @@ class Source:
     @property
     def name_parts(self) -> tuple[str, str]:
         """The file's name and its suffix, without a suffix of compression."""
-        path = self._place() or self.name.partition("?")[0]
+        path = self._find_local_path() or self.name.partition("?")[0]
         root, suffix = os.path.splitext(os.path.basename(path))
         return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
 
@@ -101,7 +101,7 @@ class Source:
         return self.name_parts[1].lower()
 
     @property
-    def is_packed(self) -> bool:
+    def is_compressed(self) -> bool:
         """Whether its name says that it is compressed."""
         return os.path.splitext(local_path(self.path))[1].lower() in compression.SUFFIXES
 
@@ -110,7 +110,7 @@ class Source:
         """Whether it is read by one of Arrow's file systems, or from a web server."""
         return URL.match(self.path) is not None
 
-    def start(self, n_bytes: int) -> bytes:
+    def read_start(self, n_bytes: int) -> bytes:
         """Return the first `n_bytes` bytes, decompressed."""
         beginning = b""
         with self.open() as stream:  # a buffer would wait for more of a pipe
@@ -119,24 +119,24 @@ class Source:
         return beginning
 
     @contextlib.contextmanager
-    def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
+    def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError.
 
         `heard`: every byte that is read is reported as progress.
         """
         with (
-            reading(self) if heard else contextlib.nullcontext() as hear,
-            self._stored() as (stored, kind),
+            watch_reading(self) if reports_progress else contextlib.nullcontext() as hear,
+            self._open_checked() as (stored, kind),
         ):
-            told = stored if hear is None else cast(IO[bytes], KeptOpen(stored, hear))
-            yield told if kind is None else decompressed(told, kind)
+            told = stored if hear is None else cast(IO[bytes], Unclosable(stored, hear))
+            yield told if kind is None else decompress(told, kind)
 
     def refuse_expansion(self, n_bytes: int) -> None:
         """Raise InputError if `n_bytes` bytes are far more than what is stored, compressed."""
-        if n_bytes <= _MANY:
+        if n_bytes <= _ALWAYS_ALLOWED:
             return
-        stored = self._pipe.whole() if self._is_pipe else self.size
-        if stored is not None and n_bytes > _MOST_EXPANDED * stored:
+        stored = self._pipe.copy_all() if self._is_pipe else self.size
+        if stored is not None and n_bytes > _MOST_EXPANSION * stored:
             raise InputError(
                 f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
                 source=self.name,
@@ -148,23 +148,23 @@ class Source:
         import hashlib
 
         with contextlib.suppress(InputError, OSError, ValueError):
-            if self._comes_once():
+            if self._is_read_once():
                 return None
-        with self._stored() as (stored, _):
+        with self._open_checked() as (stored, _):
             return hashlib.file_digest(stored, "sha256").hexdigest()  # type: ignore[arg-type]
 
     @contextlib.contextmanager
-    def seekable(self) -> "Iterator[pa.NativeFile]":
+    def open_seekable(self) -> "Iterator[pa.NativeFile]":
         """Open the bytes, decompressed, for reading at any position."""
         import pyarrow as pa
 
-        with self._stored() as (stored, kind):
+        with self._open_checked() as (stored, kind):
             if kind is not None:
                 import shutil
                 import tempfile
 
                 with tempfile.TemporaryFile(prefix="cranfield-") as copy:
-                    shutil.copyfileobj(decompressed(stored, kind), copy)
+                    shutil.copyfileobj(decompress(stored, kind), copy)
                     copy.seek(0)
                     yield pa.PythonFile(copy)
             elif isinstance(stored, pa.NativeFile):
@@ -174,51 +174,51 @@ class Source:
                 # process.
                 with pa.OSFile(path := str(stored.name)) as file:
                     if not os.path.samestat(os.stat(path), os.fstat(stored.fileno())):
-                        raise self.changed()
+                        raise self.changed_error()
                     yield file
             else:
                 yield pa.PythonFile(stored)
 
     @contextlib.contextmanager
-    def _stored(self) -> Iterator[tuple[IO[bytes], str | None]]:
+    def _open_checked(self) -> Iterator[tuple[IO[bytes], str | None]]:
         """Open the stored bytes; yield them with their compression, None if not compressed.
 
         Raises InputError if the file has changed, here or when the reading ends.
         """
         try:
             with self._open_stored() as stored:
-                found = _version(stored)
+                found = _find_version(stored)
                 known = self._version
                 if found and known and (found[:2] != known[:2] or known[2] not in (0, found[2])):
-                    raise self.changed()
+                    raise self.changed_error()
                 self._version = found
                 start = stored.read(10)
                 stored.seek(0)
-                kind = compression_of(start)
+                kind = detect_compression(start)
                 try:
                     yield stored, kind
                 except Exception:
-                    if _version(stored) != found:  # the reason for any other error
-                        raise self.changed() from None
+                    if _find_version(stored) != found:  # the reason for any other error
+                        raise self.changed_error() from None
                     raise
-                if _version(stored) != found:
-                    raise self.changed()
+                if _find_version(stored) != found:
+                    raise self.changed_error()
         except InputError:
             raise
         except (OSError, EOFError) as error:
-            raise self._broken("cannot be read", error) from None
+            raise self._reading_error("cannot be read", error) from None
         except Exception as error:
             # zlib.error, lzma.LZMAError, ArrowInvalid: each decompressor has its own error.
             if type(error).__module__ not in {"zlib", "_lzma", "lzma", "pyarrow.lib"}:
                 raise
-            raise self._broken("cannot be decompressed", error) from None
+            raise self._reading_error("cannot be decompressed", error) from None
 
     def _open_stored(self) -> IO[bytes]:
         """Open the stored bytes."""
         try:
-            if self._comes_once():
+            if self._is_read_once():
                 return cast(IO[bytes], self._pipe.open())
-            place = self._place()
+            place = self._find_local_path()
             if place is not None:
                 return open(place, "rb", buffering=0)
             system, path = file_system(self.path)
@@ -226,17 +226,17 @@ class Source:
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - fsspec's file systems have their own errors
-            raise self._broken("cannot be read", error) from None
+            raise self._reading_error("cannot be read", error) from None
 
-    def _place(self) -> str | None:
+    def _find_local_path(self) -> str | None:
         """Return the path of the file on this machine, None if it is not on this machine."""
         path = local_path(self.path)
         return None if URL.match(path) else path
 
-    def _comes_once(self) -> bool:
+    def _is_read_once(self) -> bool:
         """Tell whether the bytes can be read only once."""
         if self._is_pipe is None:
-            place = self._place()
+            place = self._find_local_path()
             if self.path == "-" or WEB.match(self.path):
                 self._is_pipe = True
             elif place is None:
@@ -248,11 +248,11 @@ class Source:
                 self._is_pipe = not stat.S_ISREG(mode)
         return self._is_pipe
 
-    def _broken(self, problem: str, error: Exception) -> InputError:
+    def _reading_error(self, problem: str, error: Exception) -> InputError:
         reason = getattr(error, "strerror", None) or error
-        return InputError(f"{problem}: {printable(str(reason), 300)}", source=self.name)
+        return InputError(f"{problem}: {escape_unprintable(str(reason), 300)}", source=self.name)
 
-    def changed(self) -> InputError:
+    def changed_error(self) -> InputError:
         """Return the error for a file that has changed."""
         return InputError(
             "the file changed while it was read",
@@ -261,7 +261,7 @@ class Source:
         )
 
 
-def _version(file: IO[bytes]) -> Version | None:
+def _find_version(file: IO[bytes]) -> Version | None:
     """Return the file's version, which changes if the file does; None if it is unknown."""
     if isinstance(file, io.FileIO):
         return _version_of(os.fstat(file.fileno()))
@@ -274,30 +274,30 @@ def _version_of(status: os.stat_result) -> Version:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
+def _open_once(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
     """Open bytes that can be read only once; return them and a function to call at the end."""
     if path == "-":
         if sys.stdin is None:
             raise InputError("is closed", source=name)
         return sys.stdin.buffer, lambda: None
     if WEB.match(path):
-        answer = Answer(path, name)
+        answer = WebResponse(path, name)
         return cast(IO[bytes], answer), answer.close
     stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed at the end
     return stream, stream.close
 
 
-def named(sources: Sequence[Source]) -> str | None:
+def describe_sources(sources: Sequence[Source]) -> str | None:
     """Return the name in errors for the files of one table; None for data in memory."""
     if not sources:
         return None
     n_more = len(sources) - 1
-    more = f" (and {number_of(n_more, 'more file')})" if n_more else ""
+    more = f" (and {format_count(n_more, 'more file')})" if n_more else ""
     return f"{sources[0].name}{more}"
 
 
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
+def open_to_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write, compressed as its suffix says; `-` is the standard output.
 
     The file appears only when all of it is written: an error leaves what was there before.
@@ -305,13 +305,13 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     path = local_path(os.fspath(path))
     packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-        opening = _at_once(path)
+        opening = _open_copy(path)
     elif URL.match(path):
-        opening = _uploading(path)
+        opening = _open_upload(path)
     else:
-        opening = _replacing(path)
+        opening = _open_replacement(path)
     try:
-        with opening as stored, compressed(stored, packing) as stream:
+        with opening as stored, compress(stored, packing) as stream:
             yield stream
     except InputError:
         raise
@@ -323,7 +323,7 @@ def written(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _uploading(url: str) -> Iterator[IO[bytes]]:
+def _open_upload(url: str) -> Iterator[IO[bytes]]:
     """Open a file at a URL; Arrow's own compression by the suffix is off."""
     if WEB.match(url):
         raise InputError("cannot be written: it is a web page", source=url)
@@ -333,7 +333,7 @@ def _uploading(url: str) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _at_once(path: str) -> Iterator[IO[bytes]]:
+def _open_copy(path: str) -> Iterator[IO[bytes]]:
     """Write to a temporary file, and then copy it to the standard output, a pipe or a device.
 
     What is written there cannot be taken back.
@@ -355,7 +355,7 @@ def _at_once(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
+def _open_replacement(path: str) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` at the end.
 
     Until then it has no name, so that nothing remains of it however the process ends; or, on file
@@ -368,7 +368,7 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder = os.path.dirname(path)
     beside = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
-    nameless = _nameless(folder)
+    nameless = _open_nameless(folder)
     try:
         with open(beside, "xb") if nameless is None else open(nameless, "w+b") as stream:
             yield stream
@@ -384,7 +384,7 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def _nameless(folder: str) -> int | None:
+def _open_nameless(folder: str) -> int | None:
     """Open a new file without a name; None where that is impossible."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir(_HANDLES):
         with contextlib.suppress(OSError):

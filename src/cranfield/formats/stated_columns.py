@@ -13,34 +13,34 @@ from cranfield.formats.columns import (
     ColumnsLike,
     ColumnsOfBoth,
     SideColumns,
-    What,
-    listed_names,
+    Side,
+    describe_names,
     plain_name,
     roles_of,
 )
-from cranfield.options import is_whole
+from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000
-SIDES = {side.word: side for side in (What.QRELS, What.RUN)}
+SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
 @cache
-def _roles_by_name(what: What) -> Mapping[str, Role]:
+def _roles_by_name(what: Side) -> Mapping[str, Role]:
     """Return {name: role} for every known name of a column in such data, users' names first."""
     roles = roles_of(what)
     found = {COLUMNS[role].public: role for role in roles}
     for role in roles:
-        for name in COLUMNS[role].known(what):
+        for name in COLUMNS[role].names_for(what):
             found.setdefault(name, role)
     return found
 
 
-def _is_public(name: object, what: What) -> bool:
+def _is_public(name: object, what: Side) -> bool:
     return any(COLUMNS[role].public == name for role in roles_of(what))
 
 
-def stated_roles(
-    stated: ColumnsLike | None, what: What, names: Sequence[str] | None = None
+def resolve_roles(
+    user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None = None
 ) -> dict[Role, str | int | None]:
     """Return {role: column} as the user stated it; OptionError for an unknown role.
 
@@ -48,16 +48,16 @@ def stated_roles(
     statement, {"similarity": "score"}, is swapped back.
     """
     found: dict[Role, str | int | None] = {}
-    roles = _roles_by_name(what)
-    for name, column in (stated or {}).items():
-        if _is_turned(name, column, what, names):
+    roles = _roles_by_name(side)
+    for name, column in (user_columns or {}).items():
+        if _is_swapped(name, column, side, names):
             name, column = str(column), name
-        role = roles.get(name if _is_public(name, what) else plain_name(name))
+        role = roles.get(name if _is_public(name, side) else plain_name(name))
         if role is None:
-            raise _unknown(name, [COLUMNS[one].public for one in roles_of(what)])
-        may_lack = role == "grade" or (what is What.QRELS and not COLUMNS[role].needed)
+            raise _unknown_name_error(name, [COLUMNS[one].public for one in roles_of(side)])
+        may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
-        number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
+        number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
@@ -71,7 +71,7 @@ def stated_roles(
     return found
 
 
-def _is_turned(name: str, column: object, what: What, names: Sequence[str] | None) -> bool:
+def _is_swapped(name: str, column: object, what: Side, names: Sequence[str] | None) -> bool:
     """Tell whether {name: column} is swapped: the column is given as a role."""
     roles = _roles_by_name(what)
     if _is_public(name, what) or not isinstance(column, str) or plain_name(column) not in roles:
@@ -81,16 +81,16 @@ def _is_turned(name: str, column: object, what: What, names: Sequence[str] | Non
     return name in names and column not in names
 
 
-def columns_for_side(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None:
+def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
     """Return the columns stated for one side of a table that holds both.
 
     A column that is stated for one side alone has no role in the other.
     """
-    ours, theirs = columns_for(columns, what), columns_for(columns, what.other)
+    ours, theirs = select_columns(columns, side), select_columns(columns, side.other_side)
     return SideColumns(ours or {}, theirs) if theirs else ours
 
 
-def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None:
+def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
     """Return the columns stated for one side, from those stated for both.
 
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
@@ -104,7 +104,7 @@ def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None
                 f"columns={columns!r:.80}: expected the columns of both, "
                 "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
             )
-        own: Any = columns.get(what.word)
+        own: Any = columns.get(side.word)
         return own or None
     sides = SIDES.values()
     found: dict[str, Any] = {}
@@ -114,14 +114,14 @@ def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None
         public = [side for side in sides if _is_public(name, side)]
         if not (public or swaps or usual):
             roles = dict.fromkeys(role for side in sides for role in roles_of(side))
-            lists = [COLUMNS["doc"].lists[side][0] for side in sides]
-            raise _unknown(name, [*(COLUMNS[role].public for role in roles), *lists])
-        if what in (public or swaps or usual):
+            lists = [COLUMNS["doc"].list_names[side][0] for side in sides]
+            raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *lists])
+        if side in (public or swaps or usual):
             found[name] = column
     return found or None
 
 
-def _unknown(name: str, known: Sequence[str]) -> OptionError:
+def _unknown_name_error(name: str, known: Sequence[str]) -> OptionError:
     from difflib import get_close_matches
 
     near = get_close_matches(plain_name(name), known, 1)
@@ -130,18 +130,18 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     return OptionError(f"columns: {name!r} is not known{guess}; choose one of {choices}")
 
 
-def _of_another(what: What, stated: ColumnsLike) -> str:
+def _other_table_hint(what: Side, stated: ColumnsLike) -> str:
     """Return how to state columns for some of several tables, where one lacks them."""
     typed = ",".join(f"{name}={'-' if its is None else its}" for name, its in stated.items())
     shown = ", ".join(f"{name!r}: {its!r}" for name, its in stated.items())
-    others = "the run alone has" if what is What.QRELS else "the judgments alone have"
-    other = what.other.word
+    others = "the run alone has" if what is Side.QRELS else "the judgments alone have"
+    other = what.other_side.word
     hint = (
         f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
         f"{typed},... "
     )
-    if what is What.RUN:
-        if what.number in stated:  # judgments have no score
+    if what is Side.RUN:
+        if what.number_name in stated:  # judgments have no score
             hint = ""
         hint += (
             f"If another run has them, Run(data, columns={{{shown}}}) reads that one alone, "
@@ -160,8 +160,8 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
     )
 
 
-def stated_position(
-    names: Sequence[str], column: str | int | None, what: What, stated: ColumnsLike | None
+def find_stated_column(
+    names: Sequence[str], column: str | int | None, side: Side, user_columns: ColumnsLike | None
 ) -> int:
     """Return the position of a column that is stated by its name or its number, from 1."""
     if isinstance(column, int):
@@ -171,8 +171,8 @@ def stated_position(
     if names.count(str(column)) != 1:
         problem = "has two columns" if column in names else "has no column"
         raise InputError(
-            f"{problem} {column!r}; {listed_names(names)}",
-            hint=None if what is What.EXCLUDED else _of_another(what, stated or {}),
+            f"{problem} {column!r}; {describe_names(names)}",
+            hint=None if side is Side.EXCLUDED else _other_table_hint(side, user_columns or {}),
             kind="columns",
         )
     return names.index(str(column))

@@ -6,8 +6,8 @@ of two systems: no choice among the rows, `duplicates`, makes one ranking of the
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Rows, joined
-from cranfield.formats.columns import NO_COLUMN, What, plain_name
+from cranfield.formats.block import Rows, join_blocks
+from cranfield.formats.columns import NO_COLUMN, Side, plain_name
 
 SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
 
@@ -18,30 +18,30 @@ def refuse_mixture(rows: Rows) -> None:
     That is looked for once, in the columns that are called as those of systems are.
     """
     table: Rows = getattr(rows, "of", rows)  # of which these are a part
-    if table.mixtures is None:
-        names = [name for name in table.names if plain_name(name) in SYSTEMS]
-        errors = [_mixture_error(table, name) for name in names if name not in table.taken.values()]
-        table.mixtures = list(filter(None, errors))
-    for error in table.mixtures:
+    if table.mixture_errors is None:
+        names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
+        errors = [_mixture_error(table, name) for name in names if name not in table.name_of_role.values()]
+        table.mixture_errors = list(filter(None, errors))
+    for error in table.mixture_errors:
         raise error
 
 
 def _mixture_error(rows: Rows, column: str) -> InputError | None:
     """Return the error of a table whose `column` has two systems for a document, or for a list."""
-    columns = {"query_id": rows.taken["query"], "doc_id": column, "relevance": NO_COLUMN}
-    if not rows.lists:
-        columns |= {"doc_id": rows.taken["doc"], "subtopic": column}
+    columns = {"query_id": rows.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
+    if not rows.list_columns:
+        columns |= {"doc_id": rows.name_of_role["doc"], "subtopic": column}
     try:
-        table = rows.beside(What.QRELS, columns)
-        if table.lists:  # in the column of systems: these are not ids
+        table = rows.read_side(Side.QRELS, columns)
+        if table.list_columns:  # in the column of systems: these are not ids
             return None
-        block = joined([load() for load in table.blocks(table.numbers & {"group"}, "skip")])
+        block = join_blocks([load() for load in table.blocks(table.extra_roles & {"group"}, "skip")])
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)
     number = system.numbers().tolist()
-    docs = block.query if rows.lists else block.doc
-    keys = zip(block.query.numbers().tolist(), docs.numbers().tolist(), strict=True)
+    docs = block.query if rows.list_columns else block.doc
+    keys = zip(block.query.sort_keys().tolist(), docs.sort_keys().tolist(), strict=True)
     first_row_of_key: dict[tuple[int, int], int] = {}
     for row, key in enumerate(keys):
         first = first_row_of_key.setdefault(key, row)
@@ -50,7 +50,7 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
     else:
         return None
     subject = f"query {decode(block.query[first])!r:.80}"
-    if not rows.lists:
+    if not rows.list_columns:
         subject = f"document {decode(block.doc[first])!r:.80} of {subject}"
     problem = (
         f"column {column!r} has {len({*number}):,} values, and {subject} occurs under "
@@ -60,7 +60,7 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "
         "in its place. If not, leave that column out."
     )
-    if rows.form.startswith("Spark run"):
+    if rows.description.startswith("Spark run"):
         hint = f"If these are systems, state their column: by={column!r}."
-    error = block.error(row, problem, hint, DuplicateError)
-    return error if rows.sources else error.at(getattr(rows, "name", None))
+    error = block.row_error(row, problem, hint, DuplicateError)
+    return error if rows.sources else error.locate(getattr(rows, "name", None))

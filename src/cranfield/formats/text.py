@@ -32,29 +32,29 @@ def no_data_error(source: Source, text: bytes = b"") -> InputError:
     return InputError(problem, source=source.name, hint=HASH_HINT if HASH in text else None)
 
 
-def is_data(line: bytes) -> bool:
+def is_data_line(line: bytes) -> bool:
     """Tell whether a line is neither blank nor a comment."""
     line = line.lstrip()
     return bool(line) and not line.startswith(b"#")
 
 
 # The first character of the next line that is neither blank nor a comment.
-_DATA = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
+_DATA_START = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
 
 
-def data_begin(text: bytes) -> int | None:
+def find_data(text: bytes) -> int | None:
     """Return where the first line of data begins, after its blanks; None if there is none."""
     begin = len(text) - len(text.removeprefix(BYTE_ORDER_MARK).lstrip())
     if begin == len(text):
         return None
     if text[begin] != HASH:
         return begin
-    found = _DATA.search(text, begin)
+    found = _DATA_START.search(text, begin)
     return None if found is None else found.start(1)
 
 
-def raw_blocks(
-    source: Source, cut: Callable[[Bytes], int], spare: list[Bytes], begin: int = 0
+def read_raw_blocks(
+    source: Source, find_cut: Callable[[Bytes], int], spare_buffers: list[Bytes], begin: int = 0
 ) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says.
 
@@ -68,11 +68,11 @@ def raw_blocks(
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
             needed = len(rest) + size
-            buffer = spare.pop() if spare else np.empty(needed + SIZES.bytes // 4, np.uint8)
+            buffer = spare_buffers.pop() if spare_buffers else np.empty(needed + SIZES.bytes // 4, np.uint8)
             if len(buffer) < needed:
                 buffer = np.empty(needed, np.uint8)
             buffer[: len(rest)] = rest
-            filled = _fill(stream, buffer[:needed], len(rest))
+            filled = _fill_buffer(stream, buffer[:needed], len(rest))
             data = buffer[:filled]
             if offset == 0 and len(rest) == 0:
                 start = data[:4096].tobytes()
@@ -84,7 +84,7 @@ def raw_blocks(
                 if not _only_line_ends(data):
                     yield offset, data
                 return
-            at = cut(data)
+            at = find_cut(data)
             rest = data[at:].copy()
             if at:
                 if not _only_line_ends(data[:at]):
@@ -92,11 +92,11 @@ def raw_blocks(
                 offset, size = offset + at, SIZES.bytes
             else:
                 if len(data) > LONGEST_LINE and not (data == NEWLINE).any():
-                    raise too_long(source, offset)
+                    raise long_line_error(source, offset)
                 size *= 2  # one query fills the block: double its size
 
 
-def line_at(stream: IO[bytes], begin: int) -> int:
+def line_number_at(stream: IO[bytes], begin: int) -> int:
     """Return the number of the line at byte `begin`, from 1; reads the stream up to there."""
     number, returned = 1, False
     while begin > 0 and (chunk := stream.read(min(begin, SIZES.bytes))):
@@ -108,10 +108,10 @@ def line_at(stream: IO[bytes], begin: int) -> int:
     return number
 
 
-def too_long(source: Source, begin: int) -> InputError:
+def long_line_error(source: Source, begin: int) -> InputError:
     """Return an error about the line at byte `begin`, which is longer than a line may be."""
     with source.open() as stream:
-        number = line_at(stream, begin)
+        number = line_number_at(stream, begin)
         text = stream.read(1000)
     return InputError(
         f"the line is longer than {LONGEST_LINE:,} bytes",
@@ -128,7 +128,7 @@ def _only_line_ends(data: Bytes) -> bool:
     return len(data) == 0 or (data[0] in b"\r\n" and not data.tobytes().strip(b"\r\n"))
 
 
-def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
+def _fill_buffer(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
     """Read into the buffer after its `filled` bytes; return how many it then holds."""
     while filled < len(buffer):
         n = stream.readinto(buffer[filled:].data)  # type: ignore[attr-defined] # binary ones have it
@@ -163,7 +163,7 @@ def _is_utf16(start: bytes) -> bool:
 _TAB = 9
 
 
-def at_lines(data: Bytes) -> int:
+def cut_lines(data: Bytes) -> int:
     """Cut at the end of the last whole line."""
     return data.tobytes().rfind(b"\n") + 1
 
@@ -171,7 +171,7 @@ def at_lines(data: Bytes) -> int:
 _BLANKS = 4096  # bytes
 
 
-def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
+def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) -> int:
     """Return where the last query's lines begin, 0 if all lines have one query.
 
     If queries recur after others, it may be another line whose query differs from that of the line
@@ -179,12 +179,12 @@ def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
     off.
     """
     end = data.rfind(b"\n") + 1
-    near = _near_change(data, end, query_of)
-    found = _last_change(data, near, query_of)
-    return found if found or near == end else _last_change(data, end, query_of)
+    near = _find_change_nearby(data, end, find_query)
+    found = _find_last_change(data, near, find_query)
+    return found if found or near == end else _find_last_change(data, end, find_query)
 
 
-def _near_change(data: bytes, end: int, query_of: Callable[[bytes], bytes | None]) -> int:
+def _find_change_nearby(data: bytes, end: int, query_of: Callable[[bytes], bytes | None]) -> int:
     """Return the end of a line of the last query that has another query's line close above it.
 
     It is found by binary search, as if other queries' lines were above the last query's.
@@ -203,7 +203,7 @@ def _near_change(data: bytes, end: int, query_of: Callable[[bytes], bytes | None
     return end
 
 
-def _last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | None]) -> int:
+def _find_last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | None]) -> int:
     """Return where the lines of the last query above `begin` begin: see `query_change`."""
     last: bytes | None = None
     while begin:
@@ -220,11 +220,11 @@ def _last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | No
     return data.rfind(b"\n") + 1 if last is None else 0
 
 
-_WIDEST = 10_000  # columns; with more, Arrow needs several times the memory of their text
+_MOST_COLUMNS = 10_000  # columns; with more, Arrow needs several times the memory of their text
 
 
-def read_csv(
-    raw: Bytes, separator: str, n_columns: int, columns: "dict[int, pa.DataType]"
+def read_columns(
+    raw: Bytes, separator: str, n_columns: int, type_of_position: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
     """Read columns of text with Arrow, by position; None if lines differ in their columns."""
     import pyarrow as pa
@@ -233,10 +233,10 @@ def read_csv(
     # Arrow removes a byte order mark. The file's own is removed already: this belongs to an id.
     if len(raw) == 0 or raw[:3].tobytes() == BYTE_ORDER_MARK:
         return None
-    if n_columns > _WIDEST:
+    if n_columns > _MOST_COLUMNS:
         return None
     names = [str(i) for i in range(n_columns)]
-    types = {str(i): kind for i, kind in columns.items()}
+    types = {str(i): kind for i, kind in type_of_position.items()}
     try:
         table = csv.read_csv(
             pa.BufferReader(pa.py_buffer(raw)),

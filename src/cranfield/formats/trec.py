@@ -19,72 +19,72 @@ import numpy as np
 from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import SIZES, Block
-from cranfield.formats.columns import COLUMNS, What, in_order
-from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.columns import COLUMNS, Side, sort_roles
+from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import stated_roles
-from cranfield.formats.text import at_lines, is_data, no_data_error, raw_blocks
-from cranfield.formats.values import NUMBER, WHOLE, whole
-from cranfield.formats.white_space import ROLES, WhiteSpace
+from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.text import cut_lines, is_data_line, no_data_error, read_raw_blocks
+from cranfield.formats.values import NUMBER, INTEGER, parse_integer
+from cranfield.formats.white_space import ROLE_OF_NAME, WhiteSpaceLines
 from cranfield.formats.write import write_blank_separated
 
 _RUN = "query_id Q0 doc_id rank score tag"
 TREC_RUN = f"TREC run: {_RUN}"  # the name of the complete form
-_MARCO = ("query_id doc_id rank", "MS MARCO run")
+_MARCO_FORM = ("query_id doc_id rank", "MS MARCO run")
 
 
-def trec_rows(file: Beginning) -> WhiteSpace:
+def read_trec(file: InputFile) -> WhiteSpaceLines:
     """Return judgments or a run in TREC's form, or rows whose columns the user has numbered."""
-    if file.columns:
-        return _numbered(file)
-    if file.what is What.QRELS:
+    if file.user_columns:
+        return _read_numbered(file)
+    if file.side is Side.QRELS:
         names = "query_id iteration doc_id grade"
-        rows = WhiteSpace(file.source, What.QRELS, names, "TREC qrels")
-        rows.twice = _BY_SUBTOPIC
+        rows = WhiteSpaceLines(file.source, Side.QRELS, names, "TREC qrels")
+        rows.duplicate_reason = _SUBTOPICS_HINT
         return rows
-    return run_rows(file.source, file.sample)
+    return read_run(file.source, file.sample)
 
 
-_BY_SUBTOPIC = (
+_SUBTOPICS_HINT = (
     "To read judgments by subtopic (query, subtopic, document, grade): format='subtopics', "
     "--qrels-format subtopics."
 )
 
 
-def run_rows(source: Source, sample: bytes) -> WhiteSpace:
+def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     """Return a run in TREC's form; `sample` (the first lines) shows which columns it has."""
-    lines = [line.split() for line in _sampled(sample)]
+    lines = [line.split() for line in _first_data_lines(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
-        return WhiteSpace(source, What.RUN, "query_id doc_id", "ranked list")
+        return WhiteSpaceLines(source, Side.RUN, "query_id doc_id", "ranked list")
     if n not in (3, 4, 5) or any(len(line) != n for line in lines):
-        return WhiteSpace(source, What.RUN, _RUN, "TREC run", more=True)
+        return WhiteSpaceLines(source, Side.RUN, _RUN, "TREC run", allows_more=True)
     try:
-        return WhiteSpace(source, What.RUN, *_columns_of(lines))
+        return WhiteSpaceLines(source, Side.RUN, *_guess_columns(lines))
     except InputError as error:
         number, text = next(
-            (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data(line)
+            (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data_line(line)
         )
-        raise error.at(source.name, number, text.decode("utf-8", "replace")) from None
+        raise error.locate(source.name, number, text.decode("utf-8", "replace")) from None
 
 
-def _marco_rows(file: Beginning) -> WhiteSpace:
+def _read_marco(file: InputFile) -> WhiteSpaceLines:
     """Return a run in MS MARCO's form: query, document, rank."""
-    if file.columns or file.what is What.QRELS:
-        return trec_rows(file)
-    return WhiteSpace(file.source, What.RUN, *_MARCO)
+    if file.user_columns or file.side is Side.QRELS:
+        return read_trec(file)
+    return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
 
 
-def _named_rows(names: str, form: str, file: Beginning) -> WhiteSpace:
+def _read_named(names: str, description: str, file: InputFile) -> WhiteSpaceLines:
     """Return judgments in lines of the named columns."""
-    if file.columns:
-        return _numbered(file)
-    return WhiteSpace(file.source, What.QRELS, names, form)
+    if file.user_columns:
+        return _read_numbered(file)
+    return WhiteSpaceLines(file.source, Side.QRELS, names, description)
 
 
-def _numbered(file: Beginning) -> WhiteSpace:
+def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return rows whose columns the user has numbered."""
-    roles = stated_roles(file.columns, file.what)
+    roles = resolve_roles(file.user_columns, file.side)
     columns = {role: one - 1 for role, one in roles.items() if isinstance(one, int)}
     if len(columns) < len(roles) or not {"query", "doc"} <= columns.keys():
         raise InputError(
@@ -98,28 +98,28 @@ def _numbered(file: Beginning) -> WhiteSpace:
     ids = {"query": "query_id", "doc": "doc_id"}
     at = {position: ids.get(role, role) for role, position in columns.items()}
     names = " ".join(at.get(i, "-") for i in range(max(at) + 1))
-    return WhiteSpace(file.source, file.what, names, "columns as stated", more=True)
+    return WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
 
 
-def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
+def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
     """Return the columns of lines with three, four or five, and the name of this form.
 
     Raises InputError if the columns are ambiguous.
     """
     n = len(lines[0])
     number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
-    whole = [number[i] and all(WHOLE.fullmatch(line[i]) for line in lines) for i in range(n)]
+    whole = [number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)]
     if n == 3:
         if number[2] and not whole[2]:
             return "query_id doc_id score", "run without Q0, rank and tag"
         if _are_ranks(lines, 2):
-            return _MARCO
-        raise _ambiguous(3, "the third may be a rank, a score or a grade")
+            return _MARCO_FORM
+        raise _ambiguity_error(3, "the third may be a rank, a score or a grade")
     has_q0 = all(line[1].upper() == b"Q0" for line in lines)
     if n == 5 and has_q0 and whole[3] and number[4]:
         return "query_id Q0 doc_id rank score", "TREC run without tag"
     if all(line[0].upper() == b"Q0" for line in lines):
-        raise _ambiguous(n, "the query's column seems to be missing")
+        raise _ambiguity_error(n, "the query's column seems to be missing")
     if n == 5 and not has_q0 and whole[2] and number[3] and not number[4]:
         return "query_id doc_id rank score tag", "TREC run without Q0"
     if n == 4 and has_q0 and number[3] and not whole[3]:
@@ -127,8 +127,8 @@ def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
     if n == 4 and not has_q0 and _are_ranks(lines, 2) and number[3]:
         return "query_id doc_id rank score", "run without Q0 and tag"
     if n == 4 and whole[3]:
-        raise _ambiguous(4, "these may be a grade", "This looks like qrels. ")
-    raise _ambiguous(n, "it is not clear which columns these are")
+        raise _ambiguity_error(4, "these may be a grade", "This looks like qrels. ")
+    raise _ambiguity_error(n, "it is not clear which columns these are")
 
 
 def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
@@ -136,12 +136,12 @@ def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
     seen: dict[bytes, int] = {}
     for line in lines:
         seen[line[0]] = seen.get(line[0], 0) + 1
-        if whole(line[column]) != seen[line[0]]:
+        if parse_integer(line[column]) != seen[line[0]]:
             return False
     return True
 
 
-def _ambiguous(n: int, why: str, guess: str = "") -> InputError:
+def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
     hint = (
         guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
@@ -150,13 +150,13 @@ def _ambiguous(n: int, why: str, guess: str = "") -> InputError:
     return InputError(f"expected 6 columns: {_RUN}; got {n}: {why}", hint=hint, kind="columns")
 
 
-_SAMPLED_LINES = 100
+_N_SAMPLE_LINES = 100
 
 
-def _sampled(sample: bytes) -> list[bytes]:
+def _first_data_lines(sample: bytes) -> list[bytes]:
     """Return the first lines of data; the last one is complete."""
-    lines = sample.splitlines()[: 50 * _SAMPLED_LINES]
-    return list(islice(filter(is_data, lines), _SAMPLED_LINES))
+    lines = sample.splitlines()[: 50 * _N_SAMPLE_LINES]
+    return list(islice(filter(is_data_line, lines), _N_SAMPLE_LINES))
 
 
 def run_tag(source: Source) -> str:
@@ -167,10 +167,10 @@ def run_tag(source: Source) -> str:
     last = b""
     with source.open() as stream:
         if isinstance(stream, FileIO):  # not compressed
-            last = _last_at_end(stream)
+            last = _read_last_line(stream)
         else:
-            for _, raw in raw_blocks(source, at_lines, []):
-                last = _last_data(raw.tobytes().splitlines()) or last
+            for _, raw in read_raw_blocks(source, cut_lines, []):
+                last = _find_last_data_line(raw.tobytes().splitlines()) or last
     columns = last.split()
     if not columns:
         raise no_data_error(source)
@@ -181,80 +181,80 @@ def run_tag(source: Source) -> str:
     return decode(columns[5])
 
 
-def _last_at_end(file: FileIO) -> bytes:
+def _read_last_line(file: FileIO) -> bytes:
     """Return the last line of data, reading only as much of the file's end as needed."""
     length, size = file.seek(0, SEEK_END), SIZES.tail
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
-        last = _last_data(lines if size >= length else lines[1:])  # the first line may be cut off
+        last = _find_last_data_line(lines if size >= length else lines[1:])  # the first line may be cut off
         if last or size >= length:
             return last
         size *= 8
 
 
-def _last_data(lines: list[bytes]) -> bytes:
-    return next((line for line in reversed(lines) if is_data(line)), b"")
+def _find_last_data_line(lines: list[bytes]) -> bytes:
+    return next((line for line in reversed(lines) if is_data_line(line)), b"")
 
 
 # ---- writing --------------------------------------------------------------------------------
 
 
-def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     label = b"_".join(encode(target.tag).split()) or b"run"
 
     def columns(block: Block) -> list[Any]:
-        if target.what is What.QRELS:
-            return [block.query, b"0", block.doc, block.value]
-        score = block.value if block.value is not None else _falling(block)
+        if target.side is Side.QRELS:
+            return [block.query, b"0", block.doc, block.score_or_grade]
+        score = block.score_or_grade if block.score_or_grade is not None else _make_falling_scores(block)
         return [block.query, b"Q0", block.doc, block.rank, score, label]
 
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     def columns(block: Block) -> list[Any]:
-        if target.what is What.QRELS:
-            return [block.query, b"0", block.doc, block.value]
+        if target.side is Side.QRELS:
+            return [block.query, b"0", block.doc, block.score_or_grade]
         rank = block.columns["rank"]
         begins = np.zeros(len(block), np.int64)
-        begins[block.query.begins()] = 1
+        begins[block.query.find_changes()] = 1
         rows = np.lexsort((rank, np.cumsum(begins)))
         return [block.query.take(rows), block.doc.take(rows), rank[rows]]
 
     write_blank_separated(stream, blocks, columns, b"\t")
 
 
-def _falling(block: Block) -> Any:
+def _make_falling_scores(block: Block) -> Any:
     """Return scores that give the rows the same order as their ranks: the last of a query has 1."""
-    rank, begins = block.columns["rank"], block.query.begins()
+    rank, begins = block.columns["rank"], block.query.find_changes()
     last = np.maximum.reduceat(rank, begins)
     return np.repeat(last, np.diff(np.append(begins, len(block)))) + 1 - rank
 
 
-def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     """Write judgments in lines of the named columns."""
-    places = [ROLES.get(name, name) for name in names.split()]
+    places = [ROLE_OF_NAME.get(name, name) for name in names.split()]
 
     def columns(block: Block) -> list[Any]:
-        known = {"query": block.query, "doc": block.doc, "level": block.value, **block.columns}
-        for role in in_order(places):
-            if What.QRELS in COLUMNS[role].of and role not in known:
+        known = {"query": block.query, "doc": block.doc, "level": block.score_or_grade, **block.columns}
+        for role in sort_roles(places):
+            if Side.QRELS in COLUMNS[role].sides and role not in known:
                 raise OptionError(f"these judgments have no {role}, which the format needs")
         return [known.get(role, b"0") for role in places]
 
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _named(name: str, title: str, form: str, names: str, more: str = "", *aliases: str) -> Format:
+def _make_format(name: str, title: str, description: str, names: str, more: str = "", *aliases: str) -> Format:
     """Return a format of judgments in lines of the named columns."""
-    holds = {ROLES[one] for one in names.split() if one in ROLES} - {"query", "doc"}
+    holds = {ROLE_OF_NAME[one] for one in names.split() if one in ROLE_OF_NAME} - {"query", "doc"}
     return Format(
         name,
         title,
         partial(_write_named, names),
-        read=partial(_named_rows, names, form),
-        qrels=Holds(f"`{names}`{more}", in_order({*holds, "grade"})),  # a level can be a grade
+        read=partial(_read_named, names, description),
+        qrels=Capacity(f"`{names}`{more}", sort_roles({*holds, "grade"})),  # a level can be a grade
         aliases=aliases,
     )
 
@@ -264,11 +264,11 @@ FORMATS = (
         "trec",
         "TREC, any white space",
         _write_trec,
-        read=trec_rows,
+        read=read_trec,
         suffixes=(".run", ".trec", ".qrels", ".txt", ".res"),
-        is_named=False,
-        qrels=Holds("`query_id iteration doc_id grade`", ("grade",)),
-        runs=Holds(
+        is_decided_by_suffix=False,
+        qrels=Capacity("`query_id iteration doc_id grade`", ("grade",)),
+        runs=Capacity(
             "`query_id Q0 doc_id rank score tag`; also without the tag or the Q0 (five columns), "
             "`query_id Q0 doc_id score` with fractions, `query_id doc_id rank score` (four), "
             "`query_id doc_id score` with fractions (three), `query_id doc_id` in order (two)",
@@ -281,21 +281,21 @@ FORMATS = (
         "msmarco",
         "MS MARCO",
         _write_marco,
-        read=_marco_rows,
-        qrels=Holds("`query_id 0 doc_id grade`", ("grade",)),
-        runs=Holds(
+        read=_read_marco,
+        qrels=Capacity("`query_id 0 doc_id grade`", ("grade",)),
+        runs=Capacity(
             "`query_id doc_id rank`; detected if the ranks of each query are 1, 2, 3, ...",
             ("rank",),
             needs_rank=True,
         ),
     ),
-    _named(
+    _make_format(
         "strata",
         "judgments sampled by strata, as sample_eval.pl takes them",
         "sampled qrels",
         "query_id iteration doc_id stratum grade",
     ),
-    _named(
+    _make_format(
         "prels",
         "the Million Query track's prels",
         "prels",
@@ -303,7 +303,7 @@ FORMATS = (
     ),
 )
 GROUP_FORMATS = (
-    _named(
+    _make_format(
         "qrels_jg",
         "judgments by subtopic",
         "judgments by subtopic",
@@ -311,8 +311,8 @@ GROUP_FORMATS = (
         "; or any of the tables above, with a column of subtopics",
         "subtopics",
     ),
-    _named("qrels_prefs", "preferences by group", "preferences", "query_id group doc_id level"),
-    _named(
+    _make_format("qrels_prefs", "preferences by group", "preferences", "query_id group doc_id level"),
+    _make_format(
         "prefs",
         "preferences in groups of groups",
         "preferences",

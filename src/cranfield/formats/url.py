@@ -4,13 +4,13 @@ import os
 import re
 from typing import Any
 
-from cranfield.errors import InputError, printable
+from cranfield.errors import InputError, escape_unprintable
 from cranfield.version import __version__
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 WEB = re.compile(r"https?://", re.IGNORECASE)
 _FILE = re.compile(r"file://(?:localhost)?(/[^?#]*)", re.IGNORECASE)
-_PATIENCE = 60  # seconds to wait for a web server's answer
+_TIMEOUT = 60  # seconds to wait for a web server's answer
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
 
@@ -64,11 +64,11 @@ def file_system(url: str) -> tuple[Any, str]:
             hint = f"These are read: {', '.join(SCHEMES)}. {hint}"
         else:
             hint = None
-    problem = f"cannot be opened: {printable(str(reason).splitlines()[0], 300)}"
+    problem = f"cannot be opened: {escape_unprintable(str(reason).splitlines()[0], 300)}"
     raise InputError(problem, source=without_secrets(url), hint=hint)
 
 
-class Answer:
+class WebResponse:
     """A web server's answer to the request for a file."""
 
     def __init__(self, url: str, name: str) -> None:
@@ -85,12 +85,12 @@ class Answer:
             )
         try:
             request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see WEB
-            self._answer = urlopen(request, timeout=_PATIENCE)  # noqa: S310 - the same
+            self._answer = urlopen(request, timeout=_TIMEOUT)  # noqa: S310 - the same
         except HTTPError as error:
             error.close()
-            raise self._broken(f"the server says {error.code} {error.reason}") from None
+            raise self._reading_error(f"the server says {error.code} {error.reason}") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise self._broken(str(getattr(error, "reason", error))) from None
+            raise self._reading_error(str(getattr(error, "reason", error))) from None
 
     def read(self, n_bytes: int) -> bytes:
         """Return some bytes; none at the end. InputError if it ends too early."""
@@ -99,14 +99,14 @@ class Answer:
         try:
             piece: bytes = self._answer.read(n_bytes)
         except (OSError, HTTPException) as error:
-            raise self._broken(str(error)) from None
+            raise self._reading_error(str(error)) from None
         if not piece and self._answer.length:
-            raise self._broken(f"the answer ends {self._answer.length:,} bytes too early")
+            raise self._reading_error(f"the answer ends {self._answer.length:,} bytes too early")
         return piece
 
     def close(self) -> None:
         """Close the connection."""
         self._answer.close()
 
-    def _broken(self, reason: str) -> InputError:
-        return InputError(f"cannot be read: {printable(reason, 300)}", source=self._name)
+    def _reading_error(self, reason: str) -> InputError:
+        return InputError(f"cannot be read: {escape_unprintable(reason, 300)}", source=self._name)

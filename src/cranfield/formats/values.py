@@ -14,12 +14,12 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
-WHOLE = re.compile(rb"[+-]?0{0,80}\d{1,10}")
+INTEGER = re.compile(rb"[+-]?0{0,80}\d{1,10}")
 
 
-def whole(field: bytes) -> int | None:
+def parse_integer(field: bytes) -> int | None:
     """Return the whole number that the field holds, None if it holds none or one too large."""
-    if not WHOLE.fullmatch(field):
+    if not INTEGER.fullmatch(field):
         return None
     number = int(field)
     return number if abs(number) <= LARGEST_GRADE else None
@@ -42,7 +42,7 @@ def is_list_cell(value: object) -> bool:
     return isinstance(value, list | tuple | Set) or getattr(value, "ndim", 0) == 1
 
 
-def packed(values: Iterable[Any], n: int) -> Floats | None:
+def pack_doubles(values: Iterable[Any], n: int) -> Floats | None:
     """Return n numbers as doubles, (n,); None if one is not a number (NaN is allowed).
 
     Twice as fast as numpy's conversion, and does not accept a text as a number.
@@ -53,12 +53,12 @@ def packed(values: Iterable[Any], n: int) -> Floats | None:
         return None
 
 
-def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
+def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
     n = len(ranking)
-    scores = packed(ranking.values(), n)
+    scores = pack_doubles(ranking.values(), n)
     if scores is not None:
-        if n > _SORTED_AT_ONCE and np.count_nonzero(scores[1:] <= scores[:-1]) == n - 1:
+        if n > _SORT_DIRECTLY and np.count_nonzero(scores[1:] <= scores[:-1]) == n - 1:
             return scores, scores[::-1]  # a long ranking is usually in order
         in_order = scores.copy()
         in_order.sort()
@@ -70,60 +70,60 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     )
 
 
-_SORTED_AT_ONCE = 200  # sorting so few is as fast as checking their order
+_SORT_DIRECTLY = 200  # sorting so few is as fast as checking their order
 
 
-def grades_of(values: Iterable[Any]) -> Numbers | None:
+def to_grades(grades: Iterable[Any]) -> Numbers | None:
     """Return grades in their one form, see `graded`; None if a value is not a grade."""
-    listed = list(values)
+    listed = list(grades)
     try:
         whole = struct.pack(f"{len(listed)}q", *listed)  # fast; whole numbers only
-        return graded(np.frombuffer(whole, np.int64))
+        return unify_grades(np.frombuffer(whole, np.int64))
     except (struct.error, TypeError, OverflowError):
         try:
-            return graded(np.array(listed))
+            return unify_grades(np.array(listed))
         except (ValueError, OverflowError):
             return None
 
 
-def values_of(role: str, numbers: list[Any]) -> Numbers | None:
+def to_numbers(role: str, score_or_grade: list[Any]) -> Numbers | None:
     """Return scores as doubles, or grades in their one form: (n,); None if a value is neither."""
     if role != "score":
-        return grades_of(numbers)
-    scores = packed(numbers, len(numbers))
+        return to_grades(score_or_grade)
+    scores = pack_doubles(score_or_grade, len(score_or_grade))
     return None if scores is None or np.isnan(scores).any() else scores
 
 
-def graded(values: NDArray[Any]) -> Numbers | None:
+def unify_grades(grades: NDArray[Any]) -> Numbers | None:
     """Return grades in their one form, (n,); None if one is not-a-number, or too large.
 
     They are 64-bit integers if all are whole numbers, else doubles. Both are exact.
     """
-    whole = whole_numbers(values)
-    if whole is not None or values.dtype.kind != "f" or values.ndim != 1:
+    whole = to_whole_numbers(grades)
+    if whole is not None or grades.dtype.kind != "f" or grades.ndim != 1:
         return whole
-    values = values.astype(np.float64, copy=False)
-    return None if spoilt(values, whole=False).any() else values
+    grades = grades.astype(np.float64, copy=False)
+    return None if is_bad_number(grades, refuses_fractions=False).any() else grades
 
 
-def whole_numbers(values: NDArray[Any]) -> Ints | None:
+def to_whole_numbers(numbers: NDArray[Any]) -> Ints | None:
     """Return numbers as 64-bit integers if all are whole and not too large, else None."""
-    if values.dtype.kind not in "biuf" or values.ndim != 1:
+    if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:
         return None
-    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
-        values = values.astype(np.float64)  # LARGEST_GRADE has no 16- or 32-bit float
-    if values.dtype.kind == "f" and (values != np.floor(values)).any():
+    if numbers.dtype.kind == "f" and numbers.dtype.itemsize < 8:
+        numbers = numbers.astype(np.float64)  # LARGEST_GRADE has no 16- or 32-bit float
+    if numbers.dtype.kind == "f" and (numbers != np.floor(numbers)).any():
         return None
-    if len(values):
-        lowest, highest = np.minimum.reduce(values), np.maximum.reduce(values)
+    if len(numbers):
+        lowest, highest = np.minimum.reduce(numbers), np.maximum.reduce(numbers)
         if not -LARGEST_GRADE <= lowest <= highest <= LARGEST_GRADE:
             return None  # or not-a-number, which is neither
-    return values.astype(np.int64, copy=False)
+    return numbers.astype(np.int64, copy=False)
 
 
-def spoilt(values: NDArray[Any], *, whole: bool) -> NDArray[np.bool_]:
+def is_bad_number(numbers: NDArray[Any], *, refuses_fractions: bool) -> NDArray[np.bool_]:
     """Tell which of some numbers are not-a-number, too large, or, where `whole`, fractions."""
-    bad: NDArray[np.bool_] = ~((values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE))
-    if whole and values.dtype.kind == "f":
-        bad |= values != np.floor(values)
+    bad: NDArray[np.bool_] = ~((numbers <= LARGEST_GRADE) & (numbers >= -LARGEST_GRADE))
+    if refuses_fractions and numbers.dtype.kind == "f":
+        bad |= numbers != np.floor(numbers)
     return bad

@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import Block, Role
-from cranfield.formats.columns import COLUMNS, in_order
+from cranfield.formats.columns import COLUMNS, sort_roles
 from cranfield.formats.text import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 # ---- columns of text ------------------------------------------------------------------------
 
 
-def holding(ids: Ids, special: Sequence[bytes]) -> Iterable[bytes]:
+def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes]:
     """Return the distinct identifiers if one of them may hold a special byte; else nothing."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
-    return dict.fromkeys(ids.to_list()) if any(one in text for one in special) else ()
+    return dict.fromkeys(ids.to_list()) if any(one in text for one in special_bytes) else ()
 
 
 def write_blank_separated(
@@ -44,7 +44,7 @@ def write_blank_separated(
             continue
         every = (block.query, block.doc, *block.columns.values())
         for ids in (column for column in every if isinstance(column, Ids)):
-            for field in holding(ids, (*WHITE_SPACE, b"#")):
+            for field in find_special_ids(ids, (*WHITE_SPACE, b"#")):
                 if field.split() != [field]:
                     problem = "it holds white space"
                 elif ids is block.query and field.startswith(b"#"):
@@ -55,20 +55,20 @@ def write_blank_separated(
                     f"the id {decode(field)!r} cannot be written in columns of text: {problem}",
                     hint="Write CSV, JSON, Parquet or Arrow instead.",
                     kind="id",
-                ).at(*block.place(ids.to_list().index(field)))
+                ).locate(*block.locate_row(ids.to_list().index(field)))
         if first and block.query[0].startswith(BYTE_ORDER_MARK):
             stream.write(BYTE_ORDER_MARK)  # the first one is read as the file's own
         first = False
-        stream.write(joined_text(columns(block), separator))
+        stream.write(join_columns(columns(block), separator))
 
 
-def joined_text(columns: Sequence[Any], separator: bytes) -> memoryview:
+def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     """Return lines of columns: ids, numbers, or the same text in every line."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     fields = [
-        pa.scalar(one, pa.large_binary()) if isinstance(one, bytes) else _texts_of(one)
+        pa.scalar(one, pa.large_binary()) if isinstance(one, bytes) else _texts_to_arrow(one)
         for one in columns
     ]
     lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
@@ -78,7 +78,7 @@ def joined_text(columns: Sequence[Any], separator: bytes) -> memoryview:
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
-def _texts_of(column: Any) -> Any:
+def _texts_to_arrow(column: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(column, Ids):
@@ -98,11 +98,11 @@ def number_column(values: Any) -> "pa.Array":
 # ---- columns with names ---------------------------------------------------------------------
 
 
-def named_columns(block: Block) -> dict[str, Any]:
+def columns_by_name(block: Block) -> dict[str, Any]:
     """Return a block's columns by their names in a table."""
     ids: dict[Role, Any] = {"query": block.query}
     if "group" in block.columns:
         ids["group"] = block.columns["group"]  # as an id
     ids["doc"] = block.doc
-    every = ids | {role: block.columns[role] for role in in_order(block.columns)}
+    every = ids | {role: block.columns[role] for role in sort_roles(block.columns)}
     return {COLUMNS[role].public: column for role, column in every.items()}

@@ -18,8 +18,8 @@ from cranfield.measures import (  # noqa: F401  # isort: skip
     by_group,
     diversity,
 )
-from cranfield.measures.grammar import find, known_as, parse, parse_all, search
-from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of, plan_of
+from cranfield.measures.grammar import find_definition, find_measure, parse, parse_all, search_definitions
+from cranfield.measures.plan import EXAMPLE, Measure, Plan, make_example, find_plan
 from cranfield.measures.registry import Definition, definitions, measure
 
 __all__ = [
@@ -28,12 +28,12 @@ __all__ = [
     "Measure",
     "Plan",
     "definitions",
-    "example_of",
-    "find",
-    "known_as",
+    "make_example",
+    "find_definition",
+    "find_measure",
     "measure",
     "parse",
     "parse_all",
-    "plan_of",
-    "search",
+    "find_plan",
+    "search_definitions",
 ]

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from cranfield.errors import MeasureError, nearest
-from cranfield.measures.registry import DEFINITIONS, VARIANTS, variant, without_library
+from cranfield.errors import MeasureError, nearest_words
+from cranfield.measures.registry import DEFINITIONS, VARIANTS, find_variant, strip_library_words
 
 
 @dataclass(frozen=True)
@@ -14,12 +14,12 @@ class Absent:
     `names` is a regular expression over a name in lower case without `-` and `_`.
     """
 
-    names: str
-    is_: str
-    nearest: str
+    pattern: str
+    meaning: str
+    advice: str
 
 
-def absent(name: str) -> str | None:
+def describe_absent(name: str) -> str | None:
     """Return what to say about a measure that is not here; None if the name is unknown.
 
     The name is one that `registry.without_library` returns.
@@ -28,45 +28,45 @@ def absent(name: str) -> str | None:
     'it compares the text of an answer with a reference. cranfield scores rankings. Judged nuggets \
 of answers: `cranfield nuggets`.'
     """
-    found = next((one for one in _ABSENT if re.fullmatch(one.names, name)), None)
-    return None if found is None else f"{found.is_}. {found.nearest}"
+    found = next((one for one in _ABSENT_MEASURES if re.fullmatch(one.pattern, name)), None)
+    return None if found is None else f"{found.meaning}. {found.advice}"
 
 
-def unknown_measure(name: str, written: str) -> MeasureError:
+def unknown_measure_error(name: str, text: str) -> MeasureError:
     """Return the error for a name that does not exist: what it is elsewhere, or what is near.
 
     >>> str(unknown_measure("NDGC", "NDGC@10"))
     "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
     """
-    before = written.removesuffix("@")
-    its = variant(before)
-    if before != written and its is not None:
+    before = text.removesuffix("@")
+    its = find_variant(before)
+    if before != text and its is not None:
         definition = DEFINITIONS[its[0]]
         if definition.cutoff == "none":
-            return MeasureError(f"{written!r}: {before} takes no cutoff: leave out @")
+            return MeasureError(f"{text!r}: {before} takes no cutoff: leave out @")
         point = "0.1" if definition.cutoff_kind == "recall" else "10"
-        return MeasureError(f"{written!r}: there is no number behind @, as in {before}@{point}")
-    first, at, second = written.rpartition("@")
-    if at and "@" in first and variant(first.partition("@")[0]) is not None:
+        return MeasureError(f"{text!r}: there is no number behind @, as in {before}@{point}")
+    first, at, second = text.rpartition("@")
+    if at and "@" in first and find_variant(first.partition("@")[0]) is not None:
         return MeasureError(
-            f"{written!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
+            f"{text!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
         )
-    known = absent(without_library(name))
+    known = describe_absent(strip_library_words(name))
     if known is not None:
-        return MeasureError(f"{written!r} is no measure here: {known}")
-    near = dict.fromkeys(VARIANTS[known][0] for known in nearest(without_library(name), VARIANTS))
-    cutoff = written.removeprefix(name)
+        return MeasureError(f"{text!r} is no measure here: {known}")
+    near = dict.fromkeys(VARIANTS[known][0] for known in nearest_words(strip_library_words(name), VARIANTS))
+    cutoff = text.removeprefix(name)
     cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
     meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
     guess = f" Did you mean {' or '.join(meant)}?" if near else ""
-    return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
+    return MeasureError(f"unknown measure {text!r}.{guess} `cranfield measures` lists them all.")
 
 
 _JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"
-_BEYOND = "it looks at the lists of all users together, and at no judgment"
+_NO_JUDGMENT = "it looks at the lists of all users together, and at no judgment"
 _RELEVANCE_ALONE = "Only judged relevance is measured here"
 
-_ABSENT = (
+_ABSENT_MEASURES = (
     Absent(
         "(llm|nonllm)?context(ual)?precision(withoutreference|withreference)?",
         "in RAG tools, a language model judges which retrieved contexts are relevant, and the "
@@ -117,14 +117,14 @@ _ABSENT = (
     ),
     Absent(
         "(catalog(ue)?|item|user|prediction|distinct)?(space)?coverage|icov|ucov",
-        f"the share of a catalogue that is recommended to anyone: {_BEYOND}",
+        f"the share of a catalogue that is recommended to anyone: {_NO_JUDGMENT}",
         f"{_RELEVANCE_ALONE}: the nearest is StRecall@k, the share of a query's subtopics covered.",
     ),
     Absent(
         "((exposure|list)?gini(index|diversity)?|(shannon)?entropy|"
         "exposure|popularity(bias)?|averagepopularity|avgpopularity|arp|aplt|aclt|tail(percentage|"
         "share)|popreo|poprsp|mad|rsp|reo)",
-        f"how evenly items are recommended, or how popular they are: {_BEYOND}",
+        f"how evenly items are recommended, or how popular they are: {_NO_JUDGMENT}",
         f"{_RELEVANCE_ALONE}, and nothing here is near it.",
     ),
     Absent(

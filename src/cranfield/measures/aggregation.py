@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from cranfield.arrays.exact import mean_of
+from cranfield.arrays.exact import mean_of_units
 from cranfield.arrays.ranked import Floats, floored_log, geometric_mean, mean, total
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
@@ -16,12 +16,12 @@ AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
 }
 
 
-def summed(aggregation: Aggregation, values: Floats) -> Floats:
+def to_summands(aggregation: Aggregation, values: Floats) -> Floats:
     """Return what is added up of the queries' values, (n_queries,)."""
     return floored_log(values) if aggregation == "geometric" else values
 
 
-def of_exact_sum(aggregation: Aggregation, units_: int, n: int) -> float:
+def aggregate_exact_sum(aggregation: Aggregation, sum_units: int, n: int) -> float:
     """Return the value over n queries from the exact sum of what `summed` returns."""
-    value = mean_of(units_, 1 if aggregation == "sum" else n)
+    value = mean_of_units(sum_units, 1 if aggregation == "sum" else n)
     return math.exp(value) if aggregation == "geometric" else value

@@ -9,13 +9,13 @@ from cranfield.arrays.elementary import log, log2
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
-from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.gain import TREC_CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, choice
-from cranfield.measures.precision import if_all_are_found, no_formula, reachable
+from cranfield.measures.precision import mean_over_found_reason, no_formula_error, n_reachable
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import BY_GRADE, SPLIT, Bounded, Traits
+from cranfield.measures.traits import BY_GRADE, SPLIT, BoundsMethod, Traits
 
-ALL = "divided by all relevant documents, also where k is smaller"
+ALL_RELEVANT_REASON = "divided by all relevant documents, also where k is smaller"
 
 
 OverPrecisions = Annotated[
@@ -29,28 +29,28 @@ OverPrecisions = Annotated[
 ]
 
 
-def _ap_bounded(parameters: Parameters) -> Bounded:
-    ways: dict[str, Bounded] = {"retrieved": "attained", "cutoff": "retrieved"}
+def _ap_bounds(parameters: Parameters) -> BoundsMethod:
+    ways: dict[str, BoundsMethod] = {"retrieved": "attained", "cutoff": "retrieved"}
     return ways.get(parameters["over"], "split")
 
 
 def _ap_perfect_cut(parameters: Parameters) -> str:
     k = "divided by k, also where fewer documents are relevant"
-    return {"judged": ALL, "cutoff": k}.get(parameters["over"], "")
+    return {"judged": ALL_RELEVANT_REASON, "cutoff": k}.get(parameters["over"], "")
 
 
-def _if_cut(measure: Any) -> None:
+def _check_cutoff(measure: Any) -> None:
     if measure.cutoff is None and measure.parameters["over"] == "cutoff":
         raise MeasureError(f"{measure} needs a cutoff: {measure @ 10}")
 
 
-_AP = ("map", "average_precision", "mean_average_precision", "label_ranking_average_precision")
+_AP_NAMES = ("map", "average_precision", "mean_average_precision", "label_ranking_average_precision")
 
 
 @measure(
     "AP",
-    names=Names((*_AP, "LRAP"), families={"map_cut": CUTOFFS}),
-    traits=Traits(bounds=_ap_bounded, by_grade=if_all_are_found, averages_ties=True, fits=_if_cut),
+    names=Names((*_AP_NAMES, "LRAP"), families={"map_cut": TREC_CUTOFFS}),
+    traits=Traits(bounds=_ap_bounds, by_grade=mean_over_found_reason, averages_ties=True, fits=_check_cutoff),
     perfect_cut=_ap_perfect_cut,
 )
 def average_precision(
@@ -74,19 +74,19 @@ def average_precision(
     if judged.ties != "expected":
         hits = judged.hits.relevant(rel).top(k)
         precision_ = hits.ordinal / hits.rank
-        n = hits.count() if over == "retrieved" else reachable(judged, k, over, rel)
+        n = hits.count() if over == "retrieved" else n_reachable(judged, k, over, rel)
         return ratio(hits.total(precision_), n)
     if over == "retrieved":
-        raise no_formula("AP", over)
+        raise no_formula_error("AP", over)
     # Over the orders of ties (McSherry & Najork, ECIR 2008), a place is as likely to hold a
     # relevant document as any other of its score. If it does, the remaining ones are spread evenly
     # over the remaining places.
-    places = judged.places(judged.hits.grade >= rel, k)
-    relevant_here = places.held / places.size
-    tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
-    precision_ = (places.above + 1 + tied_above) / places.ranked.rank
+    places = judged.tie_places(judged.hits.grade >= rel, k)
+    relevant_here = places.worth / places.size
+    tied_above = ratio((places.worth - 1) * (places.nth - 1), places.size - 1)
+    precision_ = (places.worth_above + 1 + tied_above) / places.ranked.rank
     found = places.ranked.total(relevant_here * precision_)
-    return ratio(found, reachable(judged, k, over, rel))
+    return ratio(found, n_reachable(judged, k, over, rel))
 
 
 @measure("GMAP", names=("gm_map", "geometric_map"), traits=SPLIT, aggregation="geometric")
@@ -162,17 +162,17 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(hits.total(np.where(relevant, precision_, 0)), judged.n_relevant(rel))
 
 
-SMOOTH = 1e-5
+SMOOTHING = 1e-5
 
 
-def inferred_precision(above: Floats, pooled: Ints, relevant: Ints, judged: Ints) -> Floats:
+def inferred_precision(ranks_above: Floats, pooled_above: Ints, relevant_above: Ints, judged_above: Ints) -> Floats:
     """Return the precision expected at a relevant document: Yilmaz & Aslam 2006, equation 2.
 
     Of the ranks above it, so many were pooled; of these so many were judged, so many relevant.
     """
-    share = ratio(pooled, above)
-    precision_above = (relevant + SMOOTH) / (judged + 2 * SMOOTH)
-    return 1 / (above + 1) + above / (above + 1) * share * precision_above
+    share = ratio(pooled_above, ranks_above)
+    precision_above = (relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING)
+    return 1 / (ranks_above + 1) + ranks_above / (ranks_above + 1) * share * precision_above
 
 
 @measure("binG", traits=BY_GRADE)

@@ -11,25 +11,25 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
-from cranfield.data.preferences import Over
-from cranfield.measures.average_precision import ALL, average_precision
-from cranfield.measures.gain import CUTOFFS
+from cranfield.data.preferences import PreferenceSet
+from cranfield.measures.average_precision import ALL_RELEVANT_REASON, average_precision
+from cranfield.measures.gain import TREC_CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Rel, choice
 from cranfield.measures.precision import MULTIPLES, Multiple, precision, r_precision
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.sets import count
-from cranfield.measures.traits import Traits, if_whole
+from cranfield.measures.sets import count_measure
+from cranfield.measures.traits import Traits, depth_cut_reason
 
-GROUPS = Traits(takes_groups=True, by_grade=True)
-PREFERENCES = Traits(takes_groups=True, by_grade=if_whole, fractions="taken")
-_share = partial(
+GROUP_TRAITS = Traits(takes_groups=True, by_grade=True)
+PREFERENCE_TRAITS = Traits(takes_groups=True, by_grade=depth_cut_reason, fractions="taken")
+_preference_measure = partial(
     measure,
-    traits=PREFERENCES,
+    traits=PREFERENCE_TRAITS,
     perfect="where all grades are equal, nothing is preferred, and it is 0",
 )
 
 
-@measure("GroupAP", names=("map_avgjg",), traits=GROUPS, perfect_cut=ALL)
+@measure("GroupAP", names=("map_avgjg",), traits=GROUP_TRAITS, perfect_cut=ALL_RELEVANT_REASON)
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.
 
@@ -45,8 +45,8 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
 
 @measure(
     "GroupP",
-    names=Names(families={"P_avgjg": CUTOFFS}),
-    traits=GROUPS,
+    names=Names(families={"P_avgjg": TREC_CUTOFFS}),
+    traits=GROUP_TRAITS,
     perfect="with fewer than k relevant documents, even a perfect ranking has others",
 )
 def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
@@ -66,7 +66,7 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     names=Names(
         families={"Rprec_mult_avgjg": MULTIPLES}, parameter={"rprec_mult_avgjg": "multiple"}
     ),
-    traits=GROUPS,
+    traits=GROUP_TRAITS,
 )
 def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision against each judgment group's own judgments, averaged over the groups.
@@ -83,8 +83,8 @@ def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1)
 # ---- preferences ----------------------------------------------------------------------------
 
 
-_Over = Annotated[
-    Over,
+_OverPreferences = Annotated[
+    PreferenceSet,
     Parameter(
         "which preferences count: 'all', also between two documents that were not retrieved; "
         "'implied', at least one was; 'retrieved', both were",
@@ -93,15 +93,15 @@ _Over = Annotated[
 ]
 
 
-def _of_preferences(name: str) -> Names:
+def _preference_names(name: str) -> Names:
     """Return trec_eval's name of a measure, and those of it over fewer preferences."""
     return Names(
         (name,), variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}}
     )
 
 
-@count("NumPrefs", names=("prefs_num_prefs_poss",), traits=PREFERENCES, higher_is_better=None)
-def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
+@count_measure("NumPrefs", names=("prefs_num_prefs_poss",), traits=PREFERENCE_TRAITS, higher_is_better=None)
+def n_preferences(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The number of preferences: pairs of documents of which a group judged one better.
 
     Unjudged documents are in no preference, and are passed over.
@@ -110,17 +110,17 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_num_prefs_poss
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.possible(over))
+    return preferences.total(preferences.group_counts.count_possible(over))
 
 
-@count(
+@count_measure(
     "NumPrefsFul",
     names=Names(
         ("prefs_num_prefs_ful",), variants={"prefs_num_prefs_ful_ret": {"over": "retrieved"}}
     ),
-    traits=PREFERENCES,
+    traits=PREFERENCE_TRAITS,
 )
-def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
+def n_preferences_fulfilled(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The number of preferences fulfilled: the better document is above the other.
 
     A document that was not retrieved is below all that were. Unjudged documents are in no
@@ -130,11 +130,11 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.fulfilled(over))
+    return preferences.total(preferences.group_counts.count_fulfilled(over))
 
 
-@_share("Prefs", names=_of_preferences("prefs_simp"))
-def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
+@_preference_measure("Prefs", names=_preference_names("prefs_simp"))
+def preferences_fulfilled(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The share of preferences that the run fulfils, all groups' together.
 
     With plain judgments every grade is preferred to every lower one. 0 for a query without
@@ -145,14 +145,14 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
         prefs_simp_ret
     """
     preferences = judged.preferences
-    counted = preferences.counted
+    counted = preferences.group_counts
     return ratio(
-        preferences.total(counted.fulfilled(over)), preferences.total(counted.possible(over))
+        preferences.total(counted.count_fulfilled(over)), preferences.total(counted.count_possible(over))
     )
 
 
-@_share("PrefsByPair", names=_of_preferences("prefs_pair"))
-def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
+@_preference_measure("PrefsByPair", names=_preference_names("prefs_pair"))
+def preferences_by_pair(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
 
     The mean over all pairs of documents of which any group prefers one. 0 for a query without
@@ -163,11 +163,11 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_pair, prefs_pair_imp, prefs_pair_ret
     """
     pairs = judged.preferences.pairs()
-    return ratio(pairs.fulfilled(over), pairs.possible(over))
+    return ratio(pairs.count_fulfilled(over), pairs.count_possible(over))
 
 
-@_share("PrefsByGroup", names=_of_preferences("prefs_avgjg"))
-def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
+@_preference_measure("PrefsByGroup", names=_preference_names("prefs_avgjg"))
+def preferences_by_group(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The share of preferences fulfilled, averaged over the groups; one without any counts as 0.
 
     Unjudged documents are in no preference, and are passed over.
@@ -176,8 +176,8 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret
     """
     preferences = judged.preferences
-    counted = preferences.counted
-    share = ratio(counted.fulfilled(over), counted.possible(over))
+    counted = preferences.group_counts
+    share = ratio(counted.count_fulfilled(over), counted.count_possible(over))
     return ratio(preferences.total(share), preferences.count())
 
 
@@ -186,7 +186,7 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     names=Names(
         ("prefs_avgjg_Rnonrel",), variants={"prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}}
     ),
-    traits=PREFERENCES,
+    traits=PREFERENCE_TRAITS,
     perfect="nonrelevant documents are held against each other, see below",
 )
 def preferences_balanced(
@@ -214,15 +214,15 @@ def preferences_balanced(
     """
     groups, n_found = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        counted, r, n = groups.fewer_retrieved, groups.n_relevant_retrieved, n_found
+        counted, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_found
     else:
-        counted, r, n = groups.fewer, groups.n_relevant, groups.n_nonrelevant
+        counted, r, n = groups.first_counts, groups.n_relevant, groups.n_nonrelevant
     missing = np.maximum(r - n, 0)
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
     crowded = (n > r) * groups.is_ordered
     above = np.minimum(r, n_found)
     held_against_them = above * (above - 1) // 2 + (r - above) * n_found
-    fulfilled = counted.fulfilled(over) + missing * groups.n_relevant_retrieved
-    possible = counted.possible(over) + missing * groups.n_relevant
+    fulfilled = counted.count_fulfilled(over) + missing * groups.n_relevant_retrieved
+    possible = counted.count_possible(over) + missing * groups.n_relevant
     share = ratio(fulfilled + crowded * held_against_them, possible + crowded * r * n)
     return ratio(groups.total(share), groups.count())

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.data.lists import relevant_beside
-from cranfield.errors import InputError, nearest
-from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
-from cranfield.measures.registry import WIDTH, Definition, definitions
-from cranfield.options import is_whole
+from cranfield.data.lists import missing_relevant_docs
+from cranfield.errors import InputError, nearest_words
+from cranfield.formats.objects import score_by_position, read_grade_list, grade_by_one, is_sequence
+from cranfield.measures.registry import PAGE_WIDTH, Definition, definitions
+from cranfield.options import is_whole_number
 
 # What a list is called in a call; what others call it; and what others call the cutoff.
 _SIDES = ("truth", "ranking")
-_OTHER_SIDES = frozenset(
+_SIDE_SYNONYMS = frozenset(
     (
         *("actual", "predicted", "relevant", "retrieved", "y_true", "y_pred", "y_score"),
         *("qrels", "run", "ground_truth"),
     )
 )
-_CUTOFFS = frozenset(("cutoff", "k", "at", "top_k", "at_k"))
+_CUTOFF_SYNONYMS = frozenset(("cutoff", "k", "at", "top_k", "at_k"))
 
 
 @dataclass(frozen=True)
@@ -35,55 +35,55 @@ class Call:
     definition: Definition
     text: str
     rel: float | None
-    uncut: bool
+    is_uncut: bool
 
-    def lists(
-        self, given: Sequence[Any], parameters: dict[str, Any]
+    def read_lists(
+        self, positional: Sequence[Any], parameters: dict[str, Any]
     ) -> tuple[Mapping[Any, Any], Mapping[Any, Any]] | None:
         """Return {document: grade} and {document: score} of a call, None if it sets parameters.
 
         Takes what it understands out of `parameters`. Raises TypeError for a call that is neither,
         InputError for data that cannot be meant.
         """
-        sides = [parameters.pop(name) for name in _SIDES[len(given) :] if name in parameters]
+        sides = [parameters.pop(name) for name in _SIDES[len(positional) :] if name in parameters]
         n_relevant = parameters.pop("n_relevant", None)
-        lists = [*given, *sides]
+        lists = [*positional, *sides]
         takes_text = self.definition.names.unnamed is not None
         is_text = takes_text and len(lists) == 1 and isinstance(lists[0], str)
         if n_relevant is None and (is_text or not lists):
             return None
-        if len(lists) == 1 and not sides and not parameters and is_list(lists[0]):
-            lists = [*self._of_grades(lists[0], n_relevant)]
+        if len(lists) == 1 and not sides and not parameters and is_sequence(lists[0]):
+            lists = [*self._read_grades(lists[0], n_relevant)]
         elif n_relevant is not None:
             raise TypeError(
                 f"n_relevant goes with a list of grades alone: {self.text}([1, 0], n_relevant=5)"
             )
-        if len(lists) != 2 or parameters or is_whole(lists[1]):
+        if len(lists) != 2 or parameters or is_whole_number(lists[1]):
             raise TypeError(
-                f"{self._misused(lists, parameters)}{self.text}(truth, ranking), or "
+                f"{self._misuse_hint(lists, parameters)}{self.text}(truth, ranking), or "
                 f"{self.text}(grades), scores one list, {self.definition.name}(parameter=value) "
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
-        if is_list(truth) and is_list(ranking) and any(is_list(one) for one in truth):
+        if is_sequence(truth) and is_sequence(ranking) and any(is_sequence(one) for one in truth):
             raise InputError(
                 f"{self.text}(truth, ranking) scores one list, and got lists of lists",
                 hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
             )
-        graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
-        in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
+        graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        in_order = self._order_set(ranking) if isinstance(ranking, Set) else ranking
         scored: Mapping[Any, Any] = (
-            in_order if isinstance(in_order, Mapping) else by_position("the list", in_order)
+            in_order if isinstance(in_order, Mapping) else score_by_position("the list", in_order)
         )
-        self._refuse_mistaken(truth, ranking, list(graded), list(scored))
+        self._check_sides(truth, ranking, list(graded), list(scored))
         return graded, scored
 
-    def _of_grades(
+    def _read_grades(
         self, grades: Iterable[Any], n_relevant: int | None
     ) -> tuple[dict[str, float], list[str]]:
         """Return the truth and the ranking of a list of grades."""
         where = f"{self.text} of a list of grades"
-        truth, ranking = documents_of(grades, where)
+        truth, ranking = read_grade_list(grades, where)
         if n_relevant is not None:
             if self.rel is None and max(truth.values(), default=0) > 1:
                 raise InputError(
@@ -93,12 +93,12 @@ class Call:
                     f"evaluate(*grades([3, 0], collection=[3, 2, 0]), {self.text!r}).",
                 )
             rel = 1 if self.rel is None else self.rel
-            truth |= relevant_beside(truth, n_relevant, rel, where)
+            truth |= missing_relevant_docs(truth, n_relevant, rel, where)
         return truth, ranking
 
-    def _in_any_order(self, docs: Set[Any]) -> list[Any]:
+    def _order_set(self, docs: Set[Any]) -> list[Any]:
         """Return the documents of a set as a list; InputError if their order matters."""
-        if self.definition.traits.of_sets and self.uncut:
+        if self.definition.traits.of_sets and self.is_uncut:
             return list(docs)
         free = ", ".join(each.name for each in definitions() if each.traits.of_sets)
         raise InputError(
@@ -106,15 +106,15 @@ class Call:
             hint=f"Give a list, best first. The order does not matter to {free}, uncut.",
         )
 
-    def _refuse_mistaken(
-        self, truth: Any, ranking: Any, judged: list[Any], found: list[Any]
+    def _check_sides(
+        self, truth: Any, ranking: Any, judged_ids: list[Any], ranked_ids: list[Any]
     ) -> None:
         """Raise InputError for what looks like a ranking first, or like grades without documents.
 
         `judged` and `found` are the ids of the documents.
         """
         scores = ranking.values() if isinstance(ranking, Mapping) else ()
-        if scores and is_list(truth) and all(map(_may_be_grade, scores)):
+        if scores and is_sequence(truth) and all(map(_may_be_grade, scores)):
             raise InputError(
                 f"{self.text}(truth, ranking) got a list, and then a dict of whole numbers: is "
                 "that the truth?",
@@ -122,8 +122,8 @@ class Call:
                 "If the list has the relevant documents and the dict scores, make a set of the "
                 "list.",
             )
-        differ = all(map(_is_numeric_id, judged)) != all(map(_is_numeric_id, found))
-        if judged and found and differ and {*map(str, judged)}.isdisjoint(map(str, found)):
+        differ = all(map(_is_numeric_id, judged_ids)) != all(map(_is_numeric_id, ranked_ids))
+        if judged_ids and ranked_ids and differ and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids)):
             raise InputError(
                 f"{self.text}(truth, ranking): the ids of one are whole numbers, those of the "
                 "other are not, and they share none",
@@ -132,18 +132,18 @@ class Call:
                 "{document: grade}.",
             )
 
-    def _misused(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
+    def _misuse_hint(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
         """Say what was wrong with a call, where it is known."""
         name, others = self.definition.name, lists[1:]
-        number = next((one for one in (*others, *parameters.values()) if is_whole(one)), None)
-        if number is not None and (_CUTOFFS & parameters.keys() or len(others) == 2):
+        number = next((one for one in (*others, *parameters.values()) if is_whole_number(one)), None)
+        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(others) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
         if number is not None and len(others) == 1:
             return (
                 f"{number} is no ranking: a cutoff is written ({name}@{number})(grades), the "
                 f"number of relevant documents {self.text}(grades, n_relevant={number}); "
             )
-        if _OTHER_SIDES & parameters.keys():
+        if _SIDE_SYNONYMS & parameters.keys():
             return "the lists are called truth= and ranking=; "
         of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
         if of_grades:
@@ -156,7 +156,7 @@ class Call:
         return ""
 
 
-def called(definition: Definition) -> str:
+def usage_text(definition: Definition) -> str:
     """Return how a measure is called with one list; an empty text of one that takes no list."""
     from textwrap import fill  # which little else needs
 
@@ -173,7 +173,7 @@ def called(definition: Definition) -> str:
         f"takes them, are a dict {{document: score}}. Over queries: evaluate(qrels, run, "
         f"{one.strip('()')!r})."
     )
-    return "\n" + fill(text, WIDTH, subsequent_indent="    ")
+    return "\n" + fill(text, PAGE_WIDTH, subsequent_indent="    ")
 
 
 def _may_be_grade(value: object) -> bool:
@@ -181,20 +181,20 @@ def _may_be_grade(value: object) -> bool:
 
 
 def _is_numeric_id(doc: object) -> bool:
-    return is_whole(doc) or (isinstance(doc, str) and doc.isdecimal())
+    return is_whole_number(doc) or (isinstance(doc, str) and doc.isdecimal())
 
 
-def unknown_parameter(definition: Definition, key: str, value: Any) -> str:
+def unknown_parameter_text(definition: Definition, key: str, value: Any) -> str:
     """Return what to say of a parameter that a measure does not take."""
     known = ", ".join(definition.parameters) or "no parameter"
-    near = nearest(key, definition.parameters)
+    near = nearest_words(key, definition.parameters)
     guess = f" Did you mean {near[0]}?" if near else ""
     if key == "judged_only":
         guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
-    elif key in _CUTOFFS:
-        k = value if is_whole(value) else 10
+    elif key in _CUTOFF_SYNONYMS:
+        k = value if is_whole_number(value) else 10
         cut = f"{definition.name}@{k}"
         guess = f" A cutoff is written {cut}; called with lists, ({cut})(truth, ranking)."
-    elif key in _OTHER_SIDES:
+    elif key in _SIDE_SYNONYMS:
         guess = f" The lists are {definition.name}(truth=..., ranking=...)."
     return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.grades import ABOVE_ZERO, are_whole, exp2
+from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades, exp2
 from cranfield.arrays.ranked import Floats, Numbers, Ranked, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
@@ -17,21 +17,21 @@ from cranfield.measures.parameters import (
     Parameter,
     Parameters,
     between,
-    for_grades,
-    or_none,
-    stated,
-    whole,
+    word_or_mapping,
+    optional,
+    look_up_numbers,
+    whole_between,
 )
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import BY_GRADE, Bounded, Traits
+from cranfield.measures.traits import BY_GRADE, BoundsMethod, Traits
 
-_MOST_GRADES = 1000
-_LARGEST_TOP = 1000  # the doubles end at 2^1024
+_MAX_GRADES = 1000
+_MAX_TOP = 1000  # the doubles end at 2^1024
 
 Top = Annotated[
     int | None,
     Parameter(
-        "the highest grade of the scale; None: the highest in the judgments", or_none(whole(1))
+        "the highest grade of the scale; None: the highest in the judgments", optional(whole_between(1))
     ),
 ]
 Stop = Annotated[
@@ -40,14 +40,14 @@ Stop = Annotated[
         "the probability that a document of a grade g makes the user stop: 'exp2', "
         "(2^g - 1) / 2^top; 'linear', g / (top + 1); or a mapping {grade: probability}, where a "
         "grade that it does not name has 0",
-        for_grades(
+        word_or_mapping(
             ("exp2", "linear"), between(0, 1), "'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}"
         ),
     ),
 ]
 
 
-def _chance(
+def _make_chance(
     judged: Judged, stop: str | Mapping[float, float], top: float | None
 ) -> Callable[[Ranked], Numbers]:
     top = judged.top_grade or 1 if top is None else top
@@ -59,15 +59,15 @@ def _chance(
 
     def chance(ranked: Ranked) -> Numbers:
         if isinstance(stop, Mapping):
-            stops = stated(ranked.grade, stop, np.zeros(len(ranked.grade)))
+            stops = look_up_numbers(ranked.grade, stop, np.zeros(len(ranked.grade)))
         elif stop == "linear":
             stops = np.maximum(ranked.grade, 0) / (top + 1)
-        elif top > _LARGEST_TOP:
+        elif top > _MAX_TOP:
             raise MeasureError(
                 f"stop='exp2': 2^{top:.10g} is no number that a computer can divide by; rescale "
                 "the grades or use stop='linear'"
             )
-        elif not are_whole(ranked.grade) or top != int(top):
+        elif not are_whole_grades(ranked.grade) or top != int(top):
             stops = (exp2(np.maximum(ranked.grade, 0)) - 1) / math.pow(2, top)
         else:
             stops = np.ldexp(np.ldexp(1.0, np.maximum(ranked.grade, 0).astype(np.intc)) - 1, -top)
@@ -76,16 +76,16 @@ def _chance(
     return chance
 
 
-def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
+def _bounds_unless_stated(method: BoundsMethod) -> Callable[[Parameters], BoundsMethod]:
     """The higher a grade, the more the user is to be satisfied; a mapping may have it otherwise."""
-    return lambda given: "attained" if isinstance(given["stop"], Mapping) else way
+    return lambda given: "attained" if isinstance(given["stop"], Mapping) else method
 
 
-def _by_grade(judged: Judged, *, stop: str | Mapping[float, float], **_: Any) -> str:
+def _mapping_reason(judged: Judged, *, stop: str | Mapping[float, float], **_: Any) -> str:
     return "what is stated need not rise with the grade" if isinstance(stop, Mapping) else ""
 
 
-def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
+def _expected_rr(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
     stops = chance(ranked)
     reached = ranked.before(1 - stops)
@@ -98,7 +98,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
         ("expected_reciprocal_rank",),
         variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
     ),
-    traits=Traits(bounds=_bounded("retrieved"), by_grade=_by_grade, fractions="taken"),
+    traits=Traits(bounds=_bounds_unless_stated("retrieved"), by_grade=_mapping_reason, fractions="taken"),
     perfect="its maximum depends on the judgments: see nERR",
 )
 def expected_reciprocal_rank(
@@ -118,13 +118,13 @@ def expected_reciprocal_rank(
         (2^grade - 1) / 2^top
     Source: Chapelle, Metzler, Zhang & Grinspan, CIKM 2009
     """
-    return _expected(judged.hits, k, _chance(judged, stop, top))
+    return _expected_rr(judged.hits, k, _make_chance(judged, stop, top))
 
 
 @measure(
     "nERR",
     names=Names(variants={"NTCIR_nERR": {"stop": "linear"}}),
-    traits=Traits(bounds=_bounded("sorted"), by_grade=_by_grade, fractions="taken"),
+    traits=Traits(bounds=_bounds_unless_stated("sorted"), by_grade=_mapping_reason, fractions="taken"),
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -138,14 +138,14 @@ def normalized_err(
     Formula: ERR@k / ERR@k of the ideal ranking
     Source: Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR
     """
-    chance = _chance(judged, stop, top)
+    chance = _make_chance(judged, stop, top)
     ideal = judged.ideal.reordered(chance(judged.ideal))
-    return ratio(_expected(judged.hits, k, chance), _expected(ideal, k, chance))
+    return ratio(_expected_rr(judged.hits, k, chance), _expected_rr(ideal, k, chance))
 
 
-def _thresholds(value: Any) -> str | Gains:
+def _check_thresholds(value: Any) -> str | Gains:
     expected = "'uniform' or a mapping as {1: 0.5, 3: 0.5}, of grades above 0, one share above 0"
-    check = for_grades(("uniform",), between(0, 1), expected, least=ABOVE_ZERO)
+    check = word_or_mapping(("uniform",), between(0, 1), expected, lowest=SMALLEST_POSITIVE)
     shares: str | Gains = check(value)
     if isinstance(shares, Gains) and not any(share for _, share in shares):
         raise ValueError(expected)
@@ -176,7 +176,7 @@ def graded_average_precision(
         Parameter(
             "the share of users to whom a grade is the lowest that is relevant: a mapping {grade: "
             "share}; 'uniform', every grade from 1 to the collection's highest alike",
-            _thresholds,
+            _check_thresholds,
         ),
     ] = "uniform",
 ) -> Floats:
@@ -196,18 +196,18 @@ def graded_average_precision(
         precision = hits.ordinal / hits.rank
         return hits.total(precision)
 
-    parts, nothing = _parts(judged, share), np.zeros((1, 1))
+    parts, nothing = _user_shares(judged, share), np.zeros((1, 1))
     return ratio(
         sum((part * found(grade) for grade, part in parts), nothing),
         sum((part * judged.n_relevant(grade) for grade, part in parts), nothing),
     )
 
 
-def _parts(judged: Judged, share: str | Mapping[float, float]) -> list[tuple[float, float]]:
+def _user_shares(judged: Judged, share: str | Mapping[float, float]) -> list[tuple[float, float]]:
     """Return (lowest grade that is relevant, share of the users), for grades that differ."""
     if isinstance(share, Mapping):
         return list(share.items())
-    if judged.top_grade > _MOST_GRADES:
+    if judged.top_grade > _MAX_GRADES:
         raise MeasureError(
             f"share='uniform' over {judged.top_grade:,} grades: name those that matter, as in "
             "GAP(share={1: 0.5, 3: 0.5})"

@@ -6,12 +6,12 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.arrays.elementary import powers
-from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
-from cranfield.data.judged import DEEPEST, Judged
-from cranfield.measures.parameters import Parameter, Persistence, whole
+from cranfield.arrays.ranked import Floats, Ints, Ranked, look_up, ratio
+from cranfield.data.judged import MAX_DEPTH, Judged
+from cranfield.measures.parameters import Parameter, Persistence, whole_between
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import BY_GRADE
-from cranfield.options import flag
+from cranfield.options import check_flag
 
 
 @measure("Compat", names=("Compatibility",), traits=replace(BY_GRADE, fractions="taken"))
@@ -20,9 +20,9 @@ def compatibility(
     *,
     p: Persistence = 0.95,
     normalize: Annotated[
-        bool, Parameter("whether to divide by what the ideal ranking itself reaches", flag)
+        bool, Parameter("whether to divide by what the ideal ranking itself reaches", check_flag)
     ] = True,
-    depth: Annotated[int, Parameter("the last rank that counts", whole(1, DEEPEST))] = 1000,
+    depth: Annotated[int, Parameter("the last rank that counts", whole_between(1, MAX_DEPTH))] = 1000,
 ) -> Floats:
     """Compatibility: rank-biased overlap of the ranking with the ideal that is nearest to it.
 
@@ -43,7 +43,7 @@ def compatibility(
     words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
 
     def total(ranked: Ranked, met: Ints) -> Floats:
-        worth = looked_up(words, weight, np.minimum(met, depth + 1))
+        worth = look_up(words, weight, np.minimum(met, depth + 1))
         return ranked.total(worth)
 
     best = total(ideal, ideal.rank)

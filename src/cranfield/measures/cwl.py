@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked, ratio
-from cranfield.data.judged import DEEPEST, Judged
+from cranfield.data.judged import MAX_DEPTH, Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import KINDS, worth
-from cranfield.measures.grammar import arguments
+from cranfield.measures.gain import GAIN_KINDS, gain_of_grades
+from cranfield.measures.grammar import read_arguments
 from cranfield.measures.parameters import (
     Cutoff,
     Depth,
@@ -27,33 +27,33 @@ from cranfield.measures.parameters import (
     Parameters,
     between,
     choice,
-    for_grades,
-    or_none,
-    stated,
-    whole,
-    written,
+    word_or_mapping,
+    optional,
+    look_up_numbers,
+    whole_between,
+    write_parameters,
 )
 from cranfield.measures.plan import Measure
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import Linear, Traits
-from cranfield.measures.user_models import MODELS, Seen, UserModel, column
+from cranfield.measures.traits import Linearity, Traits
+from cranfield.measures.user_models import USER_MODELS, RankingView, UserModel, query_column
 
 
 @lru_cache(maxsize=256)
-def _understood(text: str) -> tuple[UserModel, Mapping[str, Any]]:
+def _read_model(text: str) -> tuple[UserModel, Mapping[str, Any]]:
     """Return the user model that a string names, and its parameters; ValueError if none."""
     call = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.S)
-    model = call and MODELS.get(call[1].lower().replace("-", "_"))
+    model = call and USER_MODELS.get(call[1].lower().replace("-", "_"))
     if call is None or model is None:
-        known = ", ".join(each.pattern for each in MODELS.values())
+        known = ", ".join(each.pattern for each in USER_MODELS.values())
         raise ValueError(f"a user model, one of {known}")
     values = dict(model.defaults)
     try:
-        given = arguments(text, call[2]) if call[2] else {}
+        given = read_arguments(text, call[2]) if call[2] else {}
     except MeasureError:
         raise ValueError(f"parameters as in {model.pattern}") from None
     for key, value in given.items():
-        name = model.named(key)
+        name = model.find_parameter(key)
         if name is None:
             takes = ", ".join(model.parameters) or "nothing"
             raise ValueError(f"{takes} as the parameters of {model.name}, not {key!r}")
@@ -67,42 +67,42 @@ def _understood(text: str) -> tuple[UserModel, Mapping[str, Any]]:
 
 def _check_model(value: Any) -> str:
     """Return the model's text in its one form: with the parameters that are not the default."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > _MAX_LENGTH:
         raise ValueError("a string as 'INST(T=2)'")
-    model, values = _understood(value)
+    model, values = _read_model(value)
     given = [(name, value) for name, value in values.items() if value != model.defaults[name]]
-    return model.name + written(given)
+    return model.name + write_parameters(given)
 
 
-_LONGEST = 1000
+_MAX_LENGTH = 1000
 QUANTITIES = ("EU", "ETU", "EC", "ETC", "ED")
 
-_check_gain = for_grades(
-    KINDS,
+_check_gain = word_or_mapping(
+    GAIN_KINDS,
     between(0, 1),
     "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as "
     "{1: 0.5, 2: 1}, of gains from 0 to 1",
-    least=-LARGEST_GRADE,
+    lowest=-LARGEST_GRADE,
 )
 
 
-def _fits(one: Measure) -> None:
+def _check_cutoff(measure: Measure) -> None:
     """Raise MeasureError unless there is a cutoff, within the depth, where the model needs one."""
-    model, parameters = _understood(one.parameters["model"])
-    needed = model.cut and parameters.get("K") is None
-    if needed and one.cutoff is None:
-        raise MeasureError(f"{one} needs a cutoff: {one @ 10}")
-    if not needed and one.cutoff is not None:
-        theirs = ", ".join(each.name for each in MODELS.values() if each.cut)
+    model, parameters = _read_model(measure.parameters["model"])
+    needed = model.stops_at_cutoff and parameters.get("K") is None
+    if needed and measure.cutoff is None:
+        raise MeasureError(f"{measure} needs a cutoff: {measure @ 10}")
+    if not needed and measure.cutoff is not None:
+        theirs = ", ".join(each.name for each in USER_MODELS.values() if each.stops_at_cutoff)
         raise MeasureError(
-            f"{one}: this user does not stop after k documents, as those of {theirs} do: leave @ "
+            f"{measure}: this user does not stop after k documents, as those of {theirs} do: leave @ "
             "out; depth=... says how many ranks are looked at"
         )
-    if isinstance(one.cutoff, Depth) and not one.cutoff.at_relevant:
-        _check_within(one.cutoff.ranks or 0, one.parameters["depth"])
+    if isinstance(measure.cutoff, Depth) and not measure.cutoff.at_relevant:
+        _check_depth(measure.cutoff.n_ranks or 0, measure.parameters["depth"])
 
 
-def _check_within(cutoff: int, depth: int) -> None:
+def _check_depth(cutoff: int, depth: int) -> None:
     if cutoff > depth:
         raise MeasureError(
             f"CWL: cut after {cutoff:,} documents, and {depth:,} ranks are looked at: write "
@@ -126,17 +126,17 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
             "as in gain={1: 0, 2: 0.5, 3: 1}"
         )
     text = translated.get("model")
-    model = MODELS.get(text.lower()) if isinstance(text, str) else None
+    model = USER_MODELS.get(text.lower()) if isinstance(text, str) else None
     if model is not None:
-        theirs = [(key, translated.pop(key)) for key in parameters if model.named(key)]
-        translated["model"] = model.name + written(theirs)
+        theirs = [(key, translated.pop(key)) for key in parameters if model.find_parameter(key)]
+        translated["model"] = model.name + write_parameters(theirs)
     return name, translated
 
 
-def _linear(parameters: Parameters) -> Linear:
+def _linearity(parameters: Parameters) -> Linearity:
     """A user who goes on without regard to what was found gives each rank a fixed weight."""
-    model, _ = _understood(parameters["model"])
-    return "exact" if model.fixed and parameters["unjudged"] == 0 else "no"
+    model, _ = _read_model(parameters["model"])
+    return "exact" if model.ignores_gain and parameters["unjudged"] == 0 else "no"
 
 
 @measure(
@@ -144,13 +144,13 @@ def _linear(parameters: Parameters) -> Linear:
     names=Names(
         variants={
             each.name: {"model": each.name}
-            for each in MODELS.values()
+            for each in USER_MODELS.values()
             if each.name not in ("P", "RBP", "RR", "AP")  # which are measures of their own
         },
         translate=_translate,
         unnamed="model",
     ),
-    traits=Traits(linear=_linear, takes_cost=True, fits=_fits, fractions="taken"),
+    traits=Traits(linear=_linearity, takes_cost=True, fits=_check_cutoff, fractions="taken"),
     range=(0, None),
 )
 def cwl(
@@ -176,10 +176,10 @@ def cwl(
     top: Annotated[
         int | None,
         Parameter(
-            "the grade that gains 1, with all above; None: the collection's", or_none(whole(1))
+            "the grade that gains 1, with all above; None: the collection's", optional(whole_between(1))
         ),
     ] = None,
-    depth: Annotated[int, Parameter("how many ranks are looked at", whole(1, DEEPEST))] = 1000,
+    depth: Annotated[int, Parameter("how many ranks are looked at", whole_between(1, MAX_DEPTH))] = 1000,
     unjudged: Annotated[
         float,
         Parameter(
@@ -214,54 +214,54 @@ def cwl(
     The user models:
     """
     if k is not None:
-        _check_within(int(k.max()), depth)
+        _check_depth(int(k.max()), depth)
     every = judged.every(np.array([[depth]]), padded=True)
     most = judged.top_grade if top is None else top
-    gain_ = np.where(every.judged, _gains(every, gain, most), unjudged)
-    n_gaining = judged.ideal.where(_gains(judged.ideal, gain, most) > 0).count()
+    gain_ = np.where(every.judged, _scaled_gains(every, gain, most), unjudged)
+    n_gaining = judged.ideal.where(_scaled_gains(judged.ideal, gain, most) > 0).count()
     if unjudged:
         n_gaining = np.maximum(n_gaining, every.where(gain_ > 0).count())
-    user, parameters = _understood(model)
-    cuts = [None] if k is None else [column(every, cut) for cut in np.hsplit(k, k.shape[1])]
-    seen = [Seen(every, gain_, every.costs, n_gaining, cut) for cut in cuts]
-    return np.hstack([_quantity(value, one, user, parameters) for one in seen])
+    user, parameters = _read_model(model)
+    cuts = [None] if k is None else [query_column(every, cut) for cut in np.hsplit(k, k.shape[1])]
+    seen = [RankingView(every, gain_, every.costs, n_gaining, cut) for cut in cuts]
+    return np.hstack([_compute_quantity(value, one, user, parameters) for one in seen])
 
 
-def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
-    every = seen.every
+def _compute_quantity(value: str, view: RankingView, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
+    every = view.ranked
     if user.gives_weights:
-        weight = user.kernel(seen, **parameters)
+        weight = user.kernel(view, **parameters)
         reached = weight / every.spread(every.first(weight))
         stops = reached - every.below(reached)
     else:
-        goes_on = user.kernel(seen, **parameters)
+        goes_on = user.kernel(view, **parameters)
         reached = every.before(goes_on)
         weight = reached / every.spread(every.total(reached))
         stops = reached * (1 - goes_on)
     match value:
         case "EU":
-            return every.total(weight * seen.gain)
+            return every.total(weight * view.gain)
         case "ETU":
-            return every.total(stops * seen.gained)
+            return every.total(stops * view.gain_so_far)
         case "EC":
-            return every.total(weight * seen.cost)
+            return every.total(weight * view.cost)
         case "ETC":
-            return every.total(stops * seen.spent)
+            return every.total(stops * view.cost_so_far)
         case _:
             return 1 / every.first(weight)
 
 
-def _gains(
+def _scaled_gains(
     ranked: Ranked, gain: str | tuple[str, float] | Mapping[float, float], top: float
 ) -> Floats:
     if not isinstance(gain, str | Mapping) or gain == "binary":
-        return worth(ranked.grade, gain, top) * 1.0
+        return gain_of_grades(ranked.grade, gain, top) * 1.0
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
-    most = worth(np.full(len(ranked.grade), top), kind, top)
-    return stated(ranked.grade, own, ratio(worth(np.minimum(ranked.grade, top), kind, top), most))
+    most = gain_of_grades(np.full(len(ranked.grade), top), kind, top)
+    return look_up_numbers(ranked.grade, own, ratio(gain_of_grades(np.minimum(ranked.grade, top), kind, top), most))
 
 
 cwl.__doc__ = "\n\n".join(
-    [inspect.getdoc(cwl) or "", *(each.paragraph for each in MODELS.values())]
+    [inspect.getdoc(cwl) or "", *(each.paragraph for each in USER_MODELS.values())]
 )

@@ -11,12 +11,12 @@ from typing import Any
 
 from cranfield.lazy import cached_property
 from cranfield.measures.parameters import Parameter
-from cranfield.options import finite
+from cranfield.options import finite_number
 
 # python -OO and PYTHONOPTIMIZE=2 remove docstrings, and with them every formula and source.
-UNDOCUMENTED = sys.flags.optimize > 1
+WITHOUT_DOCSTRINGS = sys.flags.optimize > 1
 # The lines of a docstring that tell how the number is made, and where that is defined.
-_SOURCED = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
+_FORMULA_AND_SOURCE = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +54,7 @@ class Declaration:
     def _docstring(self) -> tuple[str, Mapping[str, str]]:
         """The docstring without its formula and source, and these."""
         text = inspect.getdoc(self.kernel) or ""
-        found = _SOURCED.search(text)
+        found = _FORMULA_AND_SOURCE.search(text)
         if found is None:
             return text, {}
         parts = {name: " ".join(one.split()) for name, one in found.groupdict().items()}
@@ -81,6 +81,6 @@ def is_range(value: object) -> bool:
     """Tell whether this is a lowest and a highest value, as in (0, 1) or (0, None)."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
-    low = -math.inf if value[0] == -math.inf else finite(value[0])
-    high = math.inf if value[1] is None else finite(value[1])
+    low = -math.inf if value[0] == -math.inf else finite_number(value[0])
+    high = math.inf if value[1] is None else finite_number(value[1])
     return low is not None and high is not None and low < high

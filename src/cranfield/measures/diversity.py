@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.arrays.elementary import log2, powers
-from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
-from cranfield.data.judged import DEEPEST, Groups, Judged
+from cranfield.arrays.ranked import Floats, Ints, Ranked, look_up, ratio
+from cranfield.data.judged import MAX_DEPTH, Groups, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.average_precision import average_precision
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
@@ -31,19 +31,19 @@ Alpha = Annotated[
 ]
 
 
-SUBTOPICS = Traits(takes_groups="subtopics")
+SUBTOPIC_TRAITS = Traits(takes_groups="subtopics")
 _NO_MAXIMUM = "its maximum is every document relevant to every subtopic, which no collection has"
 
 Discount = Callable[[Ints], Ints | Floats]  # of ranks
 Worth = Callable[[Ranked], Floats]  # of relevant documents to their subtopics: (rows,)
 
 
-def _logarithmic(rank: Ints) -> Floats:
+def _log_discount(rank: Ints) -> Floats:
     discount = log2(rank + 1)
     return discount
 
 
-def _linear(rank: Ints) -> Ints:
+def _rank_discount(rank: Ints) -> Ints:
     return rank
 
 
@@ -53,11 +53,11 @@ def _novelty(found: Ranked, alpha: float) -> Floats:
     return novelty
 
 
-def _discounted(alpha: float, discount: Discount) -> Worth:
+def _discounted_worth(alpha: float, discount: Discount) -> Worth:
     return lambda found: _novelty(found, alpha) / discount(found.rank)
 
 
-def _rank_biased(alpha: float, beta: float) -> Worth:
+def _rank_biased_worth(alpha: float, beta: float) -> Worth:
     def worth(found: Ranked) -> Floats:
         weight = powers(beta, found.rank - 1)
         return _novelty(found, alpha) * weight
@@ -65,36 +65,36 @@ def _rank_biased(alpha: float, beta: float) -> Worth:
     return worth
 
 
-def _gained(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
+def _sum_worth(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
     found = ranked.top(groups.spread(k))
-    return groups.expected(found.total(worth(found)), rel)
+    return groups.weighted_mean(found.total(worth(found)), rel)
 
 
-def _of_hits(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
+def _hits_worth(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
     groups = judged.subtopics
-    return _gained(groups, groups.judged.hits.relevant(rel), k, rel, worth)
+    return _sum_worth(groups, groups.judged.hits.relevant(rel), k, rel, worth)
 
 
-def _share(judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth) -> Floats:
+def _worth_ratio(judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth) -> Floats:
     """Return what the ranking is worth, as a share of what the greedy ideal ranking is."""
     groups = judged.subtopics
-    best = _gained(groups, groups.novel_first(alpha, rel), k, rel, worth)
-    return ratio(_of_hits(judged, k, rel, worth), best)
+    best = _sum_worth(groups, groups.novel_first(alpha, rel), k, rel, worth)
+    return ratio(_hits_worth(judged, k, rel, worth), best)
 
 
-def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
+def _maximum_worth(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
     """Return what k documents are worth that are relevant to every subtopic: (n_queries, ...)."""
     deepest = int(k.max())
-    if deepest > DEEPEST:
-        raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
+    if deepest > MAX_DEPTH:
+        raise MeasureError(f"@{deepest}: expected a cutoff of at most {MAX_DEPTH:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
-    below = "log2(i + 1)" if discount is _logarithmic else "i"
+    below = "log2(i + 1)" if discount is _log_discount else "i"
     words = f"(sum of {1 - alpha:.10g}^(i - 1) / {below}, i = 1 to {{}})"
-    return looked_up(words, np.concatenate(([0.0], so_far)), judged.down_to(k))
+    return look_up(words, np.concatenate(([0.0], so_far)), judged.effective_cutoffs(k))
 
 
-@measure("alpha_nDCG", traits=SUBTOPICS, range=(0, None))
+@measure("alpha_nDCG", traits=SUBTOPIC_TRAITS, range=(0, None))
 def alpha_ndcg(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -110,10 +110,10 @@ def alpha_ndcg(
     Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
         ndeval alpha-nDCG
     """
-    return _share(judged, k, alpha, rel, _discounted(alpha, _logarithmic))
+    return _worth_ratio(judged, k, alpha, rel, _discounted_worth(alpha, _log_discount))
 
 
-@measure("alpha_DCG", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
+@measure("alpha_DCG", traits=SUBTOPIC_TRAITS, perfect=_NO_MAXIMUM)
 def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Discounted gain of new information, as a share of what any k documents could have.
 
@@ -127,11 +127,11 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
         Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; ndeval alpha-DCG
     """
-    gained = _of_hits(judged, k, rel, _discounted(alpha, _logarithmic))
-    return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
+    gained = _hits_worth(judged, k, rel, _discounted_worth(alpha, _log_discount))
+    return ratio(gained, _maximum_worth(judged, k, alpha, _log_discount))
 
 
-@measure("nERR_IA", traits=SUBTOPICS, range=(0, None))
+@measure("nERR_IA", traits=SUBTOPIC_TRAITS, range=(0, None))
 def n_err_ia(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -144,10 +144,10 @@ def n_err_ia(
     Source: Chapelle, Ji, Liao, Velipasaoglu, Lai & Wu, Inf. Retrieval 2011; Clarke, Craswell,
         Soboroff & Ashkan, WSDM 2011; ndeval nERR-IA
     """
-    return _share(judged, k, alpha, rel, _discounted(alpha, _linear))
+    return _worth_ratio(judged, k, alpha, rel, _discounted_worth(alpha, _rank_discount))
 
 
-@measure("ERR_IA", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
+@measure("ERR_IA", traits=SUBTOPIC_TRAITS, perfect=_NO_MAXIMUM)
 def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Intent-aware expected reciprocal rank of binary judgments, as a share of k perfect documents.
 
@@ -162,11 +162,11 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
     Source: Chapelle, Metzler, Zhang & Grinspan, CIKM 2009; Clarke, Craswell, Soboroff &
         Ashkan, WSDM 2011; ndeval ERR-IA
     """
-    gained = _of_hits(judged, k, rel, _discounted(alpha, _linear))
-    return ratio(gained, _all_relevant(judged, k, alpha, _linear))
+    gained = _hits_worth(judged, k, rel, _discounted_worth(alpha, _rank_discount))
+    return ratio(gained, _maximum_worth(judged, k, alpha, _rank_discount))
 
 
-@measure("nNRBP", traits=SUBTOPICS, range=(0, None))
+@measure("nNRBP", traits=SUBTOPIC_TRAITS, range=(0, None))
 def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision, as a share of what the ideal ranking has.
 
@@ -176,10 +176,10 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: 
     Formula: NRBP / NRBP of the greedy ideal ranking
     Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval nNRBP
     """
-    return _share(judged, None, alpha, rel, _rank_biased(alpha, beta))
+    return _worth_ratio(judged, None, alpha, rel, _rank_biased_worth(alpha, beta))
 
 
-@measure("NRBP", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
+@measure("NRBP", traits=SUBTOPIC_TRAITS, perfect=_NO_MAXIMUM)
 def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
 
@@ -191,14 +191,14 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Re
         Pr(s) J(d_i, s) (1 - alpha)^(relevant to s above i)
     Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval NRBP
     """
-    gained = _of_hits(judged, None, rel, _rank_biased(alpha, beta))
+    gained = _hits_worth(judged, None, rel, _rank_biased_worth(alpha, beta))
     return gained * (1 - (1 - alpha) * beta)
 
 
 @measure(
     "AP_IA",
     names=("MAP_IA",),
-    traits=SUBTOPICS,
+    traits=SUBTOPIC_TRAITS,
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
@@ -211,12 +211,12 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """
     groups = judged.subtopics
     AP = average_precision(groups.judged, groups.spread(k), rel=rel)  # noqa: N806 - its name
-    return groups.expected(AP, rel)
+    return groups.weighted_mean(AP, rel)
 
 
 @measure(
     "P_IA",
-    traits=SUBTOPICS,
+    traits=SUBTOPIC_TRAITS,
     perfect="with fewer than k documents relevant to all, even a perfect ranking has others",
 )
 def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
@@ -229,10 +229,10 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """
     groups = judged.subtopics
     precision_ = precision(groups.judged, groups.spread(k), rel=rel)
-    return groups.expected(precision_, rel)
+    return groups.weighted_mean(precision_, rel)
 
 
-@measure("StRecall", names=("strec", "S_recall", "I_rec"), traits=SUBTOPICS)
+@measure("StRecall", names=("strec", "S_recall", "I_rec"), traits=SUBTOPIC_TRAITS)
 def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Subtopic recall: the share of the subtopics that the documents down to rank k cover.
 
@@ -251,10 +251,10 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
 
 
 def _global_gain(found: Ranked) -> Floats:
-    return found.grade / _logarithmic(found.rank)
+    return found.grade / _log_discount(found.rank)
 
 
-@measure("D_nDCG", traits=replace(SUBTOPICS, fractions="taken"))
+@measure("D_nDCG", traits=replace(SUBTOPIC_TRAITS, fractions="taken"))
 def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
 
@@ -266,14 +266,14 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG
     """
     groups, rel = judged.subtopics, judged.above_zero
-    best = _gained(groups, groups.most_first(), k, rel, _global_gain)
-    return ratio(_of_hits(judged, k, rel, _global_gain), best)
+    best = _sum_worth(groups, groups.most_first(), k, rel, _global_gain)
+    return ratio(_hits_worth(judged, k, rel, _global_gain), best)
 
 
 _WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and StRecall(rel=0.5)"
 
 
-@measure("Dsharp_nDCG", names=("D#-nDCG",), traits=replace(SUBTOPICS, fractions=_WHICH_COVERS))
+@measure("Dsharp_nDCG", names=("D#-nDCG",), traits=replace(SUBTOPIC_TRAITS, fractions=_WHICH_COVERS))
 def dsharp_ndcg(
     judged: Judged,
     k: Cutoff | None = None,

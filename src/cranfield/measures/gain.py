@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.elementary import log, log2, raised
-from cranfield.arrays.grades import are_whole, exp2
+from cranfield.arrays.elementary import log, log2, power
+from cranfield.arrays.grades import are_whole_grades, exp2
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
-from cranfield.arrays.trace import named
+from cranfield.arrays.trace import give_name
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
@@ -21,28 +21,28 @@ from cranfield.measures.parameters import (
     Rel,
     between,
     choice,
-    for_grades,
-    stated,
+    word_or_mapping,
+    look_up_numbers,
 )
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import EXTREMES_AVERAGED, Bounded, Linear, Traits, if_whole
-from cranfield.options import finite
+from cranfield.measures.traits import EXTREMES_AVERAGED, BoundsMethod, Linearity, Traits, depth_cut_reason
+from cranfield.options import finite_number
 
-CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
+TREC_CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 
 
 _DISCOUNTS = ("log2", "jk", "ln", "zipf", "linear", "none")
-_BASE = 2  # of Järvelin & Kekäläinen's logarithm
-_LARGEST_NUMBER = 100
-LARGEST_GAIN = 1e100  # so that no sum of gains overflows
-_LARGEST_EXP2 = 1000  # the doubles end at 2^1024
+_DEFAULT_BASE = 2  # of Järvelin & Kekäläinen's logarithm
+_MAX_DISCOUNT_NUMBER = 100
+MAX_GAIN = 1e100  # so that no sum of gains overflows
+_MAX_EXP2_GRADE = 1000  # the doubles end at 2^1024
 
-KINDS = ("linear", "exp2", "binary")
-check_gain = for_grades(
-    KINDS,
-    between(-LARGEST_GAIN, LARGEST_GAIN),
+GAIN_KINDS = ("linear", "exp2", "binary")
+check_gain = word_or_mapping(
+    GAIN_KINDS,
+    between(-MAX_GAIN, MAX_GAIN),
     "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as {1: 1, 2: 3}",
-    least=-LARGEST_GRADE,
+    lowest=-LARGEST_GRADE,
 )
 
 Gain = Annotated[
@@ -60,10 +60,10 @@ def _check_discount(value: Any) -> str | tuple[str, float]:
     if isinstance(value, str) and value.lower() in _DISCOUNTS:
         return value.lower()
     if isinstance(value, list | tuple) and len(value) == 2:
-        name, number = value[0], finite(value[1])
+        name, number = value[0], finite_number(value[1])
         least = {"jk": 1, "power": 0}.get(name)
-        if least is not None and number is not None and least < number <= _LARGEST_NUMBER:
-            return "jk" if (name, number) == ("jk", _BASE) else (name, float(number))
+        if least is not None and number is not None and least < number <= _MAX_DISCOUNT_NUMBER:
+            return "jk" if (name, number) == ("jk", _DEFAULT_BASE) else (name, float(number))
     raise ValueError(
         "'log2', 'jk', ('jk', base above 1), 'ln', 'zipf', ('power', exponent above 0), 'linear' "
         "or 'none'"
@@ -95,54 +95,54 @@ Ideal = Annotated[
 
 def gains(ranked: Ranked, gain: Gain, top_grade: float) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
-    gain_ = worth(ranked.grade, gain, top_grade)
+    gain_ = gain_of_grades(ranked.grade, gain, top_grade)
     return gain_
 
 
-def worth(grades: Numbers, gain: Gain, top_grade: float) -> Numbers:
+def gain_of_grades(grades: Numbers, gain: Gain, top_grade: float) -> Numbers:
     """Return what grades are worth: as grades."""
     if gain == "linear":
         return np.maximum(grades, 0)
     if gain == "exp2":
-        if top_grade > _LARGEST_EXP2:
+        if top_grade > _MAX_EXP2_GRADE:
             raise MeasureError(
                 f"gain='exp2': 2^{top_grade:.10g} is no number that a computer can add up; "
                 "rescale the grades or use gain='linear'"
             )
-        if not are_whole(grades):
+        if not are_whole_grades(grades):
             return exp2(np.maximum(grades, 0)) - 1
         return np.ldexp(1.0, np.maximum(grades, 0).astype(np.intc)) - 1
     if isinstance(gain, Mapping):
-        gain_ = stated(grades, gain, np.maximum(grades, 0) * 1.0)
+        gain_ = look_up_numbers(grades, gain, np.maximum(grades, 0) * 1.0)
         return gain_
-    return (grades >= lowest_relevant(gain)) * 1
+    return (grades >= lowest_relevant_grade(gain)) * 1
 
 
-def lowest_relevant(gain: str | tuple[str, float]) -> float:
+def lowest_relevant_grade(gain: str | tuple[str, float]) -> float:
     """Return the lowest grade that is relevant, of a gain that is binary."""
     return 1 if gain == "binary" else float(gain[1])
 
 
-def _discounted(
+def _ranking_dcg(
     judged: Judged, ranked: Ranked, k: Cutoff | None, gain: Gain, discount: Discount
 ) -> Floats:
     """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
-    cutoff = judged.down_to(k) if discount == "linear" else k
+    cutoff = judged.effective_cutoffs(k) if discount == "linear" else k
     ranked = ranked.top(cutoff)
-    return _added(ranked, gains(ranked, gain, judged.top_grade), cutoff, discount)
+    return _sum_gains(ranked, gains(ranked, gain, judged.top_grade), cutoff, discount)
 
 
-def _added(ranked: Ranked, gained: Numbers, cutoff: Ints | None, discount: Discount) -> Floats:
+def _sum_gains(ranked: Ranked, row_gain: Numbers, cutoff: Ints | None, discount: Discount) -> Floats:
     """Add up gains, discounted; `cutoff`, which only 'linear' needs, is where the ranking ends."""
     if discount == "linear" and cutoff is not None:
         return ratio(
-            (cutoff + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), cutoff
+            (cutoff + 1) * ranked.total(row_gain) - ranked.total(row_gain * ranked.rank), cutoff
         )
-    return ranked.total(gained / _divisors(ranked.rank, discount))
+    return ranked.total(row_gain / _divisors(ranked.rank, discount))
 
 
 def _divisors(rank: Ints, discount: Discount) -> Numbers:
-    name, number = discount if isinstance(discount, tuple) else (discount, _BASE)
+    name, number = discount if isinstance(discount, tuple) else (discount, _DEFAULT_BASE)
     if name == "jk":
         discount_ = np.where(rank < number, 1, log2(rank) / math.log2(number))
     elif name == "ln":
@@ -150,35 +150,35 @@ def _divisors(rank: Ints, discount: Discount) -> Numbers:
     elif name == "zipf":
         discount_ = rank
     elif name == "power":
-        discount_ = raised(rank, number)
+        discount_ = power(rank, number)
     else:
         discount_ = np.ones(len(rank)) if name == "none" else log2(rank + 1)
     return discount_
 
 
-def _ideal(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
+def _ideal_ranking(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
     if ideal == "top":
-        return judged.filled(judged.down_to(k))
+        return judged.fill_ranks(judged.effective_cutoffs(k))
     if ideal in ("judged", "uncut"):
-        return best_first(judged, gain)
+        return rank_by_gain(judged, gain)
     if judged.is_cut and judged.ties == "expected":
-        raise MeasureError(f"ties='expected', ideal='retrieved': {if_whole(judged)}")
+        raise MeasureError(f"ties='expected', ideal='retrieved': {depth_cut_reason(judged)}")
     found = judged.hits.reordered(gains(judged.hits, gain, judged.top_grade))
     return found.where(gains(found, gain, judged.top_grade) > 0)
 
 
-def best_first(judged: Judged, gain: Gain) -> Ranked:
+def rank_by_gain(judged: Judged, gain: Gain) -> Ranked:
     """Return the judged documents that gain something, the highest gain first: the ideal."""
     if gain in ("linear", "exp2"):
         return judged.ideal.relevant(judged.above_zero)
     if not isinstance(gain, Mapping):
-        return judged.ideal.relevant(lowest_relevant(gain))
+        return judged.ideal.relevant(lowest_relevant_grade(gain))
     # A mapping may turn the order of the grades round.
     ideal = judged.ideal.reordered(gains(judged.ideal, gain, judged.top_grade))
     return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
 
 
-def by_gain(
+def gain_order_reason(
     judged: Judged,
     *,
     gain: Gain | None,
@@ -188,7 +188,7 @@ def by_gain(
 ) -> str:
     """Tell why ranking by grade does not rank by gain; nothing if it does."""
     if ideal == "retrieved" and judged.is_cut:
-        return if_whole(judged)
+        return depth_cut_reason(judged)
     if discount == "ln":
         return "1 / ln 2 is more than 1: rank 2 counts more than rank 1"
     if not isinstance(gain, Mapping):
@@ -200,7 +200,7 @@ def by_gain(
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
-BY_GAIN = Traits(by_grade=by_gain, fractions="taken")
+BY_GAIN = Traits(by_grade=gain_order_reason, fractions="taken")
 
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
@@ -217,7 +217,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return name, translated
 
 
-def _bounded(parameters: Parameters) -> Bounded:
+def _bounds_method(parameters: Parameters) -> BoundsMethod:
     """The way to the lowest ratio needs gains of 0 or more, and weights that fall."""
     gain = parameters["gain"]
     cost = isinstance(gain, Mapping) and min(gain.values()) < 0
@@ -225,13 +225,13 @@ def _bounded(parameters: Parameters) -> Bounded:
     return "ratio" if falls and not cost and parameters["ideal"] == "judged" else "attained"
 
 
-def _linear(parameters: Parameters) -> Linear:
+def _linearity(parameters: Parameters) -> Linearity:
     """The ideal of the top grade depends on no judgment; that of what was retrieved on each run."""
-    ways: dict[str, Linear] = {"judged": "ratio", "top": "exact"}
+    ways: dict[str, Linearity] = {"judged": "ratio", "top": "exact"}
     return ways.get(parameters["ideal"], "no")
 
 
-def _if_cut_alike(measure: Any) -> None:
+def _check_cuts(measure: Any) -> None:
     parameters = measure.parameters
     if parameters["ideal"] == "uncut" and parameters["discount"] == "linear":
         raise MeasureError(
@@ -240,7 +240,7 @@ def _if_cut_alike(measure: Any) -> None:
         )
 
 
-def _perfect_cut(parameters: Parameters) -> str:
+def _perfect_cut_reason(parameters: Parameters) -> str:
     return "the ideal ranking is not cut" if parameters["ideal"] == "uncut" else ""
 
 
@@ -254,18 +254,18 @@ def _perfect_cut(parameters: Parameters) -> str:
             "MSnDCG": {},
             "nCG": {"discount": "none"},
         },
-        families={"ndcg_cut": CUTOFFS},
+        families={"ndcg_cut": TREC_CUTOFFS},
         translate=_translate,
     ),
     traits=Traits(
-        bounds=_bounded,
-        linear=_linear,
-        by_grade=by_gain,
+        bounds=_bounds_method,
+        linear=_linearity,
+        by_grade=gain_order_reason,
         averages_ties=True,
         fractions="taken",
-        fits=_if_cut_alike,
+        fits=_check_cuts,
     ),
-    perfect_cut=_perfect_cut,
+    perfect_cut=_perfect_cut_reason,
 )
 def ndcg(
     judged: Judged,
@@ -310,7 +310,7 @@ def ndcg(
         translate=_translate,
     ),
     traits=Traits(
-        bounds="extremes", linear="exact", by_grade=by_gain, averages_ties=True, fractions="taken"
+        bounds="extremes", linear="exact", by_grade=gain_order_reason, averages_ties=True, fractions="taken"
     ),
     range=(0, None),
 )
@@ -327,19 +327,19 @@ def dcg(
         dcg
     """
     if judged.ties != "expected":
-        return _discounted(judged, judged.hits, k, gain, discount)
+        return _ranking_dcg(judged, judged.hits, k, gain, discount)
     # Each place holds its score's mean gain (McSherry & Najork, ECIR 2008).
-    cutoff = judged.down_to(k)
+    cutoff = judged.effective_cutoffs(k)
     gained = gains(judged.hits, gain, judged.top_grade)
-    places = judged.places(gained, cutoff if discount == "linear" else k)
-    average_gain = places.held / places.size
-    return _added(places.ranked, average_gain, cutoff, discount)
+    places = judged.tie_places(gained, cutoff if discount == "linear" else k)
+    average_gain = places.worth / places.size
+    return _sum_gains(places.ranked, average_gain, cutoff, discount)
 
 
 @measure(
     "IDCG",
     names=Names(("ideal_dcg",), translate=_translate),
-    traits=replace(EXTREMES_AVERAGED, fractions="taken", fits=_if_cut_alike),
+    traits=replace(EXTREMES_AVERAGED, fractions="taken", fits=_check_cuts),
     range=(0, None),
     higher_is_better=None,
 )
@@ -360,12 +360,12 @@ def ideal_dcg(
     Formula: DCG@k of the ideal ranking
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
-    best = _ideal(judged, k, gain, ideal)
-    k = judged.down_to(k) if ideal == "top" else None if ideal == "uncut" else k
+    best = _ideal_ranking(judged, k, gain, ideal)
+    k = judged.effective_cutoffs(k) if ideal == "top" else None if ideal == "uncut" else k
     if discount == "linear":  # which depends on how much was retrieved
-        return _discounted(judged, best, k, gain, discount)
+        return _ranking_dcg(judged, best, k, gain, discount)
     return best.top(k).once(  # the same for every run
-        f"ideal DCG, {gain}, {discount}", lambda: _discounted(judged, best, k, gain, discount)
+        f"ideal DCG, {gain}, {discount}", lambda: _ranking_dcg(judged, best, k, gain, discount)
     )
 
 
@@ -380,11 +380,11 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
         i = the document's rank; of nDCG where it was not retrieved
     Source: trec_eval ndcg_rel
     """
-    hits, ideal = judged.hits, best_first(judged, gain)
+    hits, ideal = judged.hits, rank_by_gain(judged, gain)
     mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = named("DCG so far", hits.running(mine))
-    best_so_far = named("ideal DCG so far", ideal.at(hits, ideal.running(best)))
-    ndcg_here = named("nDCG here", ratio(so_far, best_so_far))
+    so_far = give_name("DCG so far", hits.running(mine))
+    best_so_far = give_name("ideal DCG so far", ideal.at(hits, ideal.running(best)))
+    ndcg_here = give_name("nDCG here", ratio(so_far, best_so_far))
     gaining = gains(hits, gain, judged.top_grade) > 0
     n_missing = ideal.count() - hits.where(gaining).count()
     missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
@@ -396,7 +396,7 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     return discounted_gain
 
 
-@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=by_gain))
+@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=gain_order_reason))
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG at the ranks after which the gain of the ideal ranking falls.
 
@@ -407,10 +407,10 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     Formula: mean of nDCG@p over the ranks p after which the gain of the ideal ranking falls
     Source: trec_eval Rndcg
     """
-    hits, ideal = judged.hits, best_first(judged, gain)
+    hits, ideal = judged.hits, rank_by_gain(judged, gain)
     mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = named("the ranking's DCG so far", hits.at(ideal, hits.running(mine)))
-    ndcg_here = named("nDCG here", ratio(so_far, named("DCG so far", ideal.running(best))))
+    so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(mine)))
+    ndcg_here = give_name("nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(best))))
     steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2
     counted = np.where(steps, ndcg_here, 0)
@@ -430,7 +430,7 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
         cost_i = sum of max(1, gain) down to rank i of the ideal ranking
     Source: trec_eval G
     """
-    hits, ideal = judged.hits, best_first(judged, gain)
+    hits, ideal = judged.hits, rank_by_gain(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
     # Beyond the ideal's end, each rank costs 1.
     cost_so_far = ideal.running(np.maximum(best, 1))

@@ -21,26 +21,26 @@ from typing import Any
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import EXACT, FAMILIES, OWN, Definition, definitions, variant
+from cranfield.measures.registry import EXACT_NAMES, FAMILIES, USER_DEFINITIONS, Definition, definitions, find_variant
 
-_LONGEST = 10_000
-_MOST_CUTOFFS = 10_000
+_MAX_LENGTH = 10_000
+_MAX_CUTOFFS = 10_000
 _RANGE = r"([0-9]{1,9})\.\.([0-9]{1,9})"  # nDCG@1..100
-_LARGEST = 1e15  # of the numbers behind a name
+_MAX_NUMBER = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
-_BEHIND = r"(?s)(?P<at>[^(]+)(?<!min)(?P<args>\(.*\))"  # of nDCG@10(gain='exp2')
-_LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
+_ARGUMENTS_AFTER_CUTOFF = r"(?s)(?P<at>[^(]+)(?<!min)(?P<args>\(.*\))"  # of nDCG@10(gain='exp2')
+_LEVEL_SUFFIX = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
 _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 # P_5, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10; P.5,10, ndcg.1=3,2=9, set_F.2
-_WITH_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
-_GLUED = r"(?P<name>.*[A-Za-z])(?P<cutoffs>[0-9]{1,9}(?:,[0-9]{1,9})*)"  # ndcg10, P5,10
-_DECIMALS = r"(?P<name>[A-Za-z]+)(?P<decimals>\.[0-9]{1,9})"  # rbp.95
+_NAME_AND_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
+_NAME_AND_CUTOFFS = r"(?P<name>.*[A-Za-z])(?P<cutoffs>[0-9]{1,9}(?:,[0-9]{1,9})*)"  # ndcg10, P5,10
+_NAME_AND_DECIMALS = r"(?P<name>[A-Za-z]+)(?P<decimals>\.[0-9]{1,9})"  # rbp.95
 # What goes on after a comma: nDCG@5,10; P@5,R; ndcg.1=3,2=9; and not AP,P@10.
-_GOES_ON = rf"-?{NUMBER}|{_PAIR}|{_RANGE}|[Rr]|min\(.*\)"
-_MOST_WORDS = 5  # of a name, as in normalized discounted cumulative gain
+_CONTINUATION = rf"-?{NUMBER}|{_PAIR}|{_RANGE}|[Rr]|min\(.*\)"
+_MAX_WORDS = 5  # of a name, as in normalized discounted cumulative gain
 
 
 def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure:
@@ -84,23 +84,23 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
     """
     if not isinstance(text, str):
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_LENGTH:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
     if rel is None:
-        return list(_parsed(text, glued, tuple(OWN.values())))
-    return _measures_in(text, rel, glued)
+        return list(_parse_cached(text, glued, tuple(USER_DEFINITIONS.values())))
+    return _parse_measures(text, rel, glued)
 
 
 @lru_cache(maxsize=512)
-def _parsed(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
+def _parse_cached(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
     """Return the measures in a string, as long as no other ones are declared."""
-    return tuple(_measures_in(text, None, glued))
+    return tuple(_parse_measures(text, None, glued))
 
 
-def _measures_in(text: str, rel: float | None, glued: bool) -> list[Measure]:
+def _parse_measures(text: str, rel: float | None, glued: bool) -> list[Measure]:
     found = []
-    for word in _split(text):
-        for one, parameters in _named(word, glued):
+    for word in _split_words(text):
+        for one, parameters in _read_word(word, glued):
             definition = one.definition
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
@@ -112,31 +112,31 @@ def _measures_in(text: str, rel: float | None, glued: bool) -> list[Measure]:
     return list(dict.fromkeys(found))
 
 
-def _split(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Split at blanks, `,` and `;` that are not within brackets, nor between cutoffs."""
     separated = "," in text or ";" in text or "@ " in text or " @" in text
     if separated or " at " in text.lower() or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
         text = re.sub(r"\s*([@,])\s*", r"\1", text)
     if not re.search(r"[][(){},]", text):
-        return _in_words(text.split())
+        return _join_names(text.split())
     words: list[str] = []
-    for word in _at(str.isspace, text):
+    for word in _split_outside_brackets(str.isspace, text):
         first = len(words)
-        for part in _at(",".__eq__, word):
-            if len(words) > first and re.fullmatch(_GOES_ON, part):
+        for part in _split_outside_brackets(",".__eq__, word):
+            if len(words) > first and re.fullmatch(_CONTINUATION, part):
                 words[-1] += f",{part}"
             else:
                 words.append(part)
-    return _in_words(words)
+    return _join_names(words)
 
 
-def _at(separates: Callable[[str], bool], text: str) -> list[str]:
+def _split_outside_brackets(separates: Callable[[str], bool], text: str) -> list[str]:
     """Split at characters that are not within brackets; MeasureError for a bracket without pair."""
     words, closing, word = [], [], ""
     for character in text:
-        if character in _PAIRED:
-            closing.append(_PAIRED[character])
+        if character in _CLOSING_BRACKET:
+            closing.append(_CLOSING_BRACKET[character])
         elif character in ")]}" and (not closing or closing.pop() != character):
             raise MeasureError(f"{text!r:.80}: the bracket {character} closes none that is open")
         if separates(character) and not closing:
@@ -149,17 +149,17 @@ def _at(separates: Callable[[str], bool], text: str) -> list[str]:
     return [word for word in [*words, word] if word]
 
 
-_PAIRED = {"(": ")", "[": "]", "{": "}"}
+_CLOSING_BRACKET = {"(": ")", "[": "]", "{": "}"}
 
 
-def _in_words(words: list[str]) -> list[str]:
+def _join_names(words: list[str]) -> list[str]:
     """Join the words of a name that is written in several: mean average precision@10."""
     found, at = [], 0
     while at < len(words):
         end = at + 1
-        while end < len(words) and end < at + _MOST_WORDS and _is_bare(words[end - 1]):
+        while end < len(words) and end < at + _MAX_WORDS and _is_bare(words[end - 1]):
             end += 1
-        while end > at + 1 and not _are_one_name(words[at:end]):
+        while end > at + 1 and not _form_name(words[at:end]):
             end -= 1
         found.append("_".join(words[at:end]))
         at = end
@@ -171,17 +171,17 @@ def _is_bare(word: str) -> bool:
     return word.replace("-", "").isalpha()
 
 
-def _are_one_name(words: Sequence[str]) -> bool:
+def _form_name(words: Sequence[str]) -> bool:
     """Tell whether words are one name: hit rate; but not G MAP, which are two measures."""
     joined = re.split("[@(]", "_".join(words))[0]
-    known = variant(joined) is not None
-    return known and (joined.lower() in EXACT or not all(map(variant, joined.split("_"))))
+    known = find_variant(joined) is not None
+    return known and (joined.lower() in EXACT_NAMES or not all(map(find_variant, joined.split("_"))))
 
 
-_Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
+_Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
 
 
-def _named(word: str, may_be_glued: bool) -> _Found:
+def _read_word(word: str, may_be_glued: bool) -> _Readings:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
@@ -189,24 +189,24 @@ def _named(word: str, may_be_glued: bool) -> _Found:
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
-    found = _as_call(word) or _with_decimals(word)
-    parts = None if found else re.fullmatch(_WITH_VALUES, word)
+    found = _read_call(word) or _read_decimals(word)
+    parts = None if found else re.fullmatch(_NAME_AND_VALUES, word)
     if parts:
-        found = _with_values(parts["name"], parts["values"])
-    glued = re.fullmatch(_GLUED, word) if may_be_glued and not found else None
+        found = _read_values(parts["name"], parts["values"])
+    glued = re.fullmatch(_NAME_AND_CUTOFFS, word) if may_be_glued and not found else None
     if glued:
-        found = _glued(glued["name"], glued["cutoffs"])
+        found = _read_name_and_cutoffs(glued["name"], glued["cutoffs"])
     if not found and word.startswith("("):
-        raise _misplaced(word, f"P{word}@5")
+        raise _misplaced_error(word, f"P{word}@5")
     if not found:
         call = re.fullmatch(_CALL, word)
-        from cranfield.measures.absent import unknown_measure
+        from cranfield.measures.absent import unknown_measure_error
 
-        raise unknown_measure(call["name"] if call else word, word)
+        raise unknown_measure_error(call["name"] if call else word, word)
     return found
 
 
-def _misplaced(word: str, meant: str) -> MeasureError:
+def _misplaced_error(word: str, meant: str) -> MeasureError:
     """Return the error for parameters behind the cutoff, or apart from their measure."""
     return MeasureError(
         f"{word!r}: parameters are written right behind the name, and before the cutoff, as in "
@@ -214,21 +214,21 @@ def _misplaced(word: str, meant: str) -> MeasureError:
     )
 
 
-def _as_call(word: str) -> _Found:
+def _read_call(word: str) -> _Readings:
     """`nDCG(gain='exp2')@20`, `map@100-l2`."""
-    level = re.fullmatch(_LEVEL, word) if "-l" in word.lower() else None
+    level = re.fullmatch(_LEVEL_SUFFIX, word) if "-l" in word.lower() else None
     call = re.fullmatch(_CALL, level["rest"] if level else word)
-    known = variant(call["name"]) if call else None
+    known = find_variant(call["name"]) if call else None
     if call is None or known is None:
         return []
     name, parameters = known
     parameters = dict(parameters)
     if call["args"]:
-        parameters |= arguments(word, call["args"], Measure(name).definition.names.unnamed)
+        parameters |= read_arguments(word, call["args"], Measure(name).definition.names.unnamed)
     one, cutoff = Measure(name), (call["at"] or "").strip()
-    behind = re.fullmatch(_BEHIND, cutoff)
+    behind = re.fullmatch(_ARGUMENTS_AFTER_CUTOFF, cutoff)
     if behind:
-        raise _misplaced(word, f"{name}{behind['args']}@{behind['at']}")
+        raise _misplaced_error(word, f"{name}{behind['args']}@{behind['at']}")
     if level:
         takes = one.definition.parameters
         if "rel" not in takes:
@@ -236,46 +236,46 @@ def _as_call(word: str) -> _Found:
             gives = gives if "gain" in takes else ""
             raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
         parameters["rel"] = int(level["rel"])
-    if cutoff[:1] in _PAIRED and cutoff[-1:] == _PAIRED[cutoff[0]]:  # ndcg@[5,10]
+    if cutoff[:1] in _CLOSING_BRACKET and cutoff[-1:] == _CLOSING_BRACKET[cutoff[0]]:  # ndcg@[5,10]
         cutoff = cutoff[1:-1]
-    found: _Found = []
-    for at in _at(",".__eq__, cutoff):
+    found: _Readings = []
+    for at in _split_outside_brackets(",".__eq__, cutoff):
         several = re.fullmatch(_RANGE, at.strip())
         if several is None or one.definition.cutoff_kind != "depth":
             found.append((one @ at.strip(), parameters))
             continue
         first, last = int(several[1]), int(several[2])
-        if not first <= last < first + _MOST_CUTOFFS:
+        if not first <= last < first + _MAX_CUTOFFS:
             raise MeasureError(
-                f"{word!r}: expected a first and a last cutoff, no more than {_MOST_CUTOFFS:,}, "
+                f"{word!r}: expected a first and a last cutoff, no more than {_MAX_CUTOFFS:,}, "
                 f"as in {name}@1..100"
             )
         found += [(one @ k, parameters) for k in range(first, last + 1)]
     return found or [(one, parameters)]
 
 
-def _with_decimals(word: str) -> _Found:
+def _read_decimals(word: str) -> _Readings:
     """`rbp.95`, as ranx writes RBP(p=0.95)."""
-    parts = re.fullmatch(_DECIMALS, word)
-    known = variant(parts["name"]) if parts else None
+    parts = re.fullmatch(_NAME_AND_DECIMALS, word)
+    known = find_variant(parts["name"]) if parts else None
     parameter = known and Measure(known[0]).definition.names.decimals
     if parts is None or known is None or parameter is None:
         return []
     return [(Measure(known[0]), {parameter: float(parts["decimals"])})]
 
 
-def _glued(name: str, cutoffs: str) -> _Found:
+def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
     """`ndcg10`, `P5`, where the whole is no name."""
-    known = variant(name)
+    known = find_variant(name)
     definition = Measure(known[0]).definition if known else None
     if definition is None or definition.cutoff == "none" or definition.cutoff_kind != "depth":
         return []
-    return _with_values(name, cutoffs)
+    return _read_values(name, cutoffs)
 
 
-def _with_values(name: str, values: str) -> _Found:
+def _read_values(name: str, values: str) -> _Readings:
     """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
-    known = variant(name)
+    known = find_variant(name)
     if known is None:
         return []
     canonical, parameters = known
@@ -289,7 +289,7 @@ def _with_values(name: str, values: str) -> _Found:
         takes = given.keys() <= definition.parameters.keys()
         return [(one, {**parameters, **given})] if takes else []
     numbers = [float(number) for number in values.split(",")]
-    if max(map(abs, numbers)) > _LARGEST:
+    if max(map(abs, numbers)) > _MAX_NUMBER:
         return []
     several = sorted(set(numbers))
     parameter = definition.names.parameter.get(name.lower())
@@ -304,7 +304,7 @@ def _with_values(name: str, values: str) -> _Found:
     return [(one @ cutoff, parameters) for cutoff in cutoffs]
 
 
-def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any]:
+def read_arguments(word: str, text: str, positional: str | None = None) -> dict[str, Any]:
     """Return the keyword arguments, each a literal; a bare word is a string.
 
     The first may be written without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
@@ -313,7 +313,7 @@ def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any
         call = ast.parse(f"f({text})", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise ValueError
-        first = [(unnamed, argument) for argument in call.args]
+        first = [(positional, argument) for argument in call.args]
         named = [(keyword.arg, keyword.value) for keyword in call.keywords]
         names = [name for name, _ in first + named]
         if None in names or len(set(names)) < len(names):
@@ -333,27 +333,27 @@ def _text_or_literal(value: ast.expr) -> Any:
     return value.value if isinstance(value, ast.Constant) else ast.unparse(value)
 
 
-def find(name: str) -> Definition:
+def find_definition(name: str) -> Definition:
     """Return the definition of a measure by any name that it is known by, cut or not.
 
     >>> find("map").name, find("ndcg_cut_10").name
     ('AP', 'nDCG')
     """
-    known = variant(name)
+    known = find_variant(name)
     return (Measure(known[0]) if known else parse_all(name)[0]).definition
 
 
-def known_as(name: str) -> Measure | None:
+def find_measure(name: str) -> Measure | None:
     """Return the measure of this name, uncut; None if there is none.
 
     >>> known_as("MAP"), known_as("HitRate"), known_as("CG"), known_as("figures")
     (AP, Success, DCG(discount='none'), None)
     """
-    known = variant(name)
+    known = find_variant(name)
     return Measure(known[0]).with_parameters(known[1]) if known else None
 
 
-def search(words: Iterable[str]) -> list[Definition]:
+def search_definitions(words: Iterable[str]) -> list[Definition]:
     """Return the measures whose names, documentation or sources have all the words.
 
     >>> [one.name for one in search(["reciprocal", "cascade"])], search(["Chapelle"])[0].name

@@ -5,9 +5,9 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.arrays.trace import named
+from cranfield.arrays.trace import give_name
 from cranfield.data.judged import Judged
-from cranfield.measures.parameters import Parameter, RecallPoint, Rel, between, choice, several
+from cranfield.measures.parameters import Parameter, RecallPoint, Rel, between, choice, tuple_of
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import BY_GRADE
 
@@ -45,7 +45,7 @@ def interpolated_precision(
     reached = hits.ordinal >= hits.spread(needed)
     precision_ = hits.ordinal / hits.rank
     from_there = np.where(reached, precision_, 0)
-    return hits.maximum(named(f"from {recall:g}", from_there))
+    return hits.maximum(give_name(f"from {recall:g}", from_there))
 
 
 @measure(
@@ -58,7 +58,7 @@ def interpolated_average_precision(
         tuple[float, ...],
         Parameter(
             "the recall points to average over",
-            several(between(0, 1), "recall points from 0 to 1, as in (0.25, 0.5, 0.75)"),
+            tuple_of(between(0, 1), "recall points from 0 to 1, as in (0.25, 0.5, 0.75)"),
         ),
     ] = RECALL_POINTS,
     version: Version = 10,

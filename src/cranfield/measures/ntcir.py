@@ -10,8 +10,8 @@ from cranfield.arrays.elementary import powers
 from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import BY_GAIN, KINDS, LARGEST_GAIN, Gain, best_first, gains, worth
-from cranfield.measures.parameters import Cutoff, Parameter, between, choice, for_grades
+from cranfield.measures.gain import BY_GAIN, GAIN_KINDS, MAX_GAIN, Gain, rank_by_gain, gains, gain_of_grades
+from cranfield.measures.parameters import Cutoff, Parameter, between, choice, word_or_mapping
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import Traits
 
@@ -24,14 +24,14 @@ Beta = Annotated[
 _NOT_BY_GRADE = Traits(fractions="taken")
 
 
-def _relevant(judged: Judged, gain: Gain) -> Ranked:
+def _relevant_hits(judged: Judged, gain: Gain) -> Ranked:
     """Return the hits that gain something: what is relevant here."""
     return judged.hits.where(gains(judged.hits, gain, judged.top_grade) > 0)
 
 
-def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
+def _compute_blended_ratio(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
     """Return the blended ratio at each of the hits that gain something: (rows,)."""
-    ideal = best_first(judged, gain)
+    ideal = rank_by_gain(judged, gain)
     mine, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
     blended_ratio = (hits.ordinal + beta * hits.running(mine)) / (
         hits.rank + beta * ideal.at(hits, ideal.running(best))
@@ -55,10 +55,10 @@ def q_measure(
         beta * ideal gain so far), divided by min(k, R)
     Source: Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure
     """
-    hits = _relevant(judged, gain).top(k)
-    n_relevant = best_first(judged, gain).count()
+    hits = _relevant_hits(judged, gain).top(k)
+    n_relevant = rank_by_gain(judged, gain).count()
     most = n_relevant if k is None else np.minimum(n_relevant, k)
-    return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
+    return ratio(hits.total(_compute_blended_ratio(judged, hits, gain, beta)), most)
 
 
 @measure("O_measure", traits=BY_GAIN)
@@ -71,11 +71,11 @@ def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     Formula: (1 + beta * gain) / (i + beta * ideal gain down to i), i = the first relevant rank
     Source: Sakai, IPSJ TOD 2007; NTCIREVAL O-measure
     """
-    hits = _relevant(judged, gain)
-    return hits.first(_blended(judged, hits, gain, beta))
+    hits = _relevant_hits(judged, gain)
+    return hits.first(_compute_blended_ratio(judged, hits, gain, beta))
 
 
-def _first_best(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
+def _preferred_rank(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     gained = gains(hits, gain, judged.top_grade)
     best = hits.where(gained == hits.spread(hits.maximum(gained)))
     return best.first(best.rank)
@@ -92,9 +92,9 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     Formula: blended ratio at the first of the best documents retrieved (see Q)
     Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-measure
     """
-    hits = _relevant(judged, gain)
-    at_best = hits.rank == hits.spread(_first_best(judged, hits, gain))
-    counted = np.where(at_best, _blended(judged, hits, gain, beta), 0)
+    hits = _relevant_hits(judged, gain)
+    at_best = hits.rank == hits.spread(_preferred_rank(judged, hits, gain))
+    counted = np.where(at_best, _compute_blended_ratio(judged, hits, gain, beta), 0)
     return hits.total(counted)
 
 
@@ -109,18 +109,18 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
         best
     Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus
     """
-    hits = _relevant(judged, gain)
-    above = hits.rank <= hits.spread(_first_best(judged, hits, gain))
-    counted = np.where(above, _blended(judged, hits, gain, beta), 0)
+    hits = _relevant_hits(judged, gain)
+    above = hits.rank <= hits.spread(_preferred_rank(judged, hits, gain))
+    counted = np.where(above, _compute_blended_ratio(judged, hits, gain, beta), 0)
     return ratio(hits.total(counted), hits.total(above * 1))
 
 
-_weights = for_grades(
-    KINDS,
-    between(0, LARGEST_GAIN),
+_check_weights = word_or_mapping(
+    GAIN_KINDS,
+    between(0, MAX_GAIN),
     "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as {1: 1, 2: 3}, "
     "of weights from 0 up",
-    least=-LARGEST_GRADE,
+    lowest=-LARGEST_GRADE,
 )
 
 
@@ -155,7 +155,7 @@ def normalized_cumulative_utility(
     gain: Gain = "linear",
     stops: Annotated[
         str | tuple[str, float] | Mapping[float, float],
-        Parameter("of users='gu': the weight of each grade, written as `gain` is", _weights),
+        Parameter("of users='gu': the weight of each grade, written as `gain` is", _check_weights),
     ] = "linear",
 ) -> Floats:
     """Normalized cumulative utility: what users have who stop at different relevant documents.
@@ -172,11 +172,11 @@ def normalized_cumulative_utility(
     def weight_of(ranked: Ranked) -> Floats:
         """Return how many users stop at each relevant document: (rows,)."""
         if users == "gu":
-            weight = worth(ranked.grade, stops, judged.top_grade) * 1.0
+            weight = gain_of_grades(ranked.grade, stops, judged.top_grade) * 1.0
         else:
             weight = powers(gamma if users == "rb" else 1.0, ranked.ordinal - 1)
         return weight
 
-    hits, ideal = _relevant(judged, gain), best_first(judged, gain)
-    found = hits.total(weight_of(hits) * _blended(judged, hits, gain, beta))
+    hits, ideal = _relevant_hits(judged, gain), rank_by_gain(judged, gain)
+    found = hits.total(weight_of(hits) * _compute_blended_ratio(judged, hits, gain, beta))
     return ratio(found, ideal.total(weight_of(ideal)))

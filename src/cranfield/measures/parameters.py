@@ -10,8 +10,8 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.options import Check, finite, level, number
-from cranfield.options import whole as whole_number
+from cranfield.options import Check, finite_number, level_check, number_check
+from cranfield.options import whole_check as whole_number
 
 Parameters = Mapping[str, Any]
 
@@ -32,12 +32,12 @@ class Parameter:
     check: Check
 
 
-def whole(least: int, most: int = LARGEST_GRADE) -> Check:
+def whole_between(lowest: int, highest: int = LARGEST_GRADE) -> Check:
     """Return a check for whole numbers, no greater than grades may be."""
-    return whole_number(least, most)
+    return whole_number(lowest, highest)
 
 
-def or_none(check: Check) -> Check:
+def optional(check: Check) -> Check:
     """Return a check that lets None pass, too."""
     return lambda value: None if value is None else check(value)
 
@@ -46,32 +46,32 @@ def choice(*choices: str | int) -> Check:
     """Return a check for one of a few values; of texts, in upper or lower case."""
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}"
-    known = [_lower(one) for one in choices]
+    known = [_to_lower(one) for one in choices]
 
     def check(value: Any) -> str | int:
-        if isinstance(value, bool) or _lower(value) not in known:
+        if isinstance(value, bool) or _to_lower(value) not in known:
             raise ValueError(expected)
-        return choices[known.index(_lower(value))]
+        return choices[known.index(_to_lower(value))]
 
     return check
 
 
-def _lower(value: Any) -> Any:
+def _to_lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-between = number
+between = number_check
 
 
-def above_zero(value: Any) -> float:
+def positive_number(value: Any) -> float:
     """Check for a number greater than 0, and small enough to be squared."""
-    number = finite(value)
+    number = finite_number(value)
     if number is None or not 0 < number <= 1e9:
         raise ValueError("a number greater than 0, and no more than 1e9")
     return float(number)
 
 
-def several(check: Check, expected: str, n: int | None = None) -> Check:
+def tuple_of(check: Check, expected: str, n: int | None = None) -> Check:
     """Return a check for a list or a tuple of values (one alone is a list of one), n if given."""
 
     def checked(value: Any) -> tuple[Any, ...]:
@@ -86,13 +86,13 @@ def several(check: Check, expected: str, n: int | None = None) -> Check:
     return checked
 
 
-def for_grades(words: Collection[str], check: Check, expected: str, *, least: float = 0) -> Check:
+def word_or_mapping(words: Collection[str], check: Check, expected: str, *, lowest: float = 0) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 
     `check` is that of the numbers; the grades are at least `least`. The word 'binary' may come with
     the lowest grade that is relevant, if that is not 1: ('binary', 2).
     """
-    grade = level(least, LARGEST_GRADE)
+    grade = level_check(lowest, LARGEST_GRADE)
 
     def checked(value: Any) -> str | tuple[str, float] | Gains:
         if isinstance(value, str) and value.lower() in words:
@@ -104,7 +104,7 @@ def for_grades(words: Collection[str], check: Check, expected: str, *, least: fl
                 and value[0] == "binary" in words
             ):
                 return "binary", check_rel(value[1])
-            if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
+            if isinstance(value, Mapping) and 0 < len(value) <= _MAX_GRADES:
                 return Gains(sorted((grade(g), check(number)) for g, number in value.items()))
         except ValueError:
             pass
@@ -113,8 +113,8 @@ def for_grades(words: Collection[str], check: Check, expected: str, *, least: fl
     return checked
 
 
-check_rel = level(0, LARGEST_GRADE)
-_MOST_GRADES = 100  # that are named one by one
+check_rel = level_check(0, LARGEST_GRADE)
+_MAX_GRADES = 100  # that are named one by one
 
 
 class Gains(tuple[tuple[float, float], ...]):
@@ -123,11 +123,11 @@ class Gains(tuple[tuple[float, float], ...]):
     __slots__ = ()
 
 
-def stated(grades: Numbers, numbers: Mapping[float, float], others: Numbers) -> Numbers:
+def look_up_numbers(grades: Numbers, numbers: Mapping[float, float], default: Numbers) -> Numbers:
     """Return the number that a mapping states for each grade, `others` where it has none."""
     for grade, one in numbers.items():
-        others = np.where(grades == grade, one, others)
-    return others
+        default = np.where(grades == grade, one, default)
+    return default
 
 
 Rel = Annotated[float, Parameter("the lowest grade that counts as relevant", check_rel)]
@@ -145,7 +145,7 @@ RecallPoint = Annotated[float, "recall point"]
 
 
 NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
-_CAPPED = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
+_MIN_WITH_R = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
 
 
 @dataclass(frozen=True)
@@ -156,20 +156,20 @@ class Depth:
     smaller of both, if both are given.
     """
 
-    ranks: int | None
+    n_ranks: int | None
     at_relevant: bool = False
 
     def __str__(self) -> str:
-        if self.ranks is None:
+        if self.n_ranks is None:
             return "R"
-        return f"min({self.ranks},R)" if self.at_relevant else str(self.ranks)
+        return f"min({self.n_ranks},R)" if self.at_relevant else str(self.n_ranks)
 
-    def of(self, judged: Judged, rel: float) -> Ints:
+    def cutoff_column(self, judged: Judged, rel: float) -> Ints:
         """Return the cutoff of each query, (n_queries, 1), or of all, (1, 1)."""
         if not self.at_relevant:
-            return np.array([[self.ranks]])
+            return np.array([[self.n_ranks]])
         n_relevant = judged.n_relevant(rel)
-        return n_relevant if self.ranks is None else np.minimum(self.ranks, n_relevant)
+        return n_relevant if self.n_ranks is None else np.minimum(self.n_ranks, n_relevant)
 
     @classmethod
     def parse(cls, text: str) -> "Depth | None":
@@ -177,7 +177,7 @@ class Depth:
         text = text.strip()
         if text in {"R", "r"}:
             return cls(None, True)
-        capped = re.fullmatch(_CAPPED, text, re.IGNORECASE)
+        capped = re.fullmatch(_MIN_WITH_R, text, re.IGNORECASE)
         digits = (capped[1] or capped[2]) if capped else text
         if not re.fullmatch(r"\d{1,15}", digits, re.ASCII) or int(digits) < 1:
             return None
@@ -187,21 +187,21 @@ class Depth:
 # ---- how they are written ---------------------------------------------------------------------
 
 
-def written(parameters: Iterable[tuple[str, Any]], unnamed: str | None = None) -> str:
+def write_parameters(parameters: Iterable[tuple[str, Any]], positional: str | None = None) -> str:
     """Return the parameters as they are written behind a name: `(rel=2)`, or nothing."""
     shown = [
-        _literal(value) if name == unnamed else f"{name}={_literal(value)}"
+        _write_literal(value) if name == positional else f"{name}={_write_literal(value)}"
         for name, value in parameters
         if value is not None
     ]
     return f"({', '.join(shown)})" if shown else ""
 
 
-def _literal(value: Any) -> str:
+def _write_literal(value: Any) -> str:
     if isinstance(value, Gains):
-        return "{" + ", ".join(f"{g}: {_literal(gain)}" for g, gain in value) + "}"
+        return "{" + ", ".join(f"{g}: {_write_literal(gain)}" for g, gain in value) + "}"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(_literal, value)) + ("," if len(value) == 1 else "") + ")"
+        return "(" + ", ".join(map(_write_literal, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, float) and value == int(value):
         return str(int(value))
     return repr(value)

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.exact import units
+from cranfield.arrays.exact import count_units
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judge import judge
-from cranfield.data.judged import ENDLESS, Judged
+from cranfield.data.judged import NO_CUTOFF, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
-from cranfield.measures.aggregation import AGGREGATIONS, of_exact_sum, summed
-from cranfield.measures.call import Call, called, unknown_parameter
-from cranfield.measures.parameters import NUMBER, Depth, Gains, written
+from cranfield.measures.aggregation import AGGREGATIONS, aggregate_exact_sum, to_summands
+from cranfield.measures.call import Call, usage_text, unknown_parameter_text
+from cranfield.measures.parameters import NUMBER, Depth, Gains, write_parameters
 from cranfield.measures.refusals import check_fractions, check_ties, groups_error
-from cranfield.measures.registry import DEFINITIONS, OWN, Definition
-from cranfield.measures.traits import Bounded, Linear
-from cranfield.options import finite
+from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition
+from cranfield.measures.traits import BoundsMethod, Linearity
+from cranfield.options import finite_number
 
 
 class _Documentation:
@@ -31,11 +31,11 @@ class _Documentation:
     def __init__(self, text: str | None) -> None:
         self._text = text
 
-    def __get__(self, one: Any, _: object = None) -> str | None:
-        return self._text if one is None else one.definition.page + called(one.definition)
+    def __get__(self, measure: Any, _: object = None) -> str | None:
+        return self._text if measure is None else measure.definition.page + usage_text(measure.definition)
 
 
-def _measure(definition: Definition, *values: Any) -> "Measure":
+def _make_measure(definition: Definition, *values: Any) -> "Measure":
     return Measure(definition.name, *values)
 
 
@@ -67,9 +67,9 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
-            from cranfield.measures.absent import unknown_measure
+            from cranfield.measures.absent import unknown_measure_error
 
-            raise unknown_measure(self.name, self.name)
+            raise unknown_measure_error(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
         unnamed = self.definition.names.unnamed
@@ -79,7 +79,7 @@ class Measure:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it with its definition: another process imports what declares it."""
-        return _measure, (self.definition, self.cutoff, self.given, self.stated)
+        return _make_measure, (self.definition, self.cutoff, self.given, self.stated)
 
     @property
     def definition(self) -> Definition:
@@ -87,7 +87,7 @@ class Measure:
         return DEFINITIONS[self.name]
 
     @property
-    def bounds(self) -> Bounded:
+    def bounds(self) -> BoundsMethod:
         """How its bounds are found, with these parameters."""
         declared = self.definition.traits.bounds
         return declared(self.parameters) if callable(declared) else declared
@@ -98,7 +98,7 @@ class Measure:
         return self.definition.fractions(self.parameters)
 
     @property
-    def linear(self) -> Linear:
+    def linear(self) -> Linearity:
         """Whether documents add to it one by one, with these parameters and this cutoff."""
         declared = self.definition.traits.linear
         if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which depends on grades
@@ -125,7 +125,7 @@ class Measure:
         if isinstance(cutoff, float):
             cutoff = np.format_float_positional(cutoff, trim="-")
         at = "" if cutoff is None else f"@{cutoff}"
-        return self.name + written(self.given, self.definition.names.unnamed) + at
+        return self.name + write_parameters(self.given, self.definition.names.unnamed) + at
 
     __repr__ = __str__
 
@@ -135,7 +135,7 @@ class Measure:
         if taken == "none":
             raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
         if kind == "recall":
-            point = finite(cutoff)
+            point = finite_number(cutoff)
             if isinstance(cutoff, str) and re.fullmatch(NUMBER, cutoff):
                 point = float(cutoff)
             if point is None or not 0 <= point <= 1:
@@ -185,7 +185,7 @@ class Measure:
         `cranfield.grades`. Returns a number. A cutoff comes before: `(AP@5)(truth, ranking)`.
         """
         call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
-        truth_and_ranking = call.lists(lists, parameters)
+        truth_and_ranking = call.read_lists(lists, parameters)
         if truth_and_ranking is None:
             unnamed = self.definition.names.unnamed
             return self.with_parameters(parameters | ({str(unnamed): lists[0]} if lists else {}))
@@ -207,7 +207,7 @@ class Measure:
             return Measure(name, self.cutoff).with_parameters(translated)
         for key, value in translated.items():
             if key not in known:
-                raise MeasureError(unknown_parameter(self.definition, key, value))
+                raise MeasureError(unknown_parameter_text(self.definition, key, value))
             try:
                 values[key] = known[key].check(value)
             except ValueError as error:
@@ -244,56 +244,56 @@ class Measure:
             raise MeasureError(f"{self} is a string for each query; it has no value over all")
         aggregation = self.definition.aggregation
         if exact:
-            return of_exact_sum(aggregation, units(summed(aggregation, values)), len(values))
+            return aggregate_exact_sum(aggregation, count_units(to_summands(aggregation, values)), len(values))
         return AGGREGATIONS[aggregation](values)
 
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""
-        return plan_of([self]).values(judged)
+        return find_plan([self]).values(judged)
 
     if not typing.TYPE_CHECKING:
         __doc__ = _Documentation(__doc__)
 
 
-class Alike:
+class CutoffGroup:
     """Measures that differ only in their cutoff: they take one pass over the rows together."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
-        self._first = measures[0]
-        self._definition, self._parameters = self._first.definition, self._first.parameters
+        self._first_measure = measures[0]
+        self._definition, self._parameters = self._first_measure.definition, self._first_measure.parameters
         self.takes_groups = bool(self._definition.traits.takes_groups)
         for one in measures:
             one.check_complete()
         self._cutoffs = [one.cutoff for one in measures]
         self._depths: list[Depth] = []
-        self.k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
+        self.fixed_cutoffs: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
-            self._depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
+            self._depths = [c if isinstance(c, Depth) else Depth(NO_CUTOFF) for c in self._cutoffs]
             if not any(depth.at_relevant for depth in self._depths):
-                self.k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in self._depths))
+                self.fixed_cutoffs = _make_cutoffs(tuple(depth.n_ranks or 0 for depth in self._depths))
 
     def check(self, judged: Judged) -> None:
         """Raise MeasureError unless the measures have a meaning for such grades and orders."""
         if judged.ties not in ("document", "ascending"):
-            check_ties(self._first, judged)
-        if judged.in_groups and not self._definition.traits.takes_groups:
-            raise groups_error(self._first)
-        if not judged.are_whole:
-            check_fractions(self._first, self._depths, judged)
+            check_ties(self._first_measure, judged)
+        if judged.has_groups and not self._definition.traits.takes_groups:
+            raise groups_error(self._first_measure)
+        if not judged.has_whole_grades:
+            check_fractions(self._first_measure, self._depths, judged)
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of each, as they come: shapes that broadcast to that."""
         kernel, parameters = self._definition.kernel, self._parameters
         columns: Floats
         self.check(judged)
-        if self.k is not None:
-            columns = kernel(judged, self.k, **parameters)
+        if self.fixed_cutoffs is not None:
+            columns = kernel(judged, self.fixed_cutoffs, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
             counted = (
                 judged.groups.judged if self._definition.traits.takes_groups is True else judged
             )
-            depths = [depth.of(counted, parameters.get("rel", 1)) for depth in self._depths]
+            depths = [depth.cutoff_column(counted, parameters.get("rel", 1)) for depth in self._depths]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
             columns = kernel(judged, k, **parameters)
@@ -301,34 +301,34 @@ class Alike:
             columns = np.hstack([kernel(judged, point, **parameters) for point in self._cutoffs])
         else:
             columns = kernel(judged, **parameters)
-        if self._definition.is_own:
-            self._check(columns, judged)
+        if self._definition.is_user_defined:
+            self._check_columns(columns, judged)
         return columns
 
-    def _check(self, columns: object, judged: Judged) -> None:
+    def _check_columns(self, columns: object, judged: Judged) -> None:
         """Raise MeasureError unless a user's function returned a column of numbers."""
         wanted = len(judged.n_retrieved), len(self._cutoffs)
         shape = columns.shape if isinstance(columns, np.ndarray) else ()
         if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, wanted, strict=True)):
             got = f"one of the shape {shape}" if shape else type(columns).__name__
             raise MeasureError(
-                f"{self._first}: the function of @measure has to return an array of the shape "
+                f"{self._first_measure}: the function of @measure has to return an array of the shape "
                 f"(queries, cutoffs), here {wanted}, and returned {got}"
             )
         assert isinstance(columns, np.ndarray)  # noqa: S101 - it has a shape
         finite_numbers = columns.dtype.kind in "biuf" and bool(np.isfinite(columns).all())
         if not (self._definition.is_text or finite_numbers):
-            raise MeasureError(f"{self._first}: the function of @measure returned no numbers")
+            raise MeasureError(f"{self._first_measure}: the function of @measure returned no numbers")
 
 
-def _span(numbers: list[int]) -> slice | list[int]:
+def _to_slice(numbers: list[int]) -> slice | list[int]:
     """Return adjacent numbers as a slice, which numpy takes quicker."""
     adjacent = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return slice(numbers[0], numbers[-1] + 1) if adjacent else numbers
 
 
 @lru_cache(maxsize=64)
-def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
+def _make_cutoffs(ranks: tuple[int, ...]) -> Ints:
     """Return the one array for these cutoffs, by which Ranked knows them again."""
     cutoffs = np.array([ranks])
     cutoffs.setflags(write=False)
@@ -343,7 +343,7 @@ class Plan:
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, one in enumerate(measures):
             alike.setdefault((one.name, one.given), []).append(i)
-        self._parts = [(_span(rows), Alike([measures[i] for i in rows])) for rows in alike.values()]
+        self._cutoff_groups = [(_to_slice(rows), CutoffGroup([measures[i] for i in rows])) for rows in alike.values()]
         texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if texts else np.float64
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
@@ -354,34 +354,34 @@ class Plan:
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
         values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
-        at_once = self._parts
+        at_once = self._cutoff_groups
         if judged.is_large:  # measures of groups look at all of them
-            at_once = [part for part in self._parts if part[1].takes_groups]
-            others = [part for part in self._parts if not part[1].takes_groups]
+            at_once = [part for part in self._cutoff_groups if part[1].takes_groups]
+            others = [part for part in self._cutoff_groups if not part[1].takes_groups]
             for _, alike in others:
                 alike.check(judged)  # all of them, so that an error says what all grades are
-            for rows, some in judged.pieces():
-                _fill(values[rows], some, others)
-        _fill(values, judged, at_once)
+            for rows, some in judged.split_queries():
+                _fill_columns(values[rows], some, others)
+        _fill_columns(values, judged, at_once)
         return values
 
 
-def _fill(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], Alike]]) -> None:
+def _fill_columns(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], CutoffGroup]]) -> None:
     for columns, alike in parts:
         found = alike.values(judged)
         whole = values.dtype == object and found.dtype.kind in "biu"  # beside texts: doubles, too
         values[:, columns] = found * 1.0 if whole else found
 
 
-def plan_of(measures: Iterable[Measure]) -> Plan:
+def find_plan(measures: Iterable[Measure]) -> Plan:
     """Return the plan of some measures, which is made once for the same ones."""
     every = tuple(measures)
     stated = tuple("rel" in one.stated for one in every)  # which equal measures may differ in
-    return _plan_of(every, stated, tuple(OWN.values()))
+    return _make_plan(every, stated, tuple(USER_DEFINITIONS.values()))
 
 
 @lru_cache(maxsize=256)
-def _plan_of(measures: tuple[Measure, ...], *_: tuple[Any, ...]) -> Plan:
+def _make_plan(measures: tuple[Measure, ...], *_: tuple[Any, ...]) -> Plan:
     return Plan(measures)
 
 
@@ -393,7 +393,7 @@ EXAMPLE: tuple[Mapping[str, int], Sequence[str]] = (
 )
 
 
-def example_of(definition: Definition) -> tuple[Measure, float | str]:
+def make_example(definition: Definition) -> tuple[Measure, float | str]:
     """Return a measure, cut if it has to be, and its value of the ranking that is EXAMPLE.
 
     >>> from cranfield import definitions

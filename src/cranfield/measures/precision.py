@@ -5,41 +5,41 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, looked_up, ratio
-from cranfield.data.judged import DEEPEST, Judged
+from cranfield.arrays.ranked import Floats, Ints, look_up, ratio
+from cranfield.data.judged import MAX_DEPTH, Judged
 from cranfield.errors import MeasureError
-from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, above_zero, choice
+from cranfield.measures.gain import TREC_CUTOFFS
+from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, positive_number, choice
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import (
     LINEAR,
     RETRIEVED_AVERAGED,
     SPLIT_AVERAGED,
-    Bounded,
+    BoundsMethod,
     Traits,
-    if_whole,
+    depth_cut_reason,
 )
 
 MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 Multiple = Annotated[
-    float, Parameter("how many times as many ranks as relevant documents", above_zero)
+    float, Parameter("how many times as many ranks as relevant documents", positive_number)
 ]
 Beta = Annotated[
-    float, Parameter("how many times as much recall counts as precision does", above_zero)
+    float, Parameter("how many times as much recall counts as precision does", positive_number)
 ]
 
 
-_FULL = "with fewer than k relevant documents, even a perfect ranking has others"
+_FEW_RELEVANT = "with fewer than k relevant documents, even a perfect ranking has others"
 
 
-def _n_found(judged: Judged, k: Cutoff, rel: float) -> Floats:
+def _n_relevant_in_top(judged: Judged, k: Cutoff, rel: float) -> Floats:
     """Count the relevant documents in the first k: of tied ones, as many as there are on average.
 
     That is McSherry & Najork, ECIR 2008: what is linear in this count can be computed from it.
     """
     if judged.ties == "expected":
-        return judged.places(judged.hits.grade >= rel, k).so_far()
+        return judged.tie_places(judged.hits.grade >= rel, k).expected_worth()
     return judged.hits.relevant(rel).top(k).count()
 
 
@@ -53,7 +53,7 @@ OverRanks = Annotated[
 ]
 
 
-@measure("P", names=("Precision",), traits=replace(LINEAR, averages_ties=True), perfect=_FULL)
+@measure("P", names=("Precision",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT)
 def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
 
@@ -65,7 +65,7 @@ def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P
     """
     n = k if over == "cutoff" else np.minimum(k, judged.n_retrieved)
-    return ratio(_n_found(judged, k, rel), n)
+    return ratio(_n_relevant_in_top(judged, k, rel), n)
 
 
 OverRelevant = Annotated[
@@ -78,13 +78,13 @@ OverRelevant = Annotated[
 ]
 
 
-def _recall_bounded(parameters: Parameters) -> Bounded:
+def _recall_bounds(parameters: Parameters) -> BoundsMethod:
     # Of those retrieved, documents below the cutoff count, too: no split of the first k is enough.
     return "attained" if parameters["over"] == "retrieved" else "split"
 
 
 def _recall_by_grade(judged: Judged, *, over: str, **_: Any) -> str:
-    return if_whole(judged) if over == "retrieved" else ""
+    return depth_cut_reason(judged) if over == "retrieved" else ""
 
 
 def _recall_perfect(parameters: Parameters) -> str:
@@ -94,8 +94,8 @@ def _recall_perfect(parameters: Parameters) -> str:
 
 @measure(
     "R",
-    names=Names(("Recall",), families={"recall": CUTOFFS}),
-    traits=Traits(bounds=_recall_bounded, by_grade=_recall_by_grade, averages_ties=True),
+    names=Names(("Recall",), families={"recall": TREC_CUTOFFS}),
+    traits=Traits(bounds=_recall_bounds, by_grade=_recall_by_grade, averages_ties=True),
     perfect=_recall_perfect,
 )
 def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel = 1) -> Floats:
@@ -111,15 +111,15 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
     Formula: relevant documents in the first k / relevant documents
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
     """
-    found = _n_found(judged, k, rel)
+    found = _n_relevant_in_top(judged, k, rel)
     if over != "retrieved":
-        return ratio(found, reachable(judged, k, over, rel))
+        return ratio(found, n_reachable(judged, k, over, rel))
     if judged.is_cut and judged.ties == "expected":
-        raise MeasureError(f"ties='expected', R(over='retrieved'): {if_whole(judged)}")
+        raise MeasureError(f"ties='expected', R(over='retrieved'): {depth_cut_reason(judged)}")
     return ratio(found, judged.hits.relevant(rel).count())
 
 
-def reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
+def n_reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
     """Count the relevant documents that `over` says could be there: (n_queries, n_cutoffs)."""
     if over == "cutoff" and k is not None:
         return k
@@ -157,7 +157,7 @@ def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
 
 @measure(
     "RelP",
-    names=Names(("R_cap", "capped_recall"), families={"relative_P": CUTOFFS}),
+    names=Names(("R_cap", "capped_recall"), families={"relative_P": TREC_CUTOFFS}),
     traits=SPLIT_AVERAGED,
 )
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
@@ -172,7 +172,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return recall(judged, k, over="reachable", rel=rel)
 
 
-@measure("MeanP", names=("mean_P",), traits=replace(LINEAR, averages_ties=True), perfect=_FULL)
+@measure("MeanP", names=("mean_P",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT)
 def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Mean precision: the mean of the precision after each of the first k ranks.
 
@@ -184,29 +184,29 @@ def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Source: Elliot's MAP (Anelli et al., SIGIR 2021)
     """
     deepest = int(k.max(initial=0))
-    if deepest > DEEPEST:
-        raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
+    if deepest > MAX_DEPTH:
+        raise MeasureError(f"@{deepest}: expected a cutoff of at most {MAX_DEPTH:,} ranks")
     # 0, 1, 1 + 1/2, ...: what a document adds is the sum down to k less that above its rank.
     sums = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, deepest + 1))))
     words = "(sum of 1 / i, i = 1 to {})"
     if judged.ties == "expected":
-        places = judged.places(judged.hits.grade >= rel, k)
-        relevant_here = places.held / places.size
-        above = looked_up(words, sums, places.ranked.rank - 1)
+        places = judged.tie_places(judged.hits.grade >= rel, k)
+        relevant_here = places.worth / places.size
+        above = look_up(words, sums, places.ranked.rank - 1)
         found, missed = (places.ranked.total(each * relevant_here) for each in (1, above))
     else:
         hits = judged.hits.relevant(rel).top(k)
         # Beside several cutoffs, `hits` go on below the deepest.
         rank = hits.rank if k.shape[1] == 1 else np.minimum(hits.rank, deepest)
-        above = looked_up(words, sums, rank - 1)
+        above = look_up(words, sums, rank - 1)
         found, missed = hits.count(), hits.total(above)
-    return ratio(found * looked_up(words, sums, k) - missed, k)
+    return ratio(found * look_up(words, sums, k) - missed, k)
 
 
-_SUCCESS = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accuracy")
+_SUCCESS_NAMES = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accuracy")
 
 
-@measure("Success", names=_SUCCESS, traits=RETRIEVED_AVERAGED)
+@measure("Success", names=_SUCCESS_NAMES, traits=RETRIEVED_AVERAGED)
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all.
 
@@ -218,8 +218,8 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     if judged.ties != "expected":
         return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
     # Over the orders of ties it is 1 less the chance to miss all, place after place.
-    places = judged.places(judged.hits.grade >= rel, k)
-    missed, _ = places.missed()
+    places = judged.tie_places(judged.hits.grade >= rel, k)
+    missed, _ = places.miss_chances()
     found_so_far = 1 - places.ranked.before(missed) * missed
     return places.ranked.maximum(found_so_far)
 
@@ -256,12 +256,12 @@ OverHits = Annotated[
 ]
 
 
-def no_formula(name: str, over: str) -> MeasureError:
+def no_formula_error(name: str, over: str) -> MeasureError:
     """Return the error of a mean over those found, whose number depends on the order of ties."""
     return MeasureError(f"{name}(over={over!r}) has no formula for ties='expected'")
 
 
-def _rr_bounded(parameters: Parameters) -> Bounded:
+def _rr_bounds(parameters: Parameters) -> BoundsMethod:
     return "retrieved" if parameters["over"] == "first" else "attained"
 
 
@@ -270,7 +270,7 @@ def _rr_perfect(parameters: Parameters) -> str:
     return "" if parameters["over"] == "first" else only_first
 
 
-def if_all_are_found(_: Judged, *, over: str, **__: Any) -> str:
+def mean_over_found_reason(_: Judged, *, over: str, **__: Any) -> str:
     """Tell why ranking ties by grade is not best for a mean over those found; else nothing."""
     return "one more that is found may lower it" if over in ("retrieved", "hits") else ""
 
@@ -281,7 +281,7 @@ def if_all_are_found(_: Judged, *, over: str, **__: Any) -> str:
         ("recip_rank", "MRR", "reciprocal_rank", "mean_reciprocal_rank"),
         variants={"granular_MRR": {"over": "hits"}},
     ),
-    traits=Traits(bounds=_rr_bounded, by_grade=if_all_are_found, averages_ties=True),
+    traits=Traits(bounds=_rr_bounds, by_grade=mean_over_found_reason, averages_ties=True),
     perfect=_rr_perfect,
 )
 def reciprocal_rank(
@@ -301,9 +301,9 @@ def reciprocal_rank(
             return ratio(hits.total(1 / hits.rank), hits.count())
         return hits.first(1 / hits.rank)
     if over == "hits":
-        raise no_formula("RR", over)
+        raise no_formula_error("RR", over)
     # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
-    places = judged.places(judged.hits.grade >= rel, k)
-    missed, met = places.missed()
+    places = judged.tie_places(judged.hits.grade >= rel, k)
+    missed, met = places.miss_chances()
     first_here = places.ranked.before(missed) * met
     return places.ranked.total(first_here / places.ranked.rank)

@@ -10,20 +10,20 @@ from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Depth
 from cranfield.measures.registry import Definition, definitions
-from cranfield.render.numbers import plain
+from cranfield.render.numbers import format_shortest
 
 if TYPE_CHECKING:
     from cranfield.measures.plan import Measure
 
 
-def _names_of(is_meant: Callable[[Definition], Any]) -> str:
+def _list_names(is_meant: Callable[[Definition], Any]) -> str:
     """Return the names of the measures of which something holds, in words."""
     return ", ".join(known.name for known in definitions() if is_meant(known))
 
 
 def groups_error(measure: "Measure") -> MeasureError:
     """Return the error of judgments in groups for a measure of grades."""
-    names = _names_of(lambda known: known.traits.takes_groups)
+    names = _list_names(lambda known: known.traits.takes_groups)
     return MeasureError(
         f"{measure} takes one grade for each document, and these judgments are in groups; measures "
         f"of groups, subtopics and preferences are {names}. "
@@ -48,9 +48,9 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
     if len(judged.ideal.grade):
         grade_of_row = judged.ideal.grade
         fractions = grade_of_row[grade_of_row != np.floor(grade_of_row)]
-        example = [f"{plain(grade)}, for one; " for grade in fractions[:1]]
+        example = [f"{format_shortest(grade)}, for one; " for grade in fractions[:1]]
         # Of a part of the queries, no more is known of the others than their highest grade.
-        grades += f" ({''.join(example)}all at most {plain(top)})"
+        grades += f" ({''.join(example)}all at most {format_shortest(top)})"
     if reason not in ("taken", "level"):
         raise MeasureError(f"{measure}: {grades}, and {reason}")
     stated = replace(
@@ -71,7 +71,7 @@ def check_ties(measure: "Measure", judged: Judged) -> None:
     if judged.ties == "expected" and not traits.averages_ties:
         raise MeasureError(
             f"{measure} has no formula for ties='expected'; "
-            f"these have: {_names_of(lambda known: known.traits.averages_ties)}"
+            f"these have: {_list_names(lambda known: known.traits.averages_ties)}"
         )
     if judged.ties in ("best", "worst") and by_grade is not True:
         why = "a higher grade is not always the better one to have first"
@@ -81,5 +81,5 @@ def check_ties(measure: "Measure", judged: Judged) -> None:
             raise MeasureError(
                 f"{measure}: ties={judged.ties!r} ranks equal scores by grade, and for this "
                 f"measure that is not the {judged.ties} order: {why}; it is for "
-                f"{_names_of(lambda known: known.traits.by_grade)}"
+                f"{_list_names(lambda known: known.traits.by_grade)}"
             )

@@ -20,18 +20,18 @@ from typing import Any, Literal
 from cranfield.errors import MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures.aggregation import AGGREGATIONS, Aggregation
-from cranfield.measures.declaration import UNDOCUMENTED, Declaration, is_range
-from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
-from cranfield.measures.traits import UNSTATED, Traits
+from cranfield.measures.declaration import WITHOUT_DOCSTRINGS, Declaration, is_range
+from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, write_parameters
+from cranfield.measures.traits import DEFAULT_TRAITS, Traits
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Kernel = Callable[..., Any]
-Why = str | Callable[[Parameters], str]
+Reason = str | Callable[[Parameters], str]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
 
-def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+def _keep_names(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return name, parameters
 
 
@@ -55,7 +55,7 @@ class Names:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     families: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     parameter: Mapping[str, str] = field(default_factory=dict)
-    translate: Translation = _no_translation
+    translate: Translation = _keep_names
     unnamed: str | None = None
     decimals: str | None = None
 
@@ -80,8 +80,8 @@ class Definition(Declaration):
     aggregation: Aggregation  # "none": the value of a query is a string
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
-    perfect: Why  # why a perfect ranking may have less than 1; empty: it has 1
-    perfect_cut: Why  # the same where the measure is cut
+    perfect: Reason  # why a perfect ranking may have less than 1; empty: it has 1
+    perfect_cut: Reason  # the same where the measure is cut
 
     def __copy__(self) -> "Definition":
         return self
@@ -93,7 +93,7 @@ class Definition(Declaration):
         """Pickle by name; the process that unpickles it imports the module that declares it."""
         if DEFINITIONS.get(self.name) is not self:
             raise pickle.PicklingError(f"{self.name} has been declared again since this definition")
-        return _registered, (self.name, self.module)
+        return _find_definition, (self.name, self.module)
 
     @property
     def module(self) -> str:
@@ -107,32 +107,32 @@ class Definition(Declaration):
         return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
 
     @cached_property
-    def _second(self) -> inspect.Parameter | None:
+    def _second_argument(self) -> inspect.Parameter | None:
         positional = [a for a in self.arguments if a.kind is not a.KEYWORD_ONLY]
         return positional[1] if len(positional) > 1 else None
 
     @cached_property
     def cutoff(self) -> Literal["none", "optional", "required"]:
         """Whether the measure takes a cutoff."""
-        if self._second is None:
+        if self._second_argument is None:
             return "none"
-        return "required" if self._second.default is inspect.Parameter.empty else "optional"
+        return "required" if self._second_argument.default is inspect.Parameter.empty else "optional"
 
     @cached_property
     def cutoff_kind(self) -> Literal["depth", "recall"]:
         """What the cutoff is: a number of ranks, or a recall."""
-        hint = self._second and self.hints[self._second.name]
+        hint = self._second_argument and self.hints[self._second_argument.name]
         return "recall" if hint is RecallPoint else "depth"
 
     def fractions(self, parameters: Parameters) -> str:
         """Return what becomes of grades that are not whole: see `Traits`."""
         declared = self.traits.fractions
         if declared is None:
-            return "level" if "rel" in self.parameters else _UNDECLARED
+            return "level" if "rel" in self.parameters else _NO_FRACTIONS_REASON
         return declared(parameters) if callable(declared) else declared
 
     @cached_property
-    def is_own(self) -> bool:
+    def is_user_defined(self) -> bool:
         """Whether a user declared the measure."""
         code = getattr(self.kernel, "__code__", None)
         return code is None or not code.co_filename.startswith(_PACKAGE)
@@ -143,7 +143,7 @@ class Definition(Declaration):
         return self.aggregation == "none"
 
     @property
-    def shown_range(self) -> str:
+    def range_text(self) -> str:
         """The values that a query may have, in words."""
         low, high = self.range
         if self.is_text:
@@ -153,7 +153,7 @@ class Definition(Declaration):
         return f"from {low:g}" + (" up" if high is None else f" to {high:g}")
 
     @property
-    def over_queries(self) -> str:
+    def aggregation_text(self) -> str:
         """What the value over all queries is, in words."""
         return {"geometric": "geometric mean", "none": "no value"}.get(
             self.aggregation, self.aggregation
@@ -169,8 +169,8 @@ class Definition(Declaration):
         """What to know beside the documentation: (what it is, in words)."""
         return [
             ("Formula", self.formula),
-            ("Range", self.shown_range),
-            ("Over queries", self.over_queries),
+            ("Range", self.range_text),
+            ("Over queries", self.aggregation_text),
             ("Source", self.source),
             ("Other names", ", ".join(self.aliases) or "-"),
         ]
@@ -188,9 +188,9 @@ class Definition(Declaration):
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
         from textwrap import fill  # which little else needs
 
-        above = [fill(one, WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
+        above = [fill(one, PAGE_WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
         facts = [f"{what}: {said}" for what, said in (*self.facts, *self.meanings)]
-        below = [fill(one, WIDTH, subsequent_indent="    ") for one in facts]
+        below = [fill(one, PAGE_WIDTH, subsequent_indent="    ") for one in facts]
         return "\n\n".join([*above, "\n".join(below)])
 
     @property
@@ -198,20 +198,20 @@ class Definition(Declaration):
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
-        return self.name + written(self.defaults.items(), self.names.unnamed) + at
+        return self.name + write_parameters(self.defaults.items(), self.names.unnamed) + at
 
 
-WIDTH = 75  # of a page's lines, which `help` indents
+PAGE_WIDTH = 75  # of a page's lines, which `help` indents
 
-_UNDECLARED = (
+_NO_FRACTIONS_REASON = (
     "its declaration does not say what becomes of them; if its function has a meaning for them, "
     "say so: @measure(..., traits=Traits(fractions='taken'))"
 )
 DEFINITIONS: dict[str, Definition] = {}
-OWN: dict[str, Definition] = {}  # those of users, which may be declared again
+USER_DEFINITIONS: dict[str, Definition] = {}  # those of users, which may be declared again
 
 
-def _registered(name: str, module: str) -> Definition:
+def _find_definition(name: str, module: str) -> Definition:
     if name not in DEFINITIONS:
         with suppress(ImportError):
             import_module(module)
@@ -226,7 +226,7 @@ def _registered(name: str, module: str) -> Definition:
 # Every name as `bare_name` has it -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # Every name as it is declared, which wins over these: `rbp` is trec_eval's, `RBP` is ours.
-EXACT: dict[str, tuple[str, Mapping[str, Any]]] = {}
+EXACT_NAMES: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
@@ -235,12 +235,12 @@ def measure(
     name: str,
     *,
     names: Names | Sequence[str] = (),
-    traits: Traits = UNSTATED,
+    traits: Traits = DEFAULT_TRAITS,
     aggregation: Aggregation = "mean",
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool | None = True,
-    perfect: Why = "",
-    perfect_cut: Why = "",
+    perfect: Reason = "",
+    perfect_cut: Reason = "",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -297,15 +297,15 @@ def measure(
             *(name, kernel, its_names, traits, aggregation),
             *(range, higher_is_better, perfect, perfect_cut),
         )
-        if definition.is_own:
-            _check_own(definition)
-            for known_names in (VARIANTS, EXACT, FAMILIES):  # of the one declared before
+        if definition.is_user_defined:
+            _check_user_definition(definition)
+            for known_names in (VARIANTS, EXACT_NAMES, FAMILIES):  # of the one declared before
                 for known in [known for known, (whose, _) in known_names.items() if whose == name]:
                     del known_names[known]
-            OWN[name] = definition
+            USER_DEFINITIONS[name] = definition
         DEFINITIONS[name] = definition
         for known, parameters in its_names.implied(name).items():
-            EXACT[known] = name, parameters
+            EXACT_NAMES[known] = name, parameters
             VARIANTS.setdefault(bare_name(known), (name, parameters))
         for family, cutoffs in its_names.families.items():
             FAMILIES[family.lower()] = name, cutoffs
@@ -316,7 +316,7 @@ def measure(
 
 # How a name may be written, for the grammar to read it: without blanks, brackets, quotes, `@`, `,`,
 # `;` and `=`, and without an end such as -l2, which is a relevance level.
-_NAME = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
+_NAME_PATTERN = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
 
 
 def _check_values(definition: Definition) -> None:
@@ -352,7 +352,7 @@ def _check_values(definition: Definition) -> None:
             )
 
 
-def _check_own(definition: Definition) -> None:
+def _check_user_definition(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
     name, parameters = definition.name, definition.arguments
 
@@ -363,7 +363,7 @@ def _check_own(definition: Definition) -> None:
         raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
     _check_values(definition)
     for one in definition.names.implied(name):
-        if not isinstance(one, str) or not _NAME.fullmatch(one):
+        if not isinstance(one, str) or not _NAME_PATTERN.fullmatch(one):
             raise wrong(
                 f"the name {one!r:.40} could not be parsed: a name is a string without blanks, "
                 "brackets, quotes, '@', ',', ';' and '=', and without an end such as -l2"
@@ -371,14 +371,14 @@ def _check_own(definition: Definition) -> None:
         other = VARIANTS.get(bare_name(one), (name,))[0]
         if other != name:
             raise wrong(f"the name {one!r} is one of {other}'s")
-    if name in DEFINITIONS and not DEFINITIONS[name].is_own:
+    if name in DEFINITIONS and not DEFINITIONS[name].is_user_defined:
         raise wrong("a measure of cranfield has this name")
     for what, needed in (
         ("documentation", "a docstring that says what it measures"),
         ("formula", "a docstring that ends in the lines `Formula: ...` and `Source: ...`"),
         ("source", "a source: a line `Source: ...` after that of the formula in its docstring"),
     ):
-        if not getattr(definition, what) and not UNDOCUMENTED:
+        if not getattr(definition, what) and not WITHOUT_DOCSTRINGS:
             raise wrong(f"it needs {needed}; every number has to tell how it was made")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -398,7 +398,7 @@ def _check_own(definition: Definition) -> None:
 
 
 # What libraries put around the name of a measure: RetrievalMAP, cosine_ndcg, DocumentMRREvaluator.
-_AROUND = re.compile(
+_LIBRARY_WORDS = re.compile(
     "^(eval)?(retrieval|document|cosine|cossim|dot(score)?|euclidean|manhattan)?|(score|evaluator)$"
 )
 
@@ -412,7 +412,7 @@ def bare_name(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def without_library(name: str) -> str:
+def strip_library_words(name: str) -> str:
     """Return a bare name without what libraries put around those of their measures.
 
     Torchmetrics, scikit-learn, sentence-transformers and Haystack do.
@@ -420,16 +420,16 @@ def without_library(name: str) -> str:
     >>> without_library("RetrievalMAP"), without_library("ndcg_score")
     ('map', 'ndcg')
     """
-    return _AROUND.sub("", bare_name(name))
+    return _LIBRARY_WORDS.sub("", bare_name(name))
 
 
-def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
+def find_variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return the canonical name and the parameters that a name stands for, None if for nothing.
 
     A name as it is declared comes first, then one that is the same except for case, `-` and `_`,
     then one with a library's words around it.
     """
-    return EXACT.get(name) or VARIANTS.get(bare_name(name)) or VARIANTS.get(without_library(name))
+    return EXACT_NAMES.get(name) or VARIANTS.get(bare_name(name)) or VARIANTS.get(strip_library_words(name))
 
 
 def definitions() -> list[Definition]:

@@ -6,19 +6,19 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
+from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole_between
 from cranfield.measures.registry import measure
-from cranfield.measures.traits import BY_GRADE, Traits, if_whole
+from cranfield.measures.traits import BY_GRADE, Traits, depth_cut_reason
 
 Collection = Annotated[
     int,
     Parameter(
-        "the number of documents in the collection; 0: what was retrieved is all there is", whole(0)
+        "the number of documents in the collection; 0: what was retrieved is all there is", whole_between(0)
     ),
 ]
 
 
-def _size(judged: Judged, collection: int) -> Ints:
+def _collection_size(judged: Judged, collection: int) -> Ints:
     """Return the number of documents that there are, never less than what was retrieved."""
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
@@ -46,7 +46,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
 @measure(
     "FallOut",
     names=("fall_out", "false_positive_rate"),
-    traits=Traits(of_sets=True, by_grade=if_whole),
+    traits=Traits(of_sets=True, by_grade=depth_cut_reason),
     higher_is_better=False,
 )
 def fall_out(
@@ -63,7 +63,7 @@ def fall_out(
     hits = judged.hits.relevant(rel)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_relevant = judged.n_relevant(rel) if collection else hits.count()
-    n_others = np.maximum(_size(judged, collection) - n_relevant, down_to - hits.top(k).count())
+    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - hits.top(k).count())
     return ratio(down_to - hits.top(k).count(), n_others)
 
 
@@ -86,7 +86,7 @@ def work_saved(
     Formula: (N - documents read until recall x) / N - (1 - x), N = the size of the collection
     Source: Cohen, Hersh, Peterson & Yen, JAMIA 2006
     """
-    hits, size = judged.hits.relevant(rel), _size(judged, collection)
+    hits, size = judged.hits.relevant(rel), _collection_size(judged, collection)
     reached = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
     read = np.where(reached.count() > 0, reached.first(reached.rank), size)
     read = np.where((judged.n_relevant(rel) > 0) & (recall > 0), read, 0)  # nothing to be found
@@ -96,7 +96,7 @@ def work_saved(
 @measure(
     "LastRel",
     names=("last_rel",),
-    traits=Traits(bounds="retrieved", by_grade=if_whole),
+    traits=Traits(bounds="retrieved", by_grade=depth_cut_reason),
     range=(0, None),
     higher_is_better=False,
 )
@@ -123,7 +123,7 @@ def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
 def search_length(
     judged: Judged,
     *,
-    n: Annotated[int, Parameter("how many relevant documents are wanted", whole(1))] = 1,
+    n: Annotated[int, Parameter("how many relevant documents are wanted", whole_between(1))] = 1,
     rel: Rel = 1,
 ) -> Floats:
     """Search length: how many nonrelevant documents are read before the n-th relevant one.

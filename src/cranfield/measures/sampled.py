@@ -5,9 +5,9 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked, ratio
-from cranfield.arrays.trace import named
+from cranfield.arrays.trace import give_name
 from cranfield.data.judged import Judged
-from cranfield.measures.average_precision import SMOOTH
+from cranfield.measures.average_precision import SMOOTHING
 from cranfield.measures.parameters import Parameter, Rel, choice
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import Traits
@@ -42,19 +42,19 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     def precision_above(s: int) -> Floats:
         """Return what a stratum adds to the precision at each row: (rows,)."""
         mine, there = hits.stratum == s, f"in stratum {s}"
-        found = named(f"relevant above {there}", hits.so_far(mine & relevant))
-        sampled = named(f"judged above {there}", hits.so_far(mine & (hits.grade >= 0)))
-        share = named(f"share above {there}", ratio(hits.so_far(mine), ranks_above))
-        return ranks_above / (ranks_above + 1) * share * ((found + SMOOTH) / (sampled + 2 * SMOOTH))
+        found = give_name(f"relevant above {there}", hits.so_far(mine & relevant))
+        sampled = give_name(f"judged above {there}", hits.so_far(mine & (hits.grade >= 0)))
+        share = give_name(f"share above {there}", ratio(hits.so_far(mine), ranks_above))
+        return ranks_above / (ranks_above + 1) * share * ((found + SMOOTHING) / (sampled + 2 * SMOOTHING))
 
     def estimated(s: int) -> tuple[Floats, Floats]:
         """Return the number of relevant documents of a stratum, and their mean precision."""
         pool, here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
-        counted = named(f"counted in stratum {s}", np.where(here, precision, 0))
+        counted = give_name(f"counted in stratum {s}", np.where(here, precision, 0))
         mean = ratio(hits.total(counted), n_relevant)
-        return named(f"relevant in stratum {s}", size), mean
+        return give_name(f"relevant in stratum {s}", size), mean
 
     precision = 1 / (ranks_above + 1) + sum(
         map(precision_above, strata), np.zeros(len(ranks_above))

@@ -14,11 +14,11 @@ from cranfield.measures.parameters import (
     Parameter,
     Parameters,
     Rel,
-    above_zero,
+    positive_number,
     between,
-    or_none,
-    several,
-    whole,
+    optional,
+    tuple_of,
+    whole_between,
 )
 from cranfield.measures.precision import Beta, weighted_mean
 from cranfield.measures.registry import Names, measure
@@ -28,12 +28,12 @@ from cranfield.measures.traits import (
     LINEAR,
     NOT_OF_GRADES,
     Traits,
-    if_whole,
+    depth_cut_reason,
 )
-from cranfield.options import finite
+from cranfield.options import finite_number
 
-_ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
-_WHATEVER_IS_JUDGED = replace(NOT_OF_GRADES, takes_groups=True, of_sets=True, averages_ties=True)
+_LONG_RUN_REASON = "retrieving anything more lowers precision: unjudged counts as not relevant"
+_ANY_JUDGMENTS = replace(NOT_OF_GRADES, takes_groups=True, of_sets=True, averages_ties=True)
 _SETS, _LINEAR = (replace(one, of_sets=True) for one in (EXTREMES, LINEAR))
 
 
@@ -42,7 +42,7 @@ def n_relevant_retrieved(judged: Judged, rel: float) -> Ints:
     return judged.hits.relevant(rel).count()
 
 
-def _relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `SetP(relative=True)` for what is SetRelP here."""
     relative = parameters.get("relative", False)
     if not isinstance(relative, bool):
@@ -51,25 +51,25 @@ def _relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return ("SetRelP" if relative else name), rest
 
 
-def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """Take beta or x; write x as the beta that it is the square of, if that is a plain number."""
     x = parameters.get("x")
     if x is None:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    beta = math.sqrt(x) if 0 < (finite(x) or 0) < 1e9 else 0.0
+    beta = math.sqrt(x) if 0 < (finite_number(x) or 0) < 1e9 else 0.0
     if beta and beta * beta == x and beta == round(beta, 3):
         return name, {**parameters, "beta": beta, "x": None}
     return name, {**parameters, "beta": 1.0}
 
 
-def _with_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+def _translate_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `NumRet(rel=1)` for what is NumRelRet here."""
     return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
-@measure("SetP", names=Names(("set_P",), translate=_relative), traits=_LINEAR, perfect=_ENDLESS)
+@measure("SetP", names=Names(("set_P",), translate=_translate_relative), traits=_LINEAR, perfect=_LONG_RUN_REASON)
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was.
 
@@ -95,9 +95,9 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "SetF",
-    names=Names(("set_F",), translate=_squared, parameter={"set_f": "x"}),
+    names=Names(("set_F",), translate=_translate_beta, parameter={"set_f": "x"}),
     traits=_SETS,
-    perfect=_ENDLESS,
+    perfect=_LONG_RUN_REASON,
 )
 def set_f(
     judged: Judged,
@@ -106,7 +106,7 @@ def set_f(
     x: Annotated[
         float | None,
         Parameter(
-            "beta^2, in place of beta: trec_eval's and ir_measures' parameter", or_none(above_zero)
+            "beta^2, in place of beta: trec_eval's and ir_measures' parameter", optional(positive_number)
         ),
     ] = None,
     rel: Rel = 1,
@@ -124,7 +124,7 @@ def set_f(
     return weighted_mean(precision, recall, weight)
 
 
-@measure("SetAP", names=("set_map",), traits=_SETS, perfect=_ENDLESS)
+@measure("SetAP", names=("set_map",), traits=_SETS, perfect=_LONG_RUN_REASON)
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly.
 
@@ -150,15 +150,15 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(n_relevant_retrieved(judged, rel), possible)
 
 
-def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
+def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
     found, other, missed, other_missed = weights
-    return "" if found + other_missed >= other + missed else if_whole(judged)
+    return "" if found + other_missed >= other + missed else depth_cut_reason(judged)
 
 
 @measure(
     "Utility",
     names=Names(("utility",), parameter={"utility": "weights"}),
-    traits=Traits(of_sets=True, by_grade=_if_finding_pays),
+    traits=Traits(of_sets=True, by_grade=_weights_reason),
     range=(-math.inf, None),
 )
 def utility(
@@ -169,11 +169,11 @@ def utility(
         Parameter(
             "what a document is worth that is relevant and retrieved, not relevant and retrieved, "
             "relevant and missed, not relevant and missed",
-            several(between(-1e9, 1e9), "four numbers, as in (1, -1, 0, 0)", 4),
+            tuple_of(between(-1e9, 1e9), "four numbers, as in (1, -1, 0, 0)", 4),
         ),
     ] = (1.0, -1.0, 0.0, 0.0),
     collection: Annotated[
-        int, Parameter("the number of documents there are to retrieve from", whole(0))
+        int, Parameter("the number of documents there are to retrieve from", whole_between(0))
     ] = 0,
     rel: Rel = 1,
 ) -> Floats:
@@ -195,10 +195,10 @@ def utility(
     )
 
 
-count = partial(measure, aggregation="sum", range=(0, None))
+count_measure = partial(measure, aggregation="sum", range=(0, None))
 
 
-@count("NumQ", names=("num_q",), traits=_WHATEVER_IS_JUDGED, range=(1, 1), higher_is_better=None)
+@count_measure("NumQ", names=("num_q",), traits=_ANY_JUDGMENTS, range=(1, 1), higher_is_better=None)
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over.
 
@@ -210,10 +210,10 @@ def n_queries(judged: Judged) -> Floats:
     return np.ones_like(judged.n_retrieved) * 1.0
 
 
-@count(
+@count_measure(
     "NumRet",
-    names=Names(("num_ret",), translate=_with_level),
-    traits=_WHATEVER_IS_JUDGED,
+    names=Names(("num_ret",), translate=_translate_level),
+    traits=_ANY_JUDGMENTS,
     higher_is_better=None,
 )
 def n_retrieved(judged: Judged) -> Floats:
@@ -227,7 +227,7 @@ def n_retrieved(judged: Judged) -> Floats:
     return judged.n_retrieved * 1.0
 
 
-@count(
+@count_measure(
     "NumRel",
     names=("num_rel",),
     traits=replace(EXTREMES_AVERAGED, of_sets=True),
@@ -244,7 +244,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     return judged.n_relevant(rel) * 1.0
 
 
-@count("NumRelRet", names=("num_rel_ret",), traits=_LINEAR)
+@count_measure("NumRelRet", names=("num_rel_ret",), traits=_LINEAR)
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries.
 
@@ -256,10 +256,10 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     return n_relevant_retrieved(judged, rel) * 1.0
 
 
-@count(
+@count_measure(
     "NumNonRelRet",
     names=("num_nonrel_judged_ret",),
-    traits=Traits(of_sets=True, bounds="extremes", linear="exact", by_grade=if_whole),
+    traits=Traits(of_sets=True, bounds="extremes", linear="exact", by_grade=depth_cut_reason),
     higher_is_better=False,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:

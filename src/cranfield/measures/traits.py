@@ -9,10 +9,10 @@ from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Parameters
 
 TakesGroups = bool | Literal["subtopics"]
-Bounded = Literal[
+BoundsMethod = Literal[
     "retrieved", "extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"
 ]
-Linear = Literal["no", "exact", "ratio"]
+Linearity = Literal["no", "exact", "ratio"]
 ByGrade = bool | Callable[..., str]
 
 
@@ -56,8 +56,8 @@ class Traits:
     takes_groups: TakesGroups = False
     of_sets: bool = False
     takes_cost: bool = False
-    bounds: Bounded | Callable[[Parameters], Bounded] = "attained"
-    linear: Linear | Callable[[Parameters], Linear] = "no"
+    bounds: BoundsMethod | Callable[[Parameters], BoundsMethod] = "attained"
+    linear: Linearity | Callable[[Parameters], Linearity] = "no"
     by_grade: ByGrade = False
     averages_ties: bool = False
     fractions: str | Callable[[Parameters], str] | None = None
@@ -69,8 +69,8 @@ class Traits:
             ("takes_groups", (*flags, "subtopics"), False),
             ("of_sets", flags, False),
             ("takes_cost", flags, False),
-            ("bounds", get_args(Bounded), True),
-            ("linear", get_args(Linear), True),
+            ("bounds", get_args(BoundsMethod), True),
+            ("linear", get_args(Linearity), True),
             ("by_grade", flags, True),
             ("averages_ties", flags, False),
             ("fits", (None,), True),
@@ -92,10 +92,10 @@ RETRIEVED_AVERAGED = Traits(bounds="retrieved", by_grade=True, averages_ties=Tru
 EXTREMES_AVERAGED = replace(EXTREMES, averages_ties=True)
 SPLIT_AVERAGED = replace(SPLIT, averages_ties=True)
 NOT_OF_GRADES = Traits(bounds="none", by_grade=True, fractions="taken")
-UNSTATED = Traits()  # of a measure whose declaration says nothing
+DEFAULT_TRAITS = Traits()  # of a measure whose declaration says nothing
 
 
-def if_whole(judged: Judged, **_: Any) -> str:
+def depth_cut_reason(judged: Judged, **_: Any) -> str:
     """Tell why grades do not rank ties from best to worst where a run was cut at a depth.
 
     For measures of which documents were retrieved, not only of the relevant ones.

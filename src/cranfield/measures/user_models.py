@@ -14,49 +14,49 @@ from cranfield.measures.declaration import Declaration
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
-    above_zero,
+    positive_number,
     between,
-    or_none,
-    written,
+    optional,
+    write_parameters,
 )
-from cranfield.options import finite
+from cranfield.options import finite_number
 
 # ---- what a user model sees -----------------------------------------------------------------
 
 
 @dataclass(eq=False)
-class Seen:
+class RankingView:
     """A ranking as its user goes down it: every rank down to the depth, (rows,) each."""
 
-    every: Ranked
+    ranked: Ranked
     gain: Floats  # from 0 to 1
     cost: Numbers
-    n_gaining: Ints  # (n_queries, 1): documents of the judgments that gain something
+    n_with_gain: Ints  # (n_queries, 1): documents of the judgments that gain something
     k: Ints | None  # (n_queries, 1): the cutoff
 
     @property
     def rank(self) -> Ints:
         """1, 2, ..."""
-        return self.every.rank
+        return self.ranked.rank
 
     @cached_property
-    def gained(self) -> Floats:
+    def gain_so_far(self) -> Floats:
         """What was gained down to this rank, this one included."""
-        return self.every.running(self.gain)
+        return self.ranked.running(self.gain)
 
     @cached_property
-    def spent(self) -> Numbers:
+    def cost_so_far(self) -> Numbers:
         """What was spent down to this rank, this one included."""
-        return self.every.running(self.cost)
+        return self.ranked.running(self.cost)
 
     @cached_property
-    def spent_before(self) -> Numbers:
+    def cost_above(self) -> Numbers:
         """What was spent above this rank."""
-        cost_above = self.every.running(self.every.above(self.cost, 0.0))
+        cost_above = self.ranked.running(self.ranked.above(self.cost, 0.0))
         return cost_above
 
     @property
-    def above_cutoff(self) -> Bools:
+    def is_above_cutoff(self) -> Bools:
         """Whether rank < k."""
         return self.rank < self.cutoff
 
@@ -64,23 +64,23 @@ class Seen:
     def cutoff(self) -> Ints:
         """The rank k, for every row."""
         assert self.k is not None  # noqa: S101 - see _fits
-        return self.every.spread(self.k)
+        return self.ranked.spread(self.k)
 
 
 @dataclass(eq=False, repr=False)
 class UserModel(Declaration):
     """All that is known of a user model, except the values of its parameters."""
 
-    cut: bool  # whether it stops at k
+    stops_at_cutoff: bool  # whether it stops at k
     gives_weights: bool  # it returns W_i, not C_i
-    fixed: bool  # what was found changes nothing
+    ignores_gain: bool  # what was found changes nothing
 
     @property
     def pattern(self) -> str:
         """How the model is written, with the defaults of its parameters: `INST(T=1)`."""
-        return self.name + written(self.defaults.items())
+        return self.name + write_parameters(self.defaults.items())
 
-    def named(self, name: str) -> str | None:
+    def find_parameter(self, name: str) -> str | None:
         """Return the parameter of that name, in upper or lower case; None if there is none."""
         return {each.lower(): each for each in self.parameters}.get(name.lower())
 
@@ -94,12 +94,12 @@ class UserModel(Declaration):
         return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
 
 
-MODELS: dict[str, UserModel] = {}
+USER_MODELS: dict[str, UserModel] = {}
 _Kernel = Callable[..., Numbers]
 
 
 def user_model(
-    name: str, *, cut: bool = False, gives_weights: bool = False, fixed: bool = False
+    name: str, *, stops_at_cutoff: bool = False, gives_weights: bool = False, ignores_gain: bool = False
 ) -> Callable[[_Kernel], _Kernel]:
     """Register a user model: the decorated function is its declaration and its computation.
 
@@ -110,7 +110,7 @@ def user_model(
     """
 
     def register(kernel: _Kernel) -> _Kernel:
-        MODELS[name.lower()] = UserModel(name, kernel, cut, gives_weights, fixed)
+        USER_MODELS[name.lower()] = UserModel(name, kernel, stops_at_cutoff, gives_weights, ignores_gain)
         return kernel
 
     return register
@@ -118,38 +118,38 @@ def user_model(
 
 # ---- the user models ------------------------------------------------------------------------
 
-Target = Annotated[float, Parameter("the gain that the user looks for", above_zero)]
+Target = Annotated[float, Parameter("the gain that the user looks for", positive_number)]
 Rationality = Annotated[
     float, Parameter("how much that counts; 0: not at all, and C_i is constant", between(0, 1e9))
 ]
 
 
-def _half_or_more(value: Any) -> float:
-    number = finite(value)
+def _check_half_or_more(value: Any) -> float:
+    number = finite_number(value)
     if number is None or not 0.5 <= number <= 1e9:
         raise ValueError("a number from 0.5 up, else C_i would be above 1")
     return float(number)
 
 
-_ANY = between(-1e9, 1e9)
+_ANY_NUMBER = between(-1e9, 1e9)
 Budget = Annotated[
     float | None,
-    Parameter("what the user is ready to spend; without it, the cutoff k", or_none(above_zero)),
+    Parameter("what the user is ready to spend; without it, the cutoff k", optional(positive_number)),
 ]
 
 
-@user_model("P", cut=True, fixed=True)
-def precision_user(seen: Seen) -> Numbers:
+@user_model("P", stops_at_cutoff=True, ignores_gain=True)
+def precision_user(seen: RankingView) -> Numbers:
     """Looks at k documents. EU is precision, graded if the gains are.
 
     Formula: C_i = 1 for i < k, then 0
     Source: van Rijsbergen, Information Retrieval, 1979
     """
-    return seen.above_cutoff * 1.0
+    return seen.is_above_cutoff * 1.0
 
 
-@user_model("RBP", fixed=True)
-def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
+@user_model("RBP", ignores_gain=True)
+def rank_biased_user(seen: RankingView, *, p: Persistence = 0.9) -> Numbers:
     """Goes on with the same probability from every document.
 
     The weights add up to 1 over the ranks down to the depth, not over endlessly many as in RBP.
@@ -161,17 +161,17 @@ def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
 
 
 @user_model("RR")
-def reciprocal_rank_user(seen: Seen) -> Numbers:
+def reciprocal_rank_user(seen: RankingView) -> Numbers:
     """Looks for one document that gains something and stops there.
 
     Formula: C_i = 1 until the first gain, then 0
     Source: Kantor & Voorhees, Information Retrieval 2000
     """
-    return (seen.gained == 0) * 1.0
+    return (seen.gain_so_far == 0) * 1.0
 
 
 @user_model("AP", gives_weights=True)
-def average_precision_user(seen: Seen) -> Numbers:
+def average_precision_user(seen: RankingView) -> Numbers:
     """Is as likely to stop at each document that gains something.
 
     EU is average precision divided by what was retrieved of the relevant documents, not by all:
@@ -180,13 +180,13 @@ def average_precision_user(seen: Seen) -> Numbers:
     Formula: C_i = S_(i+1) / S_i, S_i = sum of g_j / j over j >= i; W_i = S_i / sum of all S
     Source: Harman, Information Processing & Management 1992; Moffat et al., ACM TOIS 2017
     """
-    ahead = seen.every.remaining(seen.gain / seen.rank)
-    total = seen.every.spread(seen.every.total(ahead))
+    ahead = seen.ranked.remaining(seen.gain / seen.rank)
+    total = seen.ranked.spread(seen.ranked.total(ahead))
     return np.where(total > 0, ratio(ahead, total), seen.rank == 1)
 
 
 @user_model("TrAP", gives_weights=True)
-def recall_average_precision_user(seen: Seen) -> Numbers:
+def recall_average_precision_user(seen: RankingView) -> Numbers:
     """Weighs each rank by its precision. EU is average precision if the gains are 0 and 1.
 
     The weights do not add up to 1. Above the first document that gains something, G_i counts as 1.
@@ -194,22 +194,22 @@ def recall_average_precision_user(seen: Seen) -> Numbers:
     Formula: W_i = G_i / (K_i R), R = documents of the judgments that gain something
     Source: cwl-eval 1.0.12, after Harman, Information Processing & Management 1992
     """
-    gained_or_1 = np.where(seen.gained > 0, seen.gained, 1)
-    return gained_or_1 / (seen.spent * seen.every.spread(np.maximum(seen.n_gaining, 1)))
+    gained_or_1 = np.where(seen.gain_so_far > 0, seen.gain_so_far, 1)
+    return gained_or_1 / (seen.cost_so_far * seen.ranked.spread(np.maximum(seen.n_with_gain, 1)))
 
 
-@user_model("SDCG", cut=True, fixed=True)
-def scaled_dcg_user(seen: Seen) -> Numbers:
+@user_model("SDCG", stops_at_cutoff=True, ignores_gain=True)
+def scaled_dcg_user(seen: RankingView) -> Numbers:
     """Discounts as DCG. EU is DCG as a share of what k documents of gain 1 would have.
 
     Formula: C_i = log2(i + 1) / log2(i + 2) for i < k, then 0
     Source: Järvelin & Kekäläinen, ACM TOIS 2002; scaled: Moffat et al., ACM TOIS 2017
     """
-    return np.where(seen.above_cutoff, log2(seen.rank + 1) / log2(seen.rank + 2), 0)
+    return np.where(seen.is_above_cutoff, log2(seen.rank + 1) / log2(seen.rank + 2), 0)
 
 
-@user_model("INSQ", fixed=True)
-def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
+@user_model("INSQ", ignores_gain=True)
+def insq_user(seen: RankingView, *, T: Target = 1.0) -> Numbers:
     """Is the readier to go on the further down it is, and the more it looks for.
 
     Formula: C_i = ((i + 2 T - 1) / (i + 2 T))^2
@@ -221,26 +221,26 @@ def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
 
 @user_model("INST")
 def inst_user(
-    seen: Seen,
+    seen: RankingView,
     *,
-    T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
+    T: Annotated[float, Parameter("the gain that the user looks for", _check_half_or_more)] = 1.0,
 ) -> Numbers:
     """Is the readier to stop the more it has found of what it looks for.
 
     Formula: C_i = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - G_i
     Source: Bailey, Moffat, Scholer & Thomas, ADCS 2015 and SIGIR 2015
     """
-    missing = T - seen.gained
+    missing = T - seen.gain_so_far
     share = (seen.rank + T + missing - 1) / (seen.rank + T + missing)
     return share * share
 
 
 @user_model("IFT_C1")
 def foraging_goal_user(
-    seen: Seen,
+    seen: RankingView,
     *,
     T: Target = 2.0,
-    b1: Annotated[float, Parameter("the odds of going on where T is reached", above_zero)] = 0.9,
+    b1: Annotated[float, Parameter("the odds of going on where T is reached", positive_number)] = 0.9,
     R1: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it has found what it looks for, more or less sharply.
@@ -248,15 +248,15 @@ def foraging_goal_user(
     Formula: C_i = 1 - 1 / (1 + b1 e^(R1 (T - G_i)))
     Source: Azzopardi, Thomas & Craswell, SIGIR 2018
     """
-    return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
+    return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gain_so_far)))
 
 
 @user_model("IFT_C2")
 def foraging_rate_user(
-    seen: Seen,
+    seen: RankingView,
     *,
     A: Annotated[float, Parameter("the gain for its cost that is expected", between(0, 1e9))] = 0.2,
-    b2: Annotated[float, Parameter("the odds of stopping where the rate is A", above_zero)] = 0.9,
+    b2: Annotated[float, Parameter("the odds of stopping where the rate is A", positive_number)] = 0.9,
     R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it finds less for its cost than it expects, more or less sharply.
@@ -264,18 +264,18 @@ def foraging_rate_user(
     Formula: C_i = 1 / (1 + b2 e^(R2 (A - G_i / K_i)))
     Source: Azzopardi, Thomas & Craswell, SIGIR 2018
     """
-    return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
+    return 1 / (1 + b2 * _exp(R2 * (A - seen.gain_so_far / seen.cost_so_far)))
 
 
 @user_model("IFT")
 def foraging_user(
-    seen: Seen,
+    seen: RankingView,
     *,
     T: Target = 2.0,
-    b1: Annotated[float, Parameter("as in IFT_C1", above_zero)] = 0.9,
+    b1: Annotated[float, Parameter("as in IFT_C1", positive_number)] = 0.9,
     R1: Rationality = 1.0,
     A: Annotated[float, Parameter("as in IFT_C2", between(0, 1e9))] = 0.2,
-    b2: Annotated[float, Parameter("as in IFT_C2", above_zero)] = 0.9,
+    b2: Annotated[float, Parameter("as in IFT_C2", positive_number)] = 0.9,
     R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops for either reason, the goal or the rate.
@@ -288,27 +288,27 @@ def foraging_user(
     return by_goal * by_rate
 
 
-_LARGEST_EXPONENT = 600.0  # 1 / (1 + e^600 b) is 0 to every digit, and no product overflows
+_MAX_EXPONENT = 600.0  # 1 / (1 + e^600 b) is 0 to every digit, and no product overflows
 
 
 def _exp(x: Floats) -> Floats:
-    return exp(np.minimum(x, _LARGEST_EXPONENT))
+    return exp(np.minimum(x, _MAX_EXPONENT))
 
 
-@user_model("BPM", cut=True)
-def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:
+@user_model("BPM", stops_at_cutoff=True)
+def bejeweled_user(seen: RankingView, *, T: Target = 1.0, K: Budget = None) -> Numbers:
     """Stops when it has found what it looks for, or spent what it is ready to spend.
 
     Formula: C_i = 1 while G_i < T and K_i < K, then 0
     Source: Zhang et al., SIGIR 2017
     """
     budget = seen.cutoff if K is None else K
-    return ((seen.gained < T) & (seen.spent < budget)) * 1.0
+    return ((seen.gain_so_far < T) & (seen.cost_so_far < budget)) * 1.0
 
 
-@user_model("BPM_dynamic", cut=True)
+@user_model("BPM_dynamic", stops_at_cutoff=True)
 def dynamic_bejeweled_user(
-    seen: Seen,
+    seen: RankingView,
     *,
     T: Target = 1.0,
     K: Budget = None,
@@ -326,35 +326,35 @@ def dynamic_bejeweled_user(
         i), E_i = K + hc (sum of g_j - med over j < i)
     Source: Zhang et al., SIGIR 2017
     """
-    every, surprise = seen.every, seen.gain - med
-    budget = every.spread(column(every, seen.k if K is None else K))
+    every, surprise = seen.ranked, seen.gain - med
+    budget = every.spread(query_column(every, seen.k if K is None else K))
     sought = every.running(np.where(seen.rank == 1, T, every.above(hb * surprise, 0.0)))
     to_spend = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
-    return ((seen.gained < sought) & (seen.spent < to_spend)) * 1.0
+    return ((seen.gain_so_far < sought) & (seen.cost_so_far < to_spend)) * 1.0
 
 
-@user_model("NERR8", cut=True)
-def nerr8_user(seen: Seen) -> Numbers:
+@user_model("NERR8", stops_at_cutoff=True)
+def nerr8_user(seen: RankingView) -> Numbers:
     """Stops at a document as likely as that satisfies, and after k.
 
     Formula: C_i = 1 - g_i for i < k, then 0
     Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 8
     """
-    return seen.above_cutoff * (1 - seen.gain)
+    return seen.is_above_cutoff * (1 - seen.gain)
 
 
-@user_model("NERR9", cut=True)
-def nerr9_user(seen: Seen) -> Numbers:
+@user_model("NERR9", stops_at_cutoff=True)
+def nerr9_user(seen: RankingView) -> Numbers:
     """As NERR8, and gives up the sooner the higher up it is, so that reciprocal ranks result.
 
     Formula: C_i = i / (i + 1) (1 - g_i) for i < k, then 0
     Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 9
     """
-    return seen.above_cutoff * (seen.rank / (seen.rank + 1) * (1 - seen.gain))
+    return seen.is_above_cutoff * (seen.rank / (seen.rank + 1) * (1 - seen.gain))
 
 
 @user_model("NERR10")
-def nerr10_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
+def nerr10_user(seen: RankingView, *, p: Persistence = 0.9) -> Numbers:
     """Stops at what satisfies, and is as patient otherwise as the user of RBP.
 
     Formula: C_i = p (1 - g_i)
@@ -364,7 +364,7 @@ def nerr10_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
 
 
 @user_model("NERR11")
-def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
+def nerr11_user(seen: RankingView, *, T: Target = 1.0) -> Numbers:
     """Stops at what satisfies, and is as patient otherwise as the user of INSQ.
 
     Formula: C_i = ((i + 2 T - 1) / (i + 2 T))^2 (1 - g_i)
@@ -373,12 +373,12 @@ def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     return insq_user(seen, T=T) * (1 - seen.gain)
 
 
-@user_model("TBG", gives_weights=True, fixed=True)
+@user_model("TBG", gives_weights=True, ignores_gain=True)
 def time_biased_user(
-    seen: Seen,
+    seen: RankingView,
     *,
     h: Annotated[
-        float, Parameter("the cost after which half of the users are gone", above_zero)
+        float, Parameter("the cost after which half of the users are gone", positive_number)
     ] = 224.0,
 ) -> Numbers:
     """Gives up as time goes by; the costs are the seconds that each document takes.
@@ -388,15 +388,15 @@ def time_biased_user(
     Formula: W_i = 2^(-(cost above i) / h), divided by their sum
     Source: Smucker & Clarke, SIGIR 2012, as in cwl-eval
     """
-    still_there = exp(seen.spent_before * -(math.log(2) / h))
-    return still_there / seen.every.spread(seen.every.total(still_there))
+    still_there = exp(seen.cost_above * -(math.log(2) / h))
+    return still_there / seen.ranked.spread(seen.ranked.total(still_there))
 
 
-@user_model("U", gives_weights=True, fixed=True)
+@user_model("U", gives_weights=True, ignores_gain=True)
 def u_measure_user(
-    seen: Seen,
+    seen: RankingView,
     *,
-    L: Annotated[float, Parameter("the cost after which no user is left", above_zero)] = 1000.0,
+    L: Annotated[float, Parameter("the cost after which no user is left", positive_number)] = 1000.0,
 ) -> Numbers:
     """Reads on to the length L at most; the costs are the characters that each document takes.
 
@@ -405,10 +405,10 @@ def u_measure_user(
     Formula: W_i = max(0, 1 - (cost above i) / L), divided by their sum
     Source: Sakai & Dou, SIGIR 2013, as in cwl-eval
     """
-    still_there = np.maximum(0, 1 - seen.spent_before / L)
-    return still_there / seen.every.spread(seen.every.total(still_there))
+    still_there = np.maximum(0, 1 - seen.cost_above / L)
+    return still_there / seen.ranked.spread(seen.ranked.total(still_there))
 
 
-def column(ranked: Ranked, value: Any) -> Numbers:
+def query_column(ranked: Ranked, query_value: Any) -> Numbers:
     """Give every query its value: a number, or (1 or n_queries, 1) -> (n_queries, 1)."""
-    return np.broadcast_to(value, (ranked.n_queries, 1))
+    return np.broadcast_to(query_value, (ranked.n_queries, 1))

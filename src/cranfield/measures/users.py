@@ -6,9 +6,9 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.arrays.elementary import powers
-from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
+from cranfield.arrays.ranked import Floats, Ints, Ranked, look_up, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import Gain, by_gain, check_gain, gains
+from cranfield.measures.gain import Gain, gain_order_reason, check_gain, gains
 from cranfield.measures.parameters import (
     Cutoff,
     Parameter,
@@ -16,13 +16,13 @@ from cranfield.measures.parameters import (
     Persistence,
     Rel,
     choice,
-    or_none,
+    optional,
 )
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import BY_GRADE, NOT_OF_GRADES, Bounded, Linear, Traits
+from cranfield.measures.traits import BY_GRADE, NOT_OF_GRADES, BoundsMethod, Linearity, Traits
 
 
-def _bounded(parameters: Parameters) -> Bounded:
+def _bounds_method(parameters: Parameters) -> BoundsMethod:
     """A grade may be worth more or less by the query's other grades: one document is not all."""
     gain = parameters["gain"]
     return "extremes" if gain is None else "attained" if isinstance(gain, Mapping) else "split"
@@ -35,7 +35,7 @@ def _fractions(parameters: Parameters) -> str:
     return "level" if gain is None else "taken"
 
 
-def _linear(parameters: Parameters) -> Linear:
+def _linearity(parameters: Parameters) -> Linearity:
     return "exact" if parameters["gain"] is None else "no"
 
 
@@ -44,7 +44,7 @@ def _linear(parameters: Parameters) -> Linear:
     names=Names(
         ("rank_biased_precision",), variants={"rbp": {"p": 0.9, "gain": "linear"}}, decimals="p"
     ),
-    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, fractions=_fractions),
+    traits=Traits(bounds=_bounds_method, linear=_linearity, by_grade=gain_order_reason, fractions=_fractions),
     perfect="its weights add up to 1 only over endlessly many relevant documents",
 )
 def rank_biased_precision(
@@ -57,7 +57,7 @@ def rank_biased_precision(
         Parameter(
             "None: 1 from grade rel on, else 0; otherwise what a grade is worth, as in nDCG, "
             "scaled to 0..1 by the query's lowest and highest if one is outside",
-            or_none(check_gain),
+            optional(check_gain),
         ),
     ] = None,
     rel: Rel = 1,
@@ -77,15 +77,15 @@ def rank_biased_precision(
     weight = powers(p, hits.rank - 1)
     if gain is None:
         return hits.total(weight) * (1 - p)
-    gained = _scaled(judged, hits, gain)
+    gained = _scale_gains(judged, hits, gain)
     return hits.total(gained * weight) * (1 - p)
 
 
-def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
+def _scale_gains(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     """Return the gains of hits, scaled to 0..1 query by query where a gain is outside."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
         gain = {grade: value for grade, value in gain.items() if grade >= 0}
-    low, high = _extremes(judged.ideal.relevant(0), gain, judged.top_grade)
+    low, high = _extreme_gains(judged.ideal.relevant(0), gain, judged.top_grade)
     lowest, highest = hits.spread(low), hits.spread(high)
     gained = gains(hits, gain, judged.top_grade)
     scaled = ratio(gained - lowest, highest - lowest)
@@ -93,7 +93,7 @@ def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     return scaled_gain
 
 
-def _extremes(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, Floats]:
+def _extreme_gains(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, Floats]:
     """Return the lowest and highest gain of each query: (n_queries, 1).
 
     Over the grades from 0 to its highest, in use or not, and all that a mapping names.
@@ -163,16 +163,16 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
     Source: Diaz, Mitra, Ekstrand, Biega & Carterette, CIKM 2020
     """
     hits, n_relevant = judged.hits.relevant(rel), judged.n_relevant(rel)
-    target = ratio(_so_far(p, n_relevant), n_relevant)
+    target = ratio(_sum_of_powers(p, n_relevant), n_relevant)
     exposure = powers(p, hits.rank - 1)
     difference = (exposure - hits.spread(target)) ** 2 - exposure * exposure
     found = hits.total(difference)
     missed = (n_relevant - hits.count()) * target * target
-    return _so_far(p * p, judged.n_retrieved) + found + missed
+    return _sum_of_powers(p * p, judged.n_retrieved) + found + missed
 
 
-def _so_far(p: float, n: Ints) -> Floats:
+def _sum_of_powers(p: float, n: Ints) -> Floats:
     """Return the sum of p^(i - 1) over i <= n: as n."""
     weights = powers(p, np.arange(int(n.max(initial=0))))
     words = f"(sum of {p:.10g}^(i - 1), i = 1 to {{}})"
-    return looked_up(words, np.concatenate(([0.0], np.cumsum(weights))), n)
+    return look_up(words, np.concatenate(([0.0], np.cumsum(weights))), n)

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from cranfield.errors import printable
+from cranfield.errors import escape_unprintable
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-Ended = Literal["passed", "failed", "skipped"]
+Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
     """A test case: what it tests, its name, how it ended, why in one line, and the details."""
 
-    of: str
+    subject: str
     name: str
-    outcome: Ended
+    outcome: Outcome
     reason: str
     details: str = ""
 
@@ -47,20 +47,20 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     given = {name: str(n) for name, n in counts.items()}
     skipped = {"skipped": str(ended.count("skipped"))}  # some schemas allow it for a suite only
     root = ElementTree.Element("testsuites", given)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": _line(suite), **given, **skipped})
+    parent = ElementTree.SubElement(root, "testsuite", {"name": _escape_xml(suite), **given, **skipped})
     for one in cases:
-        named = {"classname": _line(one.of), "name": _line(one.name)}
+        named = {"classname": _escape_xml(one.subject), "name": _escape_xml(one.name)}
         case = ElementTree.SubElement(parent, "testcase", named)
         if one.outcome == "failed":
-            why = {"message": _line(one.reason), "type": one.outcome}
-            details = "\n".join(map(_line, one.details.split("\n")))
+            why = {"message": _escape_xml(one.reason), "type": one.outcome}
+            details = "\n".join(map(_escape_xml, one.details.split("\n")))
             ElementTree.SubElement(case, "failure", why).text = details
         elif one.outcome == "skipped":
-            ElementTree.SubElement(case, "skipped", {"message": _line(one.reason)})
+            ElementTree.SubElement(case, "skipped", {"message": _escape_xml(one.reason)})
     ElementTree.indent(root)
     body = ElementTree.tostring(root, "unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
-def _line(content: str) -> str:
-    return _NO_XML.sub("", printable(content))
+def _escape_xml(content: str) -> str:
+    return _NO_XML.sub("", escape_unprintable(content))

@@ -5,10 +5,10 @@ Cells may hold any text from a file; none of it becomes a command.
 
 import re
 
-from cranfield.errors import printable
+from cranfield.errors import escape_unprintable
 from cranfield.render.table import Table
 
-_LATEX = {
+_LATEX_OF_CHARACTER = {
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
@@ -35,34 +35,34 @@ def to_latex(table: Table) -> str:
     """
     rows = [
         [
-            _latex(cell if table.is_text(c) else re.sub(_MINUS, "\N{MINUS SIGN}", cell))
+            _escape_latex(cell if table.is_text(c) else re.sub(_MINUS, "\N{MINUS SIGN}", cell))
             for c, cell in enumerate(row)
         ]
         for row in table.rows
     ]
-    for r, c in table.strong:
+    for r, c in table.bold_cells:
         rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
-    for r, c in table.second:
+    for r, c in table.underlined_cells:
         rows[r][c] = rf"\underline{{{rows[r][c]}}}"
-    for r, row in enumerate(table.indents()):
+    for r, row in enumerate(table.cell_indents()):
         rows[r] = [
             rf"\phantom{{{'0' * n}}}" * bool(n) + cell for n, cell in zip(row, rows[r], strict=True)
         ]
-    for (r, c), mark in table.raised.items():
-        rows[r][c] += rf"\textsuperscript{{{_latex(mark)}}}"
+    for (r, c), mark in table.superscripts.items():
+        rows[r][c] += rf"\textsuperscript{{{_escape_latex(mark)}}}"
     lines = [" & ".join(row) + r" \\" for row in rows]
-    for r in sorted(table.rules, reverse=True):
+    for r in sorted(table.ruled_rows, reverse=True):
         lines.insert(r, r"\midrule")
     sides = ["l" if table.is_left(c) else "r" for c in range(len(table.header))]
     if table.n_labels > 1 and not table.header[0]:
         sides[0] += r"@{\hspace{0.7em}}"  # a letter or a number, next to what it names
     columns = "".join(sides)
-    narrow = bool(table.raised) and not table.wide  # superscripts already separate the columns
-    title = [re.sub(" {2,}", r" \\quad ", _latex(line)) for line in table.title]
+    narrow = bool(table.superscripts) and not table.wide  # superscripts already separate the columns
+    title = [re.sub(" {2,}", r" \\quad ", _escape_latex(line)) for line in table.title]
     caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # a sentence has its own full stop
-    notes = [_latex(note) + r"\par" for note in table.notes]
+    notes = [_escape_latex(note) + r"\par" for note in table.notes]
     kind = "table*" if table.wide else "table"
-    header = [*map(_latex, table.header)]
+    header = [*map(_escape_latex, table.header)]
     if table.upright:
         turned = (rf"\rotatebox{{90}}{{{one}}}" for one in header[table.n_labels :])
         header = [*header[: table.n_labels], *turned]
@@ -78,7 +78,7 @@ def to_latex(table: Table) -> str:
             *([r"\scriptsize\setlength{\tabcolsep}{1.5pt}"] if table.upright else []),
             rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule",
-            *_latex_groups(table),
+            *_group_heading_lines(table),
             " & ".join(header) + r" \\",
             r"\midrule",
             *lines,
@@ -91,11 +91,11 @@ def to_latex(table: Table) -> str:
     )
 
 
-def _latex_groups(table: Table) -> list[str]:
+def _group_heading_lines(table: Table) -> list[str]:
     """Return the lines of the headings above others, and the rules below them."""
     cells, rules, first = [], [], 1
-    for name, n in table.spans():
-        cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_latex(name)}}}" if name else " & " * (n - 1))
+    for name, n in table.group_spans():
+        cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_escape_latex(name)}}}" if name else " & " * (n - 1))
         rules += [rf"\cmidrule(lr){{{first}-{first + n - 1}}}"] if name else []
         first += n
     return [" & ".join(cells) + r" \\", "".join(rules)] if rules else []
@@ -104,19 +104,19 @@ def _latex_groups(table: Table) -> list[str]:
 _MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 
 
-def _latex(content: str) -> str:
+def _escape_latex(content: str) -> str:
     r"""Return text escaped for LaTeX: nothing in it is a command.
 
     >>> print(_latex("50% of {a_b} -- $5"))
     50\% of \{a\_b\} -{}- \$5
     """
-    shown = "".join(_LATEX.get(one, one) for one in printable(content))
+    shown = "".join(_LATEX_OF_CHARACTER.get(one, one) for one in escape_unprintable(content))
     shown = re.sub(r"([-,'])(?=\1)", r"\1{}", shown)  # two of them would become one character
     shown = shown.replace("\N{EN DASH}", "--")
-    return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _at_most, shown)
+    return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _join_sign, shown)
 
 
-def _at_most(found: re.Match[str]) -> str:
+def _join_sign(found: re.Match[str]) -> str:
     """Return the sign, without a line break before or after it."""
     before, after = ("~" * len(blank) for blank in found.groups())
     return rf"{before}$\leq${after}"

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 
-def or_none(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """Return a finite number, or None for NaN and infinity; never a negative zero."""
     return float(value) + 0.0 if math.isfinite(value) else None
 
 
-def plain(value: float) -> str:
+def format_shortest(value: float) -> str:
     """Return a number in its shortest form: a whole number without a decimal point.
 
     >>> plain(2), plain(2.0), plain(0.87)
@@ -18,16 +18,16 @@ def plain(value: float) -> str:
     return repr(int(value) if value == int(value) else float(value))
 
 
-def short(value: float) -> str:
+def format_short(value: float) -> str:
     """Return a number for a table: whole numbers in full, others with six significant digits.
 
     >>> short(1_000_000), short(0.87), short(0.123456789)
     ('1000000', '0.87', '0.123457')
     """
-    return plain(value) if value == int(value) else f"{value:.6g}"
+    return format_shortest(value) if value == int(value) else f"{value:.6g}"
 
 
-def number(value: float | None, decimals: int = 4) -> str:
+def format_number(value: float | None, decimals: int = 4) -> str:
     """Return a number.
 
     >>> number(0.12345), number(-0.00001), number(None)
@@ -36,25 +36,25 @@ def number(value: float | None, decimals: int = 4) -> str:
     return "-" if value is None else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
-def signed(value: float | None) -> str:
+def format_signed(value: float | None) -> str:
     """Return a number with its sign; 0 has none.
 
     >>> signed(0.12345), signed(-0.00001)
     ('+0.1235', '0.0000')
     """
-    return number(value) if value is None or round(value, 4) == 0 else f"{value:+.4f}"
+    return format_number(value) if value is None or round(value, 4) == 0 else f"{value:+.4f}"
 
 
-def probability(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """Return a p-value, never as 0.
 
     >>> probability(0.04321), probability(0.00002)
     ('0.0432', '<0.0001')
     """
-    return "<0.0001" if p is not None and p < 0.00005 else number(p)
+    return "<0.0001" if p is not None and p < 0.00005 else format_number(p)
 
 
-def interval(low: float | None, high: float | None, *, signs: bool = True) -> str:
+def format_interval(low: float | None, high: float | None, *, signs: bool = True) -> str:
     """Return the ends of an interval.
 
     >>> interval(-0.1, 0.2), interval(None, 0.2)
@@ -62,11 +62,11 @@ def interval(low: float | None, high: float | None, *, signs: bool = True) -> st
     """
     if low is None or high is None:
         return "-"
-    show = signed if signs else number
+    show = format_signed if signs else format_number
     return f"[{show(low)}, {show(high)}]"
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Return a level as percent.
 
     >>> percent(0.95)
@@ -75,7 +75,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def share_of(share: float) -> str:
+def format_share(share: float) -> str:
     """Return a share as a whole percentage; only the whole is 100%.
 
     >>> share_of(0.5), share_of(0.998), share_of(1)
@@ -84,16 +84,16 @@ def share_of(share: float) -> str:
     return f"{min(round(100 * share), 100 if share == 1 else 99)}%"
 
 
-def number_of(n: int, one: str, several: str | None = None) -> str:
+def format_count(n: int, singular: str, plural: str | None = None) -> str:
     """Return a number of things in words; `several` is the plural, unless it only adds an s.
 
     >>> number_of(1, "document"), number_of(2_000, "document"), number_of(3, "has", "have")
     ('1 document', '2,000 documents', '3 have')
     """
-    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
+    return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
 
 
-def as_counted(ids: Sequence[str]) -> Sequence[int]:
+def numeric_order(ids: Sequence[str]) -> Sequence[int]:
     """Return the positions of ids in numeric order: 2 before 10.
 
     If not all of them are whole numbers, they keep the order they have.
@@ -107,27 +107,27 @@ def as_counted(ids: Sequence[str]) -> Sequence[int]:
     return sorted(range(len(ids)), key=lambda i: (len(digits[i]), digits[i], ids[i]))
 
 
-def queries_of(n: int, n_clusters: int | None = None) -> str:
+def format_query_count(n: int, n_clusters: int | None = None) -> str:
     """Return a number of queries in words, and how many clusters they are in, if in any.
 
     >>> queries_of(1), queries_of(2_000), queries_of(40, 14)
     ('1 query', '2,000 queries', '40 queries in 14 clusters')
     """
-    within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
-    return f"{number_of(n, 'query', 'queries')}{within}"
+    within = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
+    return f"{format_count(n, 'query', 'queries')}{within}"
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
+def format_names(names: Sequence[str], max_names: int = 5) -> str:
     """Return the first few of some names, and how many more there are.
 
     >>> some(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + more
 
 
-def bytes_of(n: int) -> str:
+def format_bytes(n: int) -> str:
     """Return a number of bytes in words.
 
     >>> bytes_of(999), bytes_of(1_200_000), bytes_of(2_000_000_000)
@@ -136,4 +136,4 @@ def bytes_of(n: int) -> str:
     for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if n >= size:
             return f"{n / size:.1f} {unit}"
-    return number_of(n, "byte")
+    return format_count(n, "byte")

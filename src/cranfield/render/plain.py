@@ -4,18 +4,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cranfield.errors import printable
-from cranfield.render.table import Table, width_of
+from cranfield.errors import escape_unprintable
+from cranfield.render.table import Table, text_width
 
-_LEAST_LABEL = 16  # columns of a terminal: labels are not folded below this width
-_LEAST_SENTENCE = 36  # nor sentences below this one
-_HEADING = 3  # at most so many lines of a heading
-_APART = (3, 2)  # blanks between columns; the second where the first is too wide
-_INDENT = "  "  # of a line that goes on
-_BELOW = "      "  # of sentences below their row
+_MIN_LABEL_WIDTH = 16  # columns of a terminal: labels are not folded below this width
+_MIN_SENTENCE_WIDTH = 36  # nor sentences below this one
+_MAX_HEADING_LINES = 3  # at most so many lines of a heading
+_COLUMN_GAPS = (3, 2)  # blanks between columns; the second where the first is too wide
+_LINE_INDENT = "  "  # of a line that goes on
+_SENTENCE_INDENT = "      "  # of sentences below their row
 
 
-def text(
+def to_text(
     table: Table, *, width: int | None = None, color: bool = False, signs: bool = False
 ) -> str:
     """Return an aligned table for a terminal, ending in a line break.
@@ -27,27 +27,27 @@ def text(
     a table with one label column is turned on its side; the columns are put one group below the
     other, each with the labels. Lines above and below it are folded at blanks.
     """
-    lines = _fitting(_with_signs(table) if signs else table, width, color)
+    lines = _table_lines(_write_signs(table) if signs else table, width, color)
     title, notes = (
-        [part for line in some for part in folded(printable(line), width, _INDENT)]
+        [part for line in some for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)]
         for some in (table.title, table.notes)
     )
     above = [*title, ""] if title else []
     return "\n".join([*above, *lines, *(["", *notes] if notes else []), ""])
 
 
-def _with_signs(table: Table) -> Table:
+def _write_signs(table: Table) -> Table:
     """Return a table with signs around bold and underlined numbers, and blanks around others."""
-    signs = {**dict.fromkeys(table.strong, "*"), **dict.fromkeys(table.second, "_")}
+    signs = {**dict.fromkeys(table.bold_cells, "*"), **dict.fromkeys(table.underlined_cells, "_")}
     rows = [list(row) for row in table.rows]
     for r, row in enumerate(rows):
-        for c in range(table.n_labels, table.first_sentence):
+        for c in range(table.n_labels, table.first_sentence_column):
             sign = signs.get((r, c), " ")
             row[c] = f"{sign}{row[c]}{sign}" if row[c] else ""
     return replace(table, rows=rows)
 
 
-def folded(line: str, width: int | None, indent: str = "") -> list[str]:
+def fold_line(line: str, width: int | None, indent: str = "") -> list[str]:
     """Return a line in parts that are no wider than `width`, broken at blanks only.
 
     Each part but the first has the `indent` before it; a word that is too wide is not broken.
@@ -55,99 +55,99 @@ def folded(line: str, width: int | None, indent: str = "") -> list[str]:
     >>> folded("one two three", 9, "  ")
     ['one two', '  three']
     """
-    if width is None or width_of(line) <= width:
+    if width is None or text_width(line) <= width:
         return [line]
     first, *words = re.split(r"(?<=[^ ]) +(?=[^ ])", line)
     blanks = re.findall(r"(?<=[^ ]) +(?=[^ ])", line)
     parts = [first]
     for blank, word in zip(blanks, words, strict=True):
-        if width_of(parts[-1]) + len(blank) + width_of(word) <= width:
+        if text_width(parts[-1]) + len(blank) + text_width(word) <= width:
             parts[-1] += blank + word
         else:
             parts.append(indent + word)
     return parts
 
 
-def _fitting(table: Table, width: int | None, color: bool) -> list[str]:
+def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
     """Return the lines of a table: the header, a rule, the rows; within the width if they fit."""
-    cells = _cells(table)
+    cells = _cell_texts(table)
     if width is None:
-        return _drawn(table, cells, _widths(cells), color)
+        return _draw_table(table, cells, _column_widths(cells), color)
     n_columns = len(table.header)
-    for apart in _APART:
-        widths = _fitted(table, cells, range(n_columns), width, apart)
+    for apart in _COLUMN_GAPS:
+        widths = _fit_widths(table, cells, range(n_columns), width, apart)
         if widths is not None:
-            return _drawn(table, cells, widths, color, apart)
+            return _draw_table(table, cells, widths, color, apart)
     if table.n_sentences:
-        return _with_sentences_below(table, cells, width, color)
+        return _draw_sentences_below(table, cells, width, color)
     if table.n_labels == 1:
-        turned = _cells(table.turned())
-        widths = _fitted(table.turned(), turned, range(len(turned[0])), width, _APART[0])
+        turned = _cell_texts(table.transpose())
+        widths = _fit_widths(table.transpose(), turned, range(len(turned[0])), width, _COLUMN_GAPS[0])
         if widths is not None:
-            return _drawn(table.turned(), turned, widths, color)
-    return _in_groups(table, cells, width, color)
+            return _draw_table(table.transpose(), turned, widths, color)
+    return _draw_column_groups(table, cells, width, color)
 
 
-def _with_sentences_below(
+def _draw_sentences_below(
     table: Table, cells: Sequence[Sequence[str]], width: int, color: bool
 ) -> list[str]:
     """Return the lines of a table, each row followed by its sentences."""
-    n_columns = table.first_sentence
-    head = table.of_columns(range(n_columns))
-    widths, apart = None, _APART[-1]
-    for apart in _APART:
-        widths = _fitted(head, cells, range(n_columns), width, apart)
+    n_columns = table.first_sentence_column
+    head = table.select_columns(range(n_columns))
+    widths, apart = None, _COLUMN_GAPS[-1]
+    for apart in _COLUMN_GAPS:
+        widths = _fit_widths(head, cells, range(n_columns), width, apart)
         if widths is not None:
             break
     if widths is None:
-        return _in_groups(table, cells, width, color)
+        return _draw_column_groups(table, cells, width, color)
     below = [
-        [part for cell in row[n_columns:] if cell for part in folded(_BELOW + cell, width, _BELOW)]
+        [part for cell in row[n_columns:] if cell for part in fold_line(_SENTENCE_INDENT + cell, width, _SENTENCE_INDENT)]
         for row in cells
     ]
     below[0] = []  # the headings
-    return _drawn(head, cells, widths, color, apart, below)
+    return _draw_table(head, cells, widths, color, apart, below)
 
 
-def _in_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: bool) -> list[str]:
+def _draw_column_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: bool) -> list[str]:
     """Return the lines of a table in groups of columns, one below the other."""
     labels = [*range(table.n_labels)]
     rest = [*range(table.n_labels, len(table.header))]
     lines: list[str] = []
     while rest or not lines:
         n = len(rest)
-        while n > 1 and _fitted(table, cells, [*labels, *rest[:n]], width, _APART[0]) is None:
+        while n > 1 and _fit_widths(table, cells, [*labels, *rest[:n]], width, _COLUMN_GAPS[0]) is None:
             n -= 1
         columns = [*labels, *rest[:n]]
         rest = rest[n:]
-        widths = _fitted(table, cells, columns, width, _APART[0])
-        widths = widths or _least(table, cells, columns, 1)
-        part = table.of_columns(columns)
+        widths = _fit_widths(table, cells, columns, width, _COLUMN_GAPS[0])
+        widths = widths or _smallest_widths(table, cells, columns, 1)
+        part = table.select_columns(columns)
         chosen = [[row[c] for c in columns] for row in cells]
-        lines += [*([""] if lines else []), *_drawn(part, chosen, widths, color)]
+        lines += [*([""] if lines else []), *_draw_table(part, chosen, widths, color)]
     return lines
 
 
-def _cells(table: Table) -> list[list[str]]:
+def _cell_texts(table: Table) -> list[list[str]]:
     """Return the header and the rows as they are shown, superscripts after a space."""
-    cells = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
-    marks = {(r + 1, c): f" {printable(mark)}" for (r, c), mark in table.raised.items() if mark}
+    cells = [[escape_unprintable(cell) for cell in row] for row in (table.header, *table.rows)]
+    marks = {(r + 1, c): f" {escape_unprintable(mark)}" for (r, c), mark in table.superscripts.items() if mark}
     for column in {c for _, c in marks}:
-        widest = max(width_of(mark) for (_, c), mark in marks.items() if c == column)
+        widest = max(text_width(mark) for (_, c), mark in marks.items() if c == column)
         for r, row in enumerate(cells[1:], 1):
             mark = marks.get((r, column), "")
-            row[column] += mark + " " * (widest - width_of(mark))
+            row[column] += mark + " " * (widest - text_width(mark))
     return cells
 
 
 # ---- how wide columns are -----------------------------------------------------------------------
 
 
-def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+def _column_widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(text_width, column)) for column in zip(*cells, strict=True)]
 
 
-def _least(
+def _smallest_widths(
     table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], lines: int
 ) -> list[int]:
     """Return the smallest widths of columns, with headings of `lines` lines or one word in each.
@@ -157,32 +157,32 @@ def _least(
     found = []
     for c in columns:
         header, *values = (row[c] for row in cells)
-        widest = max([0, *map(width_of, values)])
+        widest = max([0, *map(text_width, values)])
         if table.is_text(c):
-            words = (width_of(word) for value in values for word in value.split(" "))
-            least = _LEAST_LABEL if c < table.n_labels else _LEAST_SENTENCE
+            words = (text_width(word) for value in values for word in value.split(" "))
+            least = _MIN_LABEL_WIDTH if c < table.n_labels else _MIN_SENTENCE_WIDTH
             widest = min(widest, max([least, *words]))
-        sizes = range(max(map(width_of, header.split(" "))), width_of(header))
-        narrow = (size for size in sizes if len(folded(header, size)) <= lines)
-        found.append(max(widest, next(narrow, width_of(header))))
+        sizes = range(max(map(text_width, header.split(" "))), text_width(header))
+        narrow = (size for size in sizes if len(fold_line(header, size)) <= lines)
+        found.append(max(widest, next(narrow, text_width(header))))
     return found
 
 
-def _fitted(
+def _fit_widths(
     table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int, apart: int
 ) -> list[int] | None:
     """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
 
     Headings have as few lines as possible; texts have the room that is left.
     """
-    for lines in range(1, _HEADING + 1):
-        found = _least(table, cells, columns, lines)
+    for lines in range(1, _MAX_HEADING_LINES + 1):
+        found = _smallest_widths(table, cells, columns, lines)
         spare = width - 1 - sum(found) - apart * (len(found) - 1)
         if spare >= 0:
             break
     else:
         return None
-    full = _widths([[row[c] for c in columns] for row in cells])
+    full = _column_widths([[row[c] for c in columns] for row in cells])
     for i, c in enumerate(columns):
         if table.is_text(c):
             more = min(spare, full[i] - found[i])
@@ -190,44 +190,44 @@ def _fitted(
             spare -= more
     # What is left of a column once its texts are folded is not needed.
     parts = [
-        [folded(row[c], size) for row in cells] for c, size in zip(columns, found, strict=True)
+        [fold_line(row[c], size) for row in cells] for c, size in zip(columns, found, strict=True)
     ]
-    return [max(width_of(part) for cell in column for part in cell) for column in parts]
+    return [max(text_width(part) for cell in column for part in cell) for column in parts]
 
 
 # ---- drawing ------------------------------------------------------------------------------------
 
 
-def _drawn(
+def _draw_table(
     table: Table,
     cells: Sequence[Sequence[str]],
     widths: Sequence[int],
     color: bool,
-    apart: int = _APART[0],
+    apart: int = _COLUMN_GAPS[0],
     below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
     """Return the lines of an aligned table; `below` are the lines below each row of cells."""
-    styles = {(row + 1, column): 1 for row, column in table.strong}
-    styles |= {(row + 1, column): 4 for row, column in table.second}
+    styles = {(row + 1, column): 1 for row, column in table.bold_cells}
+    styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}
     styles |= {(0, column): 1 for column in range(len(widths))}
-    widths = _widened(table, widths, apart)
+    widths = _widen_groups(table, widths, apart)
     rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + apart * (len(widths) - 1))
-    lines = _groups(table, widths, apart)
+    lines = _draw_group_headings(table, widths, apart)
     for r, row in enumerate(cells):
-        parts = [folded(cell, size) for cell, size in zip(row, widths, strict=False)]
+        parts = [fold_line(cell, size) for cell, size in zip(row, widths, strict=False)]
         height = max(map(len, parts))
         for c, part in enumerate(parts):  # headings end at the rule, cells begin at the row's top
             blank = [""] * (height - len(part))
             parts[c] = [*blank, *part] if r == 0 else [*part, *blank]
-        if r == 1 or r - 1 in table.rules - {0}:
+        if r == 1 or r - 1 in table.ruled_rows - {0}:
             lines.append(rule)
         for each in zip(*parts, strict=True):
             shown = []
             for c, cell in enumerate(each):
-                blank_ = " " * (widths[c] - width_of(cell))
+                blank_ = " " * (widths[c] - text_width(cell))
                 marked = cell
                 if color and cell and (r, c) in styles:
-                    size = len(cell.split(" ")[0]) if table.raised and r else len(cell)
+                    size = len(cell.split(" ")[0]) if table.superscripts and r else len(cell)
                     marked = f"\x1b[{styles[r, c]}m{cell[:size]}\x1b[0m{cell[size:]}"
                 shown.append(marked + blank_ if table.is_text(c) else blank_ + marked)
             lines.append(" " + (" " * apart).join(shown).rstrip())
@@ -235,26 +235,26 @@ def _drawn(
     return lines if len(cells) > 1 else [*lines, rule]
 
 
-def _widened(table: Table, widths: Sequence[int], apart: int) -> Sequence[int]:
+def _widen_groups(table: Table, widths: Sequence[int], apart: int) -> Sequence[int]:
     """Return the widths of columns; the last of a group is wider if its heading needs it."""
     found, first = list(widths), 0
-    for name, n in table.spans():
+    for name, n in table.group_spans():
         if name:
             span = sum(found[first : first + n]) + apart * (n - 1)
-            found[first + n - 1] += max(0, width_of(printable(name)) - span)
+            found[first + n - 1] += max(0, text_width(escape_unprintable(name)) - span)
         first += n
     return found
 
 
-def _groups(table: Table, widths: Sequence[int], apart: int) -> list[str]:
+def _draw_group_headings(table: Table, widths: Sequence[int], apart: int) -> list[str]:
     """Return the line of headings above others, each across its columns."""
     parts, first = [], 0
-    for name, n in table.spans():
+    for name, n in table.group_spans():
         span = sum(widths[first : first + n]) + apart * (n - 1)
-        heading = printable(name)
+        heading = escape_unprintable(name)
         sign = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" if name else " "
-        heading = f" {heading} " if name and width_of(heading) + 1 < span else heading
-        left = (span - width_of(heading)) // 2
-        parts.append(sign * left + heading + sign * (span - width_of(heading) - left))
+        heading = f" {heading} " if name and text_width(heading) + 1 < span else heading
+        left = (span - text_width(heading)) // 2
+        parts.append(sign * left + heading + sign * (span - text_width(heading) - left))
         first += n
-    return [(" " + (" " * apart).join(parts)).rstrip()] if any(table.groups) else []
+    return [(" " + (" " * apart).join(parts)).rstrip()] if any(table.group_headings) else []

@@ -7,12 +7,12 @@ from functools import wraps
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
-from cranfield.errors import need, one_of
+from cranfield.errors import require_libraries, check_choice
 from cranfield.notes import Note
-from cranfield.options import checked, flag, whole
+from cranfield.options import check_option, check_flag, whole_check
 from cranfield.render.latex import to_latex
-from cranfield.render.plain import text
-from cranfield.render.table import Formulas, Table, delimited, to_html, to_markdown, to_page
+from cranfield.render.plain import to_text
+from cranfield.render.table import Formulas, Table, to_delimited, to_html, to_markdown, to_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,8 @@ FORMS: Mapping[str, str] = {
     "json": ".json",
     "jsonl": ".jsonl",
 }
-ROWS = ("csv", "tsv", "jsonl")  # the forms that have the rows, and no notes
-_Made = TypeVar("_Made")
+ROW_FORMS = ("csv", "tsv", "jsonl")  # the forms that have the rows, and no notes
+_Source = TypeVar("_Made")
 
 
 class Shown(ABC):
@@ -55,12 +55,12 @@ class Shown(ABC):
 
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have more
 
-    def __init_subclass__(cls, **of: Any) -> None:
+    def __init_subclass__(cls, **class_arguments: Any) -> None:
         """Make tables and rows raise an error if `per_query` is neither True nor False."""
-        super().__init_subclass__(**of)
+        super().__init_subclass__(**class_arguments)
         for name in ("tables", "rows", "_document"):
             if name in vars(cls):
-                setattr(cls, name, _refusing(vars(cls)[name]))
+                setattr(cls, name, _check_flags(vars(cls)[name]))
 
     if TYPE_CHECKING:  # each result has them, as a field or a property
 
@@ -73,10 +73,10 @@ class Shown(ABC):
             """Remarks on the numbers."""
 
     @abstractmethod
-    def tables(self, *args: Any, **how: Any) -> list[Table]:
+    def tables(self, *args: Any, **arguments: Any) -> list[Table]:
         """Return the tables that show it."""
 
-    def rows(self, *args: Any, **how: Any) -> list[dict[str, Any]]:
+    def rows(self, *args: Any, **arguments: Any) -> list[dict[str, Any]]:
         """Return its rows, {name of a column: value}; what does not exist is None."""
         return [self.to_dict()]
 
@@ -84,36 +84,36 @@ class Shown(ABC):
         """Return plain values that JSON can hold."""
         return {name: getattr(self, name) for name in self.header}
 
-    def _dicts(self, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    def _rows_as_dicts(self, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
         """Return rows of values as dicts, by the names in `header`."""
         return [dict(zip(self.header, row, strict=True)) for row in rows]
 
     # ---- to read --------------------------------------------------------------------------------
 
-    def to_text(self, width: int | None = None, *, color: bool = False, **how: Any) -> str:
+    def to_text(self, width: int | None = None, *, color: bool = False, **arguments: Any) -> str:
         """Return the tables as text, aligned; a table wider than `width` may be turned."""
         if width is not None:
-            width = checked("width", width, whole(1))
-        colored = checked("color", color, flag)
-        tables = self._made("to_text", self.tables, how)
-        return "\n".join(self._drawn(one, width, colored) for one in tables)
+            width = check_option("width", width, whole_check(1))
+        colored = check_option("color", color, check_flag)
+        tables = self._check_and_call("to_text", self.tables, arguments)
+        return "\n".join(self._draw_table(one, width, colored) for one in tables)
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return one of its tables as text."""
-        return text(table, width=width, color=color)
+        return to_text(table, width=width, color=color)
 
-    def to_markdown(self, **how: Any) -> str:
+    def to_markdown(self, **arguments: Any) -> str:
         """Return the tables in GitHub's Markdown."""
-        return "\n".join(map(to_markdown, self._made("to_markdown", self.tables, how)))
+        return "\n".join(map(to_markdown, self._check_and_call("to_markdown", self.tables, arguments)))
 
-    def to_latex(self, **how: Any) -> str:
+    def to_latex(self, **arguments: Any) -> str:
         r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
-        return "\n".join(map(to_latex, self._made("to_latex", self.tables, how)))
+        return "\n".join(map(to_latex, self._check_and_call("to_latex", self.tables, arguments)))
 
-    def to_html(self, *, whole: bool = False, **how: Any) -> str:
+    def to_html(self, *, full_page: bool = False, **arguments: Any) -> str:
         """Return the tables as HTML: a part of a page, or a `whole` document in UTF-8."""
-        is_page = checked("whole", whole, flag)
-        tables = self._made("to_html", self.tables, how)
+        is_page = check_option("whole", full_page, check_flag)
+        tables = self._check_and_call("to_html", self.tables, arguments)
         body = "\n".join(map(to_html, tables))
         title = next((line for one in tables for line in one.title), self._page_title)
         return to_page(title, body) if is_page else body
@@ -134,74 +134,74 @@ class Shown(ABC):
 
     # ---- for programs ---------------------------------------------------------------------------
 
-    def to_csv(self, formulas: Formulas = "plain", **how: Any) -> str:
+    def to_csv(self, formulas: Formulas = "plain", **arguments: Any) -> str:
         """Return the rows as comma-separated values, below a header; what does not exist is empty.
 
         formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
         """
-        return self._separated("to_csv", ",", formulas, how)
+        return self._to_delimited("to_csv", ",", formulas, arguments)
 
-    def to_tsv(self, formulas: Formulas = "plain", **how: Any) -> str:
+    def to_tsv(self, formulas: Formulas = "plain", **arguments: Any) -> str:
         """Return the rows as `to_csv` does, separated by tabs."""
-        return self._separated("to_tsv", "\t", formulas, how)
+        return self._to_delimited("to_tsv", "\t", formulas, arguments)
 
-    def _separated(
-        self, name: str, delimiter: str, formulas: Formulas, how: Mapping[str, Any]
+    def _to_delimited(
+        self, name: str, delimiter: str, formulas: Formulas, arguments: Mapping[str, Any]
     ) -> str:
-        every = self._made(name, self.rows, how)
+        every = self._check_and_call(name, self.rows, arguments)
         rows = [["" if cell is None else cell for cell in one.values()] for one in every]
-        return delimited([self.header, *rows], delimiter, formulas)
+        return to_delimited([self.header, *rows], delimiter, formulas)
 
-    def to_jsonl(self, **how: Any) -> str:
+    def to_jsonl(self, **arguments: Any) -> str:
         """Return the rows as JSON lines, an object for each."""
-        return "".join(f"{as_json(row)}\n" for row in self._made("to_jsonl", self.rows, how))
+        return "".join(f"{as_json(row)}\n" for row in self._check_and_call("to_jsonl", self.rows, arguments))
 
-    def to_json(self, **how: Any) -> str:
+    def to_json(self, **arguments: Any) -> str:
         """Return everything as JSON; with `per_query=True`, also what that adds to the rows."""
-        return as_json(self._made("to_json", self._document, how), indent=2) + "\n"
+        return as_json(self._check_and_call("to_json", self._document, arguments), indent=2) + "\n"
 
     def _document(self) -> dict[str, Any]:
         return self.to_dict()
 
-    def to_arrow(self, *args: Any, **how: Any) -> "pa.Table":
+    def to_arrow(self, *args: Any, **arguments: Any) -> "pa.Table":
         """Return the rows as an Arrow table."""
         import pyarrow as pa
 
-        rows = self._made("to_arrow", self.rows, how, *args)
+        rows = self._check_and_call("to_arrow", self.rows, arguments, *args)
         return pa.table({name: arrow_column([row[name] for row in rows]) for name in self.header})
 
-    def to_pandas(self, **how: Any) -> "pd.DataFrame":
+    def to_pandas(self, **arguments: Any) -> "pd.DataFrame":
         """Return the rows as a pandas data frame; LibraryError if pandas is not installed."""
-        need(["pandas"], "to_pandas()")
-        frame: pd.DataFrame = self._made("to_pandas", self.to_arrow, how).to_pandas()
+        require_libraries(["pandas"], "to_pandas()")
+        frame: pd.DataFrame = self._check_and_call("to_pandas", self.to_arrow, arguments).to_pandas()
         return frame
 
-    def to_polars(self, **how: Any) -> "pl.DataFrame":
+    def to_polars(self, **arguments: Any) -> "pl.DataFrame":
         """Return the rows as a polars data frame; LibraryError if polars is not installed."""
-        need(["polars"], "to_polars()")
+        require_libraries(["polars"], "to_polars()")
         import polars as pl
 
-        frame = pl.from_arrow(self._made("to_polars", self.to_arrow, how))
+        frame = pl.from_arrow(self._check_and_call("to_polars", self.to_arrow, arguments))
         assert isinstance(frame, pl.DataFrame)  # noqa: S101 - of a table
         return frame
 
-    def _made(
-        self, form: str, make: Callable[..., _Made], how: Mapping[str, Any], *args: Any
-    ) -> _Made:
+    def _check_and_call(
+        self, form: str, make: Callable[..., _Source], arguments: Mapping[str, Any], *args: Any
+    ) -> _Source:
         """Return what a form is made from; TypeError, naming the form, for unknown arguments."""
         known = inspect.signature(make).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow
             known = inspect.signature(self.rows).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):
-            return make(*args, **how)  # the rows of another result, which knows them
-        for name in how:
+            return make(*args, **arguments)  # the rows of another result, which knows them
+        for name in arguments:
             if name not in known:
                 takes = f"; it takes {', '.join(known)}" if known else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
                     f"{name!r}{takes}"
                 )
-        return make(*args, **how)
+        return make(*args, **arguments)
 
     # ---- by name --------------------------------------------------------------------------------
 
@@ -210,54 +210,54 @@ class Shown(ABC):
         form: str,
         formulas: Formulas = "plain",
         of_tables: Mapping[str, Any] | None = None,
-        **how: Any,
+        **arguments: Any,
     ) -> str:
         """Return the result in one of its forms.
 
         `how` is for tables and rows, `of_tables` for tables. HTML is a whole document here;
         `formulas` applies to csv and tsv. Raises OptionError for an unknown form or `formulas`.
         """
-        one_of("form", form, self.forms)
-        one_of("formulas", formulas, get_args(Formulas))
+        check_choice("form", form, self.forms)
+        check_choice("formulas", formulas, get_args(Formulas))
         if form in ("csv", "tsv"):
-            how["formulas"] = formulas
+            arguments["formulas"] = formulas
         elif form in FORMS and form not in ("json", "jsonl"):
-            how |= of_tables or {}
+            arguments |= of_tables or {}
         if form == "html":
-            how["whole"] = True
+            arguments["whole"] = True
         shown: str = getattr(self, f"to_{'text' if form == 'table' else form.replace('-', '_')}")(
-            **how
+            **arguments
         )
         return shown
 
 
-def _refusing(make: Callable[..., _Made]) -> Callable[..., _Made]:
+def _check_flags(make: Callable[..., _Source]) -> Callable[..., _Source]:
     """Return a method that checks each of its options that is True or False by default."""
     defaults = getattr(make, "__kwdefaults__", None) or {}
     flags = [name for name, default in defaults.items() if isinstance(default, bool)]
 
     @wraps(make)
-    def checking(*args: Any, **how: Any) -> _Made:
+    def checking(*args: Any, **how: Any) -> _Source:
         for name in how.keys() & flags:
-            how[name] = checked(name, how[name], flag)
+            how[name] = check_option(name, how[name], check_flag)
         return make(*args, **how)
 
     return checking if flags else make
 
 
-def as_json(content: Any, indent: int | None = None) -> str:
+def as_json(document: Any, indent: int | None = None) -> str:
     """Return content as JSON; an id that is not valid UTF-8 is escaped."""
     import json
 
-    shown = json.dumps(content, ensure_ascii=False, indent=indent)
+    shown = json.dumps(document, ensure_ascii=False, indent=indent)
     try:
         shown.encode()
     except UnicodeEncodeError:
-        return json.dumps(content, indent=indent)
+        return json.dumps(document, indent=indent)
     return shown
 
 
-def arrow_column(values: Sequence[Any]) -> "pa.Array":
+def arrow_column(cells: Sequence[Any]) -> "pa.Array":
     """Return a column of Arrow: numbers or truth values if all values are, else texts.
 
     Bytes that are not valid UTF-8 become replacement characters. pa.array() is not used: it imports
@@ -267,26 +267,26 @@ def arrow_column(values: Sequence[Any]) -> "pa.Array":
 
     import pyarrow as pa
 
-    known = [one for one in values if one is not None]
-    n_null = len(values) - len(known)
-    buffers = [pa.py_buffer(_bits([one is not None for one in values])) if n_null else None]
+    known = [one for one in cells if one is not None]
+    n_null = len(cells) - len(known)
+    buffers = [pa.py_buffer(_pack_bits([one is not None for one in cells])) if n_null else None]
     data: Any
     if known and all(isinstance(one, bool) for one in known):
-        kind, data = pa.bool_(), _bits(list(map(bool, values)))
+        kind, data = pa.bool_(), _pack_bits(list(map(bool, cells)))
     elif known and all(isinstance(one, int) for one in known):
-        kind, data = pa.int64(), array("q", [one or 0 for one in values])
+        kind, data = pa.int64(), array("q", [one or 0 for one in cells])
     elif known and all(isinstance(one, int | float) for one in known):
-        kind, data = pa.float64(), array("d", [one or 0.0 for one in values])
+        kind, data = pa.float64(), array("d", [one or 0.0 for one in cells])
     else:
-        texts = ["" if one is None else str(one) for one in values]
+        texts = ["" if one is None else str(one) for one in cells]
         encoded = [one.encode("utf-8", "surrogateescape") for one in texts]
         parts = [one.decode("utf-8", "replace").encode() for one in encoded]
         kind, data = pa.large_string(), b"".join(parts)
         buffers.append(pa.py_buffer(array("q", accumulate(map(len, parts), initial=0))))
-    return pa.Array.from_buffers(kind, len(values), [*buffers, pa.py_buffer(data)], n_null)
+    return pa.Array.from_buffers(kind, len(cells), [*buffers, pa.py_buffer(data)], n_null)
 
 
-def _bits(values: Sequence[bool]) -> bytes:
+def _pack_bits(values: Sequence[bool]) -> bytes:
     """Return truth values as bits, the first one lowest."""
     whole = int("0" + "".join("01"[one] for one in reversed(values)), 2)
     return whole.to_bytes(len(values) // 8 + 1, "little")

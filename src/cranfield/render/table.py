@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal, get_args
 
-from cranfield.errors import one_of, printable
-from cranfield.notes import Note, around
+from cranfield.errors import check_choice, escape_unprintable
+from cranfield.notes import Note, lines_below_table
 
 
 @dataclass(frozen=True)
@@ -31,41 +31,41 @@ class Table:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     n_labels: int = 1
-    strong: frozenset[tuple[int, int]] = frozenset()
-    rules: frozenset[int] = frozenset()
+    bold_cells: frozenset[tuple[int, int]] = frozenset()
+    ruled_rows: frozenset[int] = frozenset()
     title: Sequence[str] = ()
     n_sentences: int = 0
-    second: frozenset[tuple[int, int]] = frozenset()
-    raised: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    groups: Sequence[str] = ()
+    underlined_cells: frozenset[tuple[int, int]] = frozenset()
+    superscripts: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    group_headings: Sequence[str] = ()
     label: str = ""
     wide: bool = False
     upright: bool = False
 
     @property
-    def first_sentence(self) -> int:
+    def first_sentence_column(self) -> int:
         """The number of the first column of sentences; that of columns if there are none."""
         return len(self.header) - self.n_sentences
 
     def is_text(self, column: int) -> bool:
         """Tell whether a column holds texts, set flush left."""
-        return column < self.n_labels or column >= self.first_sentence
+        return column < self.n_labels or column >= self.first_sentence_column
 
-    def of_columns(self, columns: Sequence[int]) -> "Table":
+    def select_columns(self, columns: Sequence[int]) -> "Table":
         """Return a table of some columns: all labels, and some of the others, in their order."""
         new = {old: column for column, old in enumerate(columns)}
         return replace(
             self,
             header=[self.header[c] for c in columns],
             rows=[[row[c] for c in columns] for row in self.rows],
-            strong=frozenset((r, new[c]) for r, c in self.strong if c in new),
-            second=frozenset((r, new[c]) for r, c in self.second if c in new),
-            raised={(r, new[c]): mark for (r, c), mark in self.raised.items() if c in new},
-            n_sentences=sum(column >= self.first_sentence for column in columns),
-            groups=[self.groups[c] for c in columns] if self.groups else (),
+            strong=frozenset((r, new[c]) for r, c in self.bold_cells if c in new),
+            second=frozenset((r, new[c]) for r, c in self.underlined_cells if c in new),
+            raised={(r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new},
+            n_sentences=sum(column >= self.first_sentence_column for column in columns),
+            groups=[self.group_headings[c] for c in columns] if self.group_headings else (),
         )
 
-    def turned(self) -> "Table":
+    def transpose(self) -> "Table":
         """Turn a table with one label column on its side."""
         columns = list(zip(self.headings, *self.rows, strict=True))
         return Table(
@@ -73,37 +73,37 @@ class Table:
             columns[1:],
             self.notes,
             1,
-            frozenset((column - 1, row + 1) for row, column in self.strong),
+            frozenset((column - 1, row + 1) for row, column in self.bold_cells),
             title=self.title,
-            second=frozenset((column - 1, row + 1) for row, column in self.second),
-            raised={(column - 1, row + 1): mark for (row, column), mark in self.raised.items()},
+            underlined_cells=frozenset((column - 1, row + 1) for row, column in self.underlined_cells),
+            superscripts={(column - 1, row + 1): mark for (row, column), mark in self.superscripts.items()},
         )
 
     @property
     def headings(self) -> Sequence[str]:
         """The heading of each column, behind that of its group."""
-        if not self.groups:
+        if not self.group_headings:
             return self.header
-        return [" ".join(filter(None, both)) for both in zip(self.groups, self.header, strict=True)]
+        return [" ".join(filter(None, both)) for both in zip(self.group_headings, self.header, strict=True)]
 
-    def spans(self) -> list[tuple[str, int]]:
+    def group_spans(self) -> list[tuple[str, int]]:
         """Return the headings of groups, each with how many columns it is above.
 
         >>> Table(["a", "b", "c", "d"], [], groups=["", "x", "x", "y"]).spans()
         [('', 1), ('x', 2), ('y', 1)]
         """
-        if not any(self.groups):
+        if not any(self.group_headings):
             return []
-        return [(name, len([*each])) for name, each in groupby(self.groups)]
+        return [(name, len([*each])) for name, each in groupby(self.group_headings)]
 
-    def indents(self) -> list[list[int]]:
+    def cell_indents(self) -> list[list[int]]:
         """Return by how many digits each cell is shorter than the longest cell of its column.
 
         A column of numbers with superscripts is set flush left; with so many blanks before each
         cell, its digits line up. 0 for every cell of a table without superscripts.
         """
         longest = [
-            0 if self.is_text(c) or not self.raised else max(map(len, column), default=0)
+            0 if self.is_text(c) or not self.superscripts else max(map(len, column), default=0)
             for c, column in enumerate(zip(*self.rows, strict=True))
         ]
         return [
@@ -116,7 +116,7 @@ class Table:
 
     def is_left(self, column: int) -> bool:
         """Tell whether a column is set flush left, where superscripts can be set."""
-        return bool(self.raised) or self.is_text(column)
+        return bool(self.superscripts) or self.is_text(column)
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ class Column:
     heading: str
     cell: Callable[..., str]
     meaning: str = ""
-    wanted: bool = True
-    goes_on: bool = False
+    is_shown: bool = True
+    same_line: bool = False
 
 
-def wanted(columns: Iterable[Column]) -> list[Column]:
+def select_shown(columns: Iterable[Column]) -> list[Column]:
     """Return the columns to show."""
-    return [one for one in columns if one.wanted]
+    return [one for one in columns if one.is_shown]
 
 
 def legend(columns: Iterable[Column]) -> list[str]:
@@ -148,18 +148,18 @@ def legend(columns: Iterable[Column]) -> list[str]:
     """
     lines: list[str] = []
     for one in columns:
-        if one.meaning and one.goes_on and lines:
+        if one.meaning and one.same_line and lines:
             lines[-1] += f" {one.meaning}"
         elif one.meaning:
             lines += one.meaning.split("\n")
     return lines
 
 
-def table_of(
-    items: Iterable[object],
+def make_table(
+    records: Iterable[object],
     columns: Iterable[Column],
     *,
-    said: Iterable[str] = (),
+    sentences: Iterable[str] = (),
     notes: Iterable[Note] = (),
     title: Sequence[str] = (),
     n_labels: int = 1,
@@ -173,17 +173,17 @@ def table_of(
     >>> found.header, found.rows, found.notes
     (['n', 'half'], [['1', '0.5'], ['2', '1.0']], ['n / 2.'])
     """
-    shown = wanted(columns)
-    rows = [[one.cell(item) for one in shown] for item in items]
-    below = around([*legend(shown), *said], notes)
+    shown = select_shown(columns)
+    rows = [[one.cell(item) for one in shown] for item in records]
+    below = lines_below_table([*legend(shown), *sentences], notes)
     header = [one.heading for one in shown]
-    return Table(header, rows, below, n_labels, rules=frozenset(rules), title=title)
+    return Table(header, rows, below, n_labels, ruled_rows=frozenset(rules), title=title)
 
 
 _FIRST_WIDE = "\u0300"  # below it, a character that can be printed takes one column of a terminal
 
 
-def width_of(cell: str) -> int:
+def text_width(cell: str) -> int:
     """Return how many columns of a terminal the text takes."""
     if cell.isascii() or max(cell) < _FIRST_WIDE:
         return len(cell)
@@ -196,41 +196,41 @@ def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
     import html
 
-    indents = table.indents()
+    indents = table.cell_indents()
 
     def cell(tag: str, content: str, row: int, column: int) -> str:
         side = "left" if table.is_left(column) else "right"
-        rule = "; border-top: 1px solid" if row in table.rules else ""
-        shown = html.escape(printable(content))
-        shown = f"<strong>{shown}</strong>" if (row, column) in table.strong else shown
-        shown = f"<u>{shown}</u>" if (row, column) in table.second else shown
+        rule = "; border-top: 1px solid" if row in table.ruled_rows else ""
+        shown = html.escape(escape_unprintable(content))
+        shown = f"<strong>{shown}</strong>" if (row, column) in table.bold_cells else shown
+        shown = f"<u>{shown}</u>" if (row, column) in table.underlined_cells else shown
         if row >= 0:
             shown = "\N{FIGURE SPACE}" * indents[row][column] + shown
-        if mark := table.raised.get((row, column)):
-            shown += f'<sup style="line-height: 0">{html.escape(printable(mark))}</sup>'
+        if mark := table.superscripts.get((row, column)):
+            shown += f'<sup style="line-height: 0">{html.escape(escape_unprintable(mark))}</sup>'
         rule = "; border-bottom: 1px solid" if tag == "th" else rule
         style = f"text-align: {side}; padding: 0.2em 0.7em{rule}"
         return f'<{tag} style="{style}">{shown}</{tag}>'
 
     def above(name: str, n: int) -> str:
-        shown = html.escape(printable(name))
+        shown = html.escape(escape_unprintable(name))
         ruled = f'<div style="border-bottom: 1px solid">{shown}</div>' if name else ""
         return f'<th colspan="{n}" style="text-align: center; padding: 0.2em 0.7em">{ruled}</th>'
 
-    groups = "".join(above(*one) for one in table.spans())
+    groups = "".join(above(*one) for one in table.group_spans())
     head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
     body = "".join(
         "<tr>" + "".join(cell("td", value, r, c) for c, value in enumerate(row)) + "</tr>\n"
         for r, row in enumerate(table.rows)
     )
     return (
-        f"{paragraphs(table.title, 1.4)}<table>\n<thead>{f'<tr>{groups}</tr>' if groups else ''}"
+        f"{to_paragraphs(table.title, 1.4)}<table>\n<thead>{f'<tr>{groups}</tr>' if groups else ''}"
         f'<tr>{head}</tr></thead>\n<tbody style="font-variant-numeric: tabular-nums">\n{body}'
-        f"</tbody>\n</table>\n{paragraphs(table.notes)}"
+        f"</tbody>\n</table>\n{to_paragraphs(table.notes)}"
     )
 
 
-_STYLE = (
+_PAGE_STYLE = (
     ":root { color-scheme: light dark } body { font-family: sans-serif; margin: 2em } "
     "table { border-collapse: collapse }"
 )
@@ -240,12 +240,12 @@ def to_page(title: str, body: str) -> str:
     """Return a whole HTML document in UTF-8; the title is text, the body HTML."""
     import html
 
-    shown = html.escape(printable(title))
-    head = f'<meta charset="utf-8">\n<title>{shown}</title>\n<style>{_STYLE}</style>'
+    shown = html.escape(escape_unprintable(title))
+    head = f'<meta charset="utf-8">\n<title>{shown}</title>\n<style>{_PAGE_STYLE}</style>'
     return f"<!DOCTYPE html>\n<html>\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n"
 
 
-def paragraphs(lines: Iterable[str], above: float = 0.4) -> str:
+def to_paragraphs(lines: Iterable[str], top_margin: float = 0.4) -> str:
     """Return lines for a notebook or a page, each a paragraph; `above` is the first one's margin.
 
     It is in em, the height of a letter.
@@ -254,9 +254,9 @@ def paragraphs(lines: Iterable[str], above: float = 0.4) -> str:
 
     page = ""
     for line in lines:
-        style = f"white-space: pre-wrap; margin: {above}em 0 0.4em"
-        page += f'<p style="{style}">{html.escape(printable(line))}</p>\n'
-        above = 0.4
+        style = f"white-space: pre-wrap; margin: {top_margin}em 0 0.4em"
+        page += f'<p style="{style}">{html.escape(escape_unprintable(line))}</p>\n'
+        top_margin = 0.4
     return page
 
 
@@ -265,22 +265,22 @@ def to_markdown(table: Table) -> str:
 
     Rules are left out: these tables have none.
     """
-    rows = [[_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
-    for r, c in table.strong:
+    rows = [[_escape_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
+    for r, c in table.bold_cells:
         rows[r + 1][c] = f"**{rows[r + 1][c]}**" if rows[r + 1][c] else ""
-    for r, c in table.second:
+    for r, c in table.underlined_cells:
         rows[r + 1][c] = f"<u>{rows[r + 1][c]}</u>"
-    for r, indents in enumerate(table.indents(), 1):
+    for r, indents in enumerate(table.cell_indents(), 1):
         blanks = ["\N{FIGURE SPACE}" * n for n in indents]
         rows[r] = [blank + cell for blank, cell in zip(blanks, rows[r], strict=True)]
-    for (r, c), mark in table.raised.items():
-        rows[r + 1][c] += f"<sup>{_markdown(mark)}</sup>"
-    for c, name in enumerate(table.groups):  # there are no headings above others
-        rows[0][c] = f"{_markdown(name)}<br>{rows[0][c]}" if name else rows[0][c]
-    widths = [max(3, *map(width_of, column)) for column in zip(*rows, strict=True)]
+    for (r, c), mark in table.superscripts.items():
+        rows[r + 1][c] += f"<sup>{_escape_markdown(mark)}</sup>"
+    for c, name in enumerate(table.group_headings):  # there are no headings above others
+        rows[0][c] = f"{_escape_markdown(name)}<br>{rows[0][c]}" if name else rows[0][c]
+    widths = [max(3, *map(text_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        blank = [" " * (width - width_of(cell)) for width, cell in zip(widths, row, strict=True)]
+        blank = [" " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = [
             cell + blank[c] if table.is_left(c) else blank[c] + cell for c, cell in enumerate(row)
         ]
@@ -290,12 +290,12 @@ def to_markdown(table: Table) -> str:
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
-    above = [re.sub(" {2,}", " &emsp; ", _paragraph(line)) + "\n\n" for line in table.title]
-    below = [f"- {_paragraph(note)}\n" for note in table.notes]
+    above = [re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title]
+    below = [f"- {_escape_paragraph(note)}\n" for note in table.notes]
     return "".join(above) + "\n".join(lines) + "\n" + "\n" * bool(below) + "".join(below)
 
 
-def _markdown(content: str) -> str:
+def _escape_markdown(content: str) -> str:
     r"""Return text escaped for Markdown, within a line.
 
     GitHub looks for names and numbers of issues in the text that it will show, where a backslash
@@ -307,7 +307,7 @@ def _markdown(content: str) -> str:
     >>> print(_markdown("@someone #1 mailto:a@b.c nDCG@10"))
     `@`someone `#`1 mailto:a`@`b.c nDCG@10
     """
-    parts = re.split(_NOTIFYING, printable(content))
+    parts = re.split(_MENTION_SIGNS, escape_unprintable(content))
     shown = [re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", part) for part in parts]
     shown[1::2] = [f"`{sign}`" for sign in parts[1::2]]
     return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", "".join(shown), flags=re.IGNORECASE)
@@ -315,12 +315,12 @@ def _markdown(content: str) -> str:
 
 # The signs that make a mention (no letter or digit before them), an address of e-mail (a dot
 # behind), or the number of an issue.
-_NOTIFYING = r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))"
+_MENTION_SIGNS = r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))"
 
 
-def _paragraph(content: str) -> str:
+def _escape_paragraph(content: str) -> str:
     """Return a line that begins neither a list nor a rule nor an underlined heading."""
-    return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _markdown(content.strip(" ")))
+    return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _escape_markdown(content.strip(" ")))
 
 
 Formulas = Literal["plain", "quoted"]
@@ -330,10 +330,10 @@ _FORMULA = (
     "[=+\\-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
     "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]"
 )
-_SIGNED = r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_SIGNED_NUMBER = r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
-def delimited(
+def to_delimited(
     rows: Iterable[Sequence[object]], delimiter: str, formulas: Formulas = "plain"
 ) -> str:
     r"""Return rows as separated values; a cell that holds the separator or a quote is quoted.
@@ -350,7 +350,7 @@ def delimited(
     """
     import csv
 
-    one_of("formulas", formulas, get_args(Formulas))
+    check_choice("formulas", formulas, get_args(Formulas))
     rows = list(rows)
     page = io.StringIO()
     # The writer's own rule, to quote what needs it, overlooks a carriage return.
@@ -359,14 +359,14 @@ def delimited(
     if formulas == "quoted":
         # Otherwise, another country's separator within a text would begin a new cell.
         quoting = csv.QUOTE_NONNUMERIC
-        rows = [list(map(_inert, row)) for row in rows]
+        rows = [list(map(_escape_formula, row)) for row in rows]
     writer = csv.writer(page, delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writerows(rows)
     return page.getvalue()
 
 
-def _inert(cell: object) -> object:
+def _escape_formula(cell: object) -> object:
     """Return a cell that no spreadsheet takes for a formula."""
-    if not isinstance(cell, str) or not re.match(_FORMULA, cell) or re.fullmatch(_SIGNED, cell):
+    if not isinstance(cell, str) or not re.match(_FORMULA, cell) or re.fullmatch(_SIGNED_NUMBER, cell):
         return cell
     return f"'{cell}"

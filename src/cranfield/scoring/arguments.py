@@ -9,29 +9,29 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from cranfield.data.lists import Graded, GradedSystems, unequal_lists
-from cranfield.data.qrels import Qrels, as_qrels
+from cranfield.data.lists import Graded, GradedSystems, unequal_lists_error
+from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
-from cranfield.data.run import Run, as_run
-from cranfield.data.run_names import several_runs
+from cranfield.data.run import Run, make_run
+from cranfield.data.run_names import make_several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.formats import rows_of_lists
+from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import ColumnsOfBoth, What
+from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.frames import is_table
-from cranfield.formats.objects import is_list, lists_of_ids
-from cranfield.formats.stated_columns import columns_for, columns_for_side
+from cranfield.formats.objects import is_sequence, as_lists_of_ids
+from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Options, is_whole, option, whole
+from cranfield.options import Options, is_whole_number, option, whole_check
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import same_table, sides_of, sides_of_pair
+from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
-_QRELS, _RUNS = (dict, Qrels), (dict, Run)
-_COMPARED = ["qrels", "runs", "measures"]
-_SCORES_ALONE = "Scores are given instead of qrels and runs; write measures=... by name."
+_QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
+_COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
+_SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
 
-def _columns(value: Any) -> ColumnsOfBoth:
+def _check_columns_option(value: Any) -> ColumnsOfBoth:
     if not isinstance(value, Mapping):
         raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
     return value
@@ -47,7 +47,7 @@ class Reading(Options):
         '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}, '
         'for judgments and runs alike; or {"qrels": {...}, "run": {...}} where they differ. A '
         'table that holds both has "expected_ids" and "retrieved_ids".',
-        _columns,
+        _check_columns_option,
     )
 
 
@@ -59,16 +59,16 @@ class Threads(Options):
         None,
         "How many threads read and rank rows at the same time. 1: that of the caller alone, as for "
         "one of many processes. None: one more than there are cores, 9 at most.",
-        whole(1, 1 << 10),
+        whole_check(1, 1 << 10),
     )
 
 
 @overload
-def arranged(
+def arrange_arguments(
     qrels: Any,
     runs: Any,
     measures: Any,
-    usual: Any,
+    default_measures: Any,
     *,
     columns: ColumnsOfBoth | None = None,
     errors: Errors = "strict",
@@ -77,11 +77,11 @@ def arranged(
     read: Literal[True] = True,
 ) -> tuple[Qrels, Run | dict[str, Run], Any]: ...
 @overload
-def arranged(
+def arrange_arguments(
     qrels: Any,
     runs: Any,
     measures: Any,
-    usual: Any,
+    default_measures: Any,
     *,
     columns: ColumnsOfBoth | None = None,
     errors: Errors = "strict",
@@ -89,11 +89,11 @@ def arranged(
     verb: Callable[..., Any] | None = None,
     read: Literal[False],
 ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]: ...
-def arranged(
+def arrange_arguments(
     qrels: Any,
     runs: Any,
     measures: Any,
-    usual: Any,
+    default_measures: Any,
     *,
     columns: ColumnsOfBoth | None = None,
     errors: Errors = "strict",
@@ -109,40 +109,40 @@ def arranged(
     that are not in memory. Raises InputError, which says what to write, for an argument out of
     place.
     """
-    if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
-        judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors, None, duplicates)
-        several = several_runs(runs, errors)
-        return judgments, as_run(runs, errors) if several is None else several, measures
-    qrels, runs = from_lists(qrels, runs, duplicates)
-    shifted = runs is not None and measures is usual and may_be_measures(runs)
+    if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
+        judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
+        several = make_several_runs(runs, errors)
+        return judgments, make_run(runs, errors) if several is None else several, measures
+    qrels, runs = convert_id_lists(qrels, runs, duplicates)
+    shifted = runs is not None and measures is default_measures and could_be_measures(runs)
     if runs is None or shifted:
         are_measures = runs is not None and _are_measures(runs)
         try:
-            sides = sides_of(qrels, columns, errors)
+            sides = find_two_sided_tables(qrels, columns, errors)
         except InputError:
             if runs is None or (are_measures and not _are_scores(qrels)):
                 raise
             sides = None
         if sides is not None:
             opened, found = sides.open(errors, duplicates)
-            return _held(opened, read), found, runs if shifted else measures
-    elif (pair := sides_of_pair(qrels, runs, columns, errors)) is not None:
+            return _read_judgments(opened, read), found, runs if shifted else measures
+    elif (pair := open_table_pair(qrels, runs, columns, errors)) is not None:
         return *pair.read(errors, duplicates), measures
     if runs is None:
         raise InputError(
-            "no runs are given", hint=_order(_COMPARED if verb is None else _arguments_of(verb))
+            "no runs are given", hint=_order_hint(_COMPARE_ARGUMENTS if verb is None else _argument_names(verb))
         )
-    check_judged(qrels, runs, verb)
+    check_qrels_and_runs(qrels, runs, verb)
     check_columns(columns, qrels, runs)
-    state_columns = columns_for_side if same_table(qrels, runs) else columns_for
-    opened = open_qrels(qrels, errors, state_columns(columns, What.QRELS), duplicates)
-    own = state_columns(columns, What.RUN)
-    several = several_runs(runs, errors, own)
-    found = as_run(runs, errors, own) if several is None else several
-    return _held(opened, read), found, measures
+    state_columns = select_side_columns if are_same_table(qrels, runs) else select_columns
+    opened = open_qrels(qrels, errors, state_columns(columns, Side.QRELS), duplicates)
+    own = state_columns(columns, Side.RUN)
+    several = make_several_runs(runs, errors, own)
+    found = make_run(runs, errors, own) if several is None else several
+    return _read_judgments(opened, read), found, measures
 
 
-def _held(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
+def _read_judgments(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
     return judgments.read() if read and isinstance(judgments, QrelsReader) else judgments
 
 
@@ -161,14 +161,14 @@ def _are_read(data: Any) -> bool:
     return isinstance(data, Qrels | Run)
 
 
-def may_be_measures(runs: Any) -> bool:
+def could_be_measures(runs: Any) -> bool:
     """Tell whether these are measures, or a string that names neither a file nor a measure."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
 
 
-def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) -> None:
+def check_qrels_and_runs(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) -> None:
     """Raise InputError, which says what to write, unless qrels and runs may be what they are.
 
     `verb` is the function whose first arguments they are; without it, they are those of a function
@@ -182,12 +182,12 @@ def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) 
     The order is: qrels, runs, measures. Scores are given instead of qrels and runs; write \
 measures=... by name.
     """
-    if type(runs) in _RUNS and type(qrels) in _QRELS:
+    if type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         return  # what is given most often, and must cost least
-    names = _COMPARED if verb is None else _arguments_of(verb)
+    names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
     first, second = names[0], next(name for name in names if name.startswith("run"))
-    order = _order(names)
-    beside = order if verb is not None else _SCORES_ALONE
+    order = _order_hint(names)
+    beside = order if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
     if _are_ids(qrels) and _are_ids(runs):
         name = "evaluate" if verb is None else verb.__name__
@@ -209,7 +209,7 @@ measures=... by name.
     if isinstance(runs, Qrels):
         raise InputError(f"{second}: these are judgments", hint=order)
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
-        hint = order if verb is not None else f"{order} {_SCORES_ALONE}"
+        hint = order if verb is not None else f"{order} {_SCORES_ORDER}"
         if _are_grades(qrels):
             name = "evaluate" if verb is None else verb.__name__
             hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
@@ -217,7 +217,7 @@ measures=... by name.
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
 
 
-def from_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tuple[Any, Any]:
+def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tuple[Any, Any]:
     """Return judgments and runs of parallel lists of ids; anything else as it is.
 
     Of `qrels` each list has the relevant documents of a query, of `runs` its ranking: the queries
@@ -229,33 +229,33 @@ def from_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tupl
     >>> qrels.to_dict(), run
     ({'1': {'1': 1, '3': 1}, '2': {'2': 1}}, Run('run', 2 queries, 5 documents))
     """
-    if type(qrels) in _QRELS:
+    if type(qrels) in _QRELS_TYPES:
         return qrels, runs
-    truths, one = lists_of_ids(qrels), lists_of_ids(runs)
+    truths, one = as_lists_of_ids(qrels), as_lists_of_ids(runs)
     if truths is None:
         if one is not None and _is_empty(qrels):
-            raise unequal_lists(0, len(one))
+            raise unequal_lists_error(0, len(one))
         return qrels, runs
     if _is_empty(runs):
-        raise unequal_lists(len(truths), 0)
+        raise unequal_lists_error(len(truths), 0)
     if one is not None:
-        ranked: Any = _run_of_lists(truths, one, "run")
+        ranked: Any = _make_run_of_lists(truths, one, "run")
     elif isinstance(runs, Mapping):
-        several = {name: lists_of_ids(each) for name, each in runs.items()}
+        several = {name: as_lists_of_ids(each) for name, each in runs.items()}
         if None in several.values():
             return qrels, runs
-        ranked = {str(name): _run_of_lists(truths, each, name) for name, each in several.items()}
-    elif isinstance(runs, list | tuple) and None not in (each := [*map(lists_of_ids, runs)]):
-        ranked = [_run_of_lists(truths, one, "run") for one in each]
+        ranked = {str(name): _make_run_of_lists(truths, each, name) for name, each in several.items()}
+    elif isinstance(runs, list | tuple) and None not in (each := [*map(as_lists_of_ids, runs)]):
+        ranked = [_make_run_of_lists(truths, one, "run") for one in each]
     else:
         return qrels, runs
-    return Qrels(rows_of_lists(truths, What.QRELS), duplicates=duplicates), ranked
+    return Qrels(read_id_lists(truths, Side.QRELS), duplicates=duplicates), ranked
 
 
-def _run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
+def _make_run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
     if len(truths) != len(rankings):
-        raise unequal_lists(len(truths), len(rankings))
-    return Run(rows_of_lists(rankings, What.RUN), str(name))
+        raise unequal_lists_error(len(truths), len(rankings))
+    return Run(read_id_lists(rankings, Side.RUN), str(name))
 
 
 def _is_empty(data: Any) -> bool:
@@ -266,17 +266,17 @@ def check_scores(scores: Any) -> None:
     """Raise InputError, which says what to write, if scores are expected and these are none."""
     if isinstance(scores, Qrels | Run):
         what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
-        raise InputError(f"qrels are {what}", hint=_order(_COMPARED))
-    _refuse_pair(scores, _COMPARED)
+        raise InputError(f"qrels are {what}", hint=_order_hint(_COMPARE_ARGUMENTS))
+    _refuse_pair(scores, _COMPARE_ARGUMENTS)
 
 
-def _arguments_of(verb: Callable[..., Any]) -> list[str]:
+def _argument_names(verb: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments that a function takes by their order."""
     every = inspect.signature(verb).parameters.values()
     return [one.name for one in every if one.kind is one.POSITIONAL_OR_KEYWORD]
 
 
-def _order(names: Sequence[str]) -> str:
+def _order_hint(names: Sequence[str]) -> str:
     return f"The order is: {', '.join(names)}."
 
 
@@ -296,17 +296,17 @@ def _are_ids(data: Any) -> bool:
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
-        is_whole(one) or (isinstance(one, str) and "." not in one and not os.path.exists(one))
+        is_whole_number(one) or (isinstance(one, str) and "." not in one and not os.path.exists(one))
         for one in data
     )
 
 
 def _are_grades(data: Any) -> bool:
     """Tell whether the data may be grades without documents: whole numbers, None, or lists."""
-    if not is_list(data) or isinstance(data, Qrels | Run):
+    if not is_sequence(data) or isinstance(data, Qrels | Run):
         return False
     some = [one for each in data for one in (each if isinstance(each, list) else [each])]
-    return bool(some) and all(one is None or is_whole(one) for one in some)
+    return bool(some) and all(one is None or is_whole_number(one) for one in some)
 
 
 def _are_scores(data: Any) -> bool:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from cranfield.arrays.ranked import Floats
 from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Met
+from cranfield.data.meeting import JudgedRun
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import plain
+from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import NO_ENDS, Ends
 from cranfield.scoring.scores import Scores
 from cranfield.version import __version__
@@ -31,59 +31,59 @@ class Assembly:
         slices: "LabelRows | None" = None,
     ) -> None:
         self._measures, self._slices = measures, slices
-        self._options = options_of(judging)
-        self._ideals = ideals_of(measures, qrels)
-        self._how: dict[str, Any] = {
+        self._option_notes = option_notes(judging)
+        self._ideal_ranking_notes = ideal_ranking_notes(measures, qrels)
+        self._recipe: dict[str, Any] = {
             "cranfield": __version__,
             **judging.to_dict(),
-            "qrels": qrels.form,
+            "qrels": qrels.description,
         }
 
-    def scores(
+    def build_scores(
         self,
         name: str,
-        met: Met,
+        matched_run: JudgedRun,
         query_ids: Sequence[str],
         values: Floats,
         counts: Counts,
         ends: Ends = NO_ENDS,
     ) -> Scores:
         """Return the scores of a run that has met the judgments; `values` are those of Scores."""
-        recipe = {**self._how, "run": met.run.form}
-        if met.run.made_of is not None:
-            recipe["made_of"] = met.run.made_of.said
-        notes = [*counts.notes(), *met.notes, *self._ideals]
+        recipe = {**self._recipe, "run": matched_run.run.description}
+        if matched_run.run.conversion is not None:
+            recipe["made_of"] = matched_run.run.conversion.description
+        notes = [*counts.notes(), *matched_run.notes, *self._ideal_ranking_notes]
         recipe |= ends.recipe
         notes += ends.notes(self._measures)
-        notes += self._options
+        notes += self._option_notes
         measures = self._measures
         whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
-        return whole if self._slices is None else _with_slices(whole, met, self._slices)
+        return whole if self._slices is None else _add_slices(whole, matched_run, self._slices)
 
 
-def _with_slices(scores: Scores, met: Met, slices: "LabelRows") -> Scores:
-    from cranfield.scoring.slices import slices_of  # which few need
+def _add_slices(scores: Scores, met: JudgedRun, slices: "LabelRows") -> Scores:
+    from cranfield.scoring.slices import find_slices  # which few need
 
-    parts, said = slices_of(slices, scores.query_ids)
+    parts, said = find_slices(slices, scores.query_ids)
     sliced = [
-        (str(label), str(name), scores.of(rows, met.counts_of(rows))) for label, name, rows in parts
+        (str(label), str(name), scores.select_queries(rows, met.count_queries(rows))) for label, name, rows in parts
     ]
     return replace(scores, notes=(*scores.notes, *said), slices=tuple(sliced))
 
 
-def options_of(judging: Judging) -> list[Note]:
+def option_notes(judging: Judging) -> list[Note]:
     """Return a note on the options that are not at their defaults, if there are any."""
-    unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
+    unusual = [f"{name}={value}" for name, value in judging.changed_options().items()]
     text = f"Options: {', '.join(unusual)}."
     return [Note("options", "info", text)] if unusual else []
 
 
-def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
+def ideal_ranking_notes(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     """Return notes on which ideal ranking each measure has, where the judgments are lists."""
-    if qrels.lists_of != "grades":
+    if qrels.list_kind != "grades":
         return []
     meanings = {
-        "top": f"has the top grade, {plain(qrels.top_grade)}, at every rank",
+        "top": f"has the top grade, {format_shortest(qrels.top_grade)}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
     found, others = [], []

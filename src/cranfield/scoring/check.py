@@ -8,22 +8,22 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import InputError, printable
-from cranfield.formats.columns import ColumnsOfBoth, What
+from cranfield.errors import InputError, escape_unprintable
+from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import columns_for
-from cranfield.notes import Note, gravest_first
-from cranfield.options import checked, keywords, refuse_others, takes, whole
-from cranfield.progress import Watching, watched
-from cranfield.render.numbers import number_of, plain
-from cranfield.render.plain import folded
+from cranfield.formats.stated_columns import select_columns
+from cranfield.notes import Note, sort_by_severity
+from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
+from cranfield.progress import Watching, add_progress
+from cranfield.render.numbers import format_count, format_shortest
+from cranfield.render.plain import fold_line
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.findings import KEPT, about_qrels, about_run, of_error
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.arguments import Reading, arrange_arguments
+from cranfield.scoring.findings import CHECK_JUDGING, find_in_qrels, find_in_run, error_finding
+from cranfield.scoring.sides import find_two_sided_tables
 
 _MANY_GRADES = 20  # are not shown one by one
 
@@ -64,7 +64,7 @@ class Check(Shown):
             "row",
             "query_id",
         )
-        return self._dicts(map(attrgetter(*names), self.findings))
+        return self._rows_as_dicts(map(attrgetter(*names), self.findings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts and findings as JSON may have them."""
@@ -83,28 +83,28 @@ class Check(Shown):
         found = []
         for file, facts in self.facts.items():
             cells = [
-                [one.severity, one.text, _example(one), one.query_id or ""]
-                for one in self._about(file)
+                [one.severity, one.text, _format_example(one), one.query_id or ""]
+                for one in self._findings_of_file(file)
             ]
             rows = [row[: len(header)] for row in cells]
-            found.append(Table(header, rows, (), len(header), title=[_title(file, facts)]))
+            found.append(Table(header, rows, (), len(header), title=[_format_title(file, facts)]))
         return [*found[:-1], replace(found[-1], notes=[self._counts])]
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return a file's facts, and below them its findings: lines, as sentences need the width.
 
         The query of an example has a line only with its text beside it: the sentence names it.
         """
-        lines = [part for line in table.title for part in folded(printable(line), width, "  ")]
+        lines = [part for line in table.title for part in fold_line(escape_unprintable(line), width, "  ")]
         for severity, finding, example, *asked in table.rows:
             texts = [example, ": ".join(asked) if all(asked[1:]) and asked[1:] else ""]
-            lines += folded(f"  {severity:7}  {printable(finding)}", width, " " * 11)
+            lines += fold_line(f"  {severity:7}  {escape_unprintable(finding)}", width, " " * 11)
             for one in filter(None, texts):
-                lines += folded(f"           {printable(one)}", width, " " * 11)
-        notes = [part for line in table.notes for part in folded(printable(line), width, "  ")]
+                lines += fold_line(f"           {escape_unprintable(one)}", width, " " * 11)
+        notes = [part for line in table.notes for part in fold_line(escape_unprintable(line), width, "  ")]
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
-    def _about(self, file: str) -> list[Note]:
+    def _findings_of_file(self, file: str) -> list[Note]:
         return [finding for finding in self.findings if finding.source == file]
 
     @property
@@ -112,33 +112,33 @@ class Check(Shown):
         """How many errors and warnings there are, in words."""
         severities = [finding.severity for finding in self.findings]
         return (
-            ", ".join(number_of(severities.count(one), one) for one in ("error", "warning")) + "."
+            ", ".join(format_count(severities.count(one), one) for one in ("error", "warning")) + "."
         )
 
 
-_ONE = {"queries": "query", "rows": "row", "judgments": "judgment"}
+_SINGULAR = {"queries": "query", "rows": "row", "judgments": "judgment"}
 
 
-def _title(file: str, facts: Mapping[str, Any]) -> str:
+def _format_title(file: str, facts: Mapping[str, Any]) -> str:
     """Return the name of a file and its facts, in words."""
     words = []
     for name, value in facts.items():
         if isinstance(value, str):
             words.append(value)
         else:
-            called = _ONE.get(name, name) if value == 1 else name
+            called = _SINGULAR.get(name, name) if value == 1 else name
             words.append(f"{value:{',' if isinstance(value, int) else '.4f'}} {called}")
     return f"{file}: {', '.join(words)}"
 
 
-def _example(finding: Note) -> str:
+def _format_example(finding: Note) -> str:
     """Return the number of the line and what is written there, as far as known."""
     line = "" if finding.line is None else f"line {finding.line:,}"
-    row = "" if finding.row is None else printable(finding.row, 120)
+    row = "" if finding.row is None else escape_unprintable(finding.row, 120)
     return f"{line}: {row}" if line and row else line or row
 
 
-@watched
+@add_progress
 @takes(Reading, Watching)
 def check(
     qrels: QrelsLike,
@@ -169,72 +169,72 @@ def check(
     (True, ['ties', 'unjudged', 'one-grade'])
 
     """
-    k = checked("k", k, whole(1))
-    refuse_others(check, reading)
-    judgments, opened = _both(qrels, runs, Reading.of(reading).columns)
-    named = _name_of(judgments.sources, "qrels")
+    k = check_option("k", k, whole_check(1))
+    refuse_unknown_options(check, reading)
+    judgments, opened = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
+    named = _name_in_table(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
-    pairs = zip(map(plain, grades.tolist()), counts.tolist(), strict=True)
+    pairs = zip(map(format_shortest, grades.tolist()), counts.tolist(), strict=True)
     each = " ".join(f"{grade}:{n:,}" for grade, n in pairs)
     if len(grades) > _MANY_GRADES:
-        each = f"{judgments.range_of_grades}, {len(grades):,} of them"
+        each = f"{judgments.grade_range}, {len(grades):,} of them"
     facts: dict[str, dict[str, Any]] = {
         named: {
-            "read as": judgments.form,
+            "read as": judgments.description,
             "queries": len(judgments.query_ids),
             "judgments": len(judgments),
             "grades": f"grades {each}",
         }
     }
-    findings = [one.of(named) for one in about_qrels(judgments)]
+    findings = [one.add_source(named) for one in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _opened(opened):
-        name = _name_of(run.sources, run.name)
+    for run in _open_runs(opened):
+        name = _name_in_table(run.sources, run.name)
         if name in facts:
             both = f"{name} (run)"  # of a file that holds both sides
             name = both if both not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
-            run = run.against(judgments.spans, KEPT.overlap)
-            found = about_run(run, judgments, k, facts[name])
-            findings.extend(one.of(name) for one in found)
+            run = run.resolve_spans(judgments.spans, CHECK_JUDGING.overlap)
+            found = find_in_run(run, judgments, k, facts[name])
+            findings.extend(one.add_source(name) for one in found)
         except InputError as error:
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
-            findings.append(of_error(error, "unreadable").of(name))
-    return Check(gravest_first(findings), facts, unreadable)
+            findings.append(error_finding(error, "unreadable").add_source(name))
+    return Check(sort_by_severity(findings), facts, unreadable)
 
 
-def _both(
+def _read_judgments_and_runs(
     qrels: Any, runs: Any, columns: ColumnsOfBoth | None
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
     """Return the judgments, and the runs that there are."""
     if runs is None:
         sides = None
         with contextlib.suppress(InputError):  # then they are judgments alone
-            sides = sides_of(qrels, columns, "skip")
+            sides = find_two_sided_tables(qrels, columns, "skip")
         if sides is not None:
-            return sides.read("skip", KEPT.duplicates)
-        return as_qrels(qrels, "skip", columns_for(columns, What.QRELS), KEPT.duplicates), {}
-    how: Any = {"errors": "skip", "duplicates": KEPT.duplicates, "verb": check}
-    return arranged(qrels, runs, (), None, columns=columns, **how)[:2]
+            return sides.read("skip", CHECK_JUDGING.duplicates)
+        return make_qrels(qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates), {}
+    how: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
+    return arrange_arguments(qrels, runs, (), None, columns=columns, **how)[:2]
 
 
-def unreadable(name: str, error: InputError) -> Check:
+def unreadable_check(name: str, error: InputError) -> Check:
     """Return the finding that judgments cannot be read at all."""
-    finding = of_error(error, "unreadable").of(name)
+    finding = error_finding(error, "unreadable").add_source(name)
     return Check([finding], {name: {"read as": "not read"}}, [name])
 
 
-def _name_of(sources: Sequence[Source], name: str) -> str:
+def _name_in_table(sources: Sequence[Source], name: str) -> str:
     """Return the name of the only file, or this name."""
     return sources[0].name if len(sources) == 1 else name
 
 
-def _opened(runs: Run | Mapping[str, Run]) -> list[Run]:
+def _open_runs(runs: Run | Mapping[str, Run]) -> list[Run]:
     """Return the runs to look at: rows with a fault are left out, and counted."""
     found = []
     for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
-        found.append(run.skipping())
+        found.append(run.skip_faults())
         found[-1].name = name
     return found

@@ -20,7 +20,7 @@ class Ends:
     suffixes: Sequence[str] = ()  # of the columns' names, as "low" of "AP low"
     recipe: Mapping[str, Any] = {}
 
-    def among(self, rows: Bools) -> "Ends":
+    def select_queries(self, is_selected: Bools) -> "Ends":
         """Return the ends of some of the queries: (n_queries,)."""
         return self
 
@@ -28,7 +28,7 @@ class Ends:
         """Return the columns of one measure, (n_queries,) each, by their suffixes."""
         return {}
 
-    def cell(self, text: str, *texts_of_ends: str) -> str:
+    def format_cell(self, text: str, *end_texts: str) -> str:
         """Return what a table shows of a value, given its text and those of its ends."""
         return text
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
-from cranfield.arrays.memory import give_back
-from cranfield.arrays.threads import at_most
+from cranfield.arrays.memory import release_free_memory
+from cranfield.arrays.threads import limit_threads
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
@@ -15,15 +15,15 @@ from cranfield.errors import MeasureError
 from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
-from cranfield.lazy import MOST_KEPT
-from cranfield.measures import Measure, parse_all, plan_of
-from cranfield.notes import warn_of
-from cranfield.options import checked, flag, keywords, refuse_others, takes
-from cranfield.progress import Watching, watched
-from cranfield.scoring.arguments import Reading, Threads, arranged
+from cranfield.lazy import MAX_CACHED_ROWS
+from cranfield.measures import Measure, parse_all, find_plan
+from cranfield.notes import warn_about
+from cranfield.options import check_option, check_flag, keywords, refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
+from cranfield.scoring.arguments import Reading, Threads, arrange_arguments
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, EndsOptions
-from cranfield.scoring.job import Job, Scored, Way
+from cranfield.scoring.job import Job, JobScores, MeasureGroup
 from cranfield.scoring.scores import Scores, Systems
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def evaluate(
     measures: MeasuresLike = ...,
     **options: "Unpack[keywords.Evaluate]",
 ) -> Any: ...
-@watched
+@add_progress
 @takes(Reading, Judging, Threads, *FAMILIES, Watching)
 def evaluate(
     qrels: QrelsLike,
@@ -127,14 +127,14 @@ def evaluate(
     {'R@5': 0.5}
 
     """
-    refuse_others(evaluate, judging, _more)
+    refuse_unknown_options(evaluate, judging, _more)
     check_errors(errors)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
-    with at_most(Threads.of(judging).threads):
-        judgments, run, names = arranged(
+    with limit_threads(Threads.of(judging).threads):
+        judgments, run, names = arrange_arguments(
             *(qrels, runs, measures, DEFAULT_MEASURES),
             columns=columns,
             errors=errors,
@@ -148,47 +148,47 @@ def evaluate(
         ):
             judgments = judgments.read()
         is_usual = names is DEFAULT_MEASURES
-        way = Way(measures_of(usual_measures(judgments) if is_usual else names), how)
-        labels = None if slices is None else _labels(slices)
-        digests = checked("fingerprints", fingerprints, flag)
+        way = MeasureGroup(list_measures(choose_default_measures(judgments) if is_usual else names), how)
+        labels = None if slices is None else _read_labels(slices)
+        digests = check_option("fingerprints", fingerprints, check_flag)
         score = score_job
         for family in families:
             score = family.wrap(score)
-        job = Job(judgments, run_of_name, [way], labels, is_usual, digests=digests)
+        job = Job(judgments, run_of_name, [way], labels, is_usual, wants_digest=digests)
         (systems,), digest = score(job)
         if digests:
-            systems = _with_fingerprints(systems, digest or judgments, run_of_name)
+            systems = _add_fingerprints(systems, digest or judgments, run_of_name)
         scores = systems[run.name] if isinstance(run, Run) else systems
-    warn_of(scores.notes)
+    warn_about(scores.notes)
     return scores
 
 
-def score_job(job: Job) -> Scored:
+def score_job(job: Job) -> JobScores:
     """Score runs against judgments that are held in memory, by each way."""
     assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
     systems = [
         score_runs(
             job.judgments, job.runs, way.measures, way.judging, ends=job.ends, slices=job.slices
         )
-        for way in job.ways
+        for way in job.measure_groups
     ]
-    if len(job.judgments) > MOST_KEPT:
-        give_back()
-    return Scored(systems)
+    if len(job.judgments) > MAX_CACHED_ROWS:
+        release_free_memory()
+    return JobScores(systems)
 
 
-def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
+def _add_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
     """Add the fingerprints to the recipes; `qrels` are the judgments, or their hash."""
-    from cranfield.data.fingerprint import hash_of_judgments, sketch_of
+    from cranfield.data.fingerprint import hash_judgments, sketch_documents
 
-    known = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_of_judgments(qrels)}
+    known = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_judgments(qrels)}
     return Systems(
-        replace(one, recipe={**one.recipe, **known, "retrieved": sketch_of(runs[name])})
+        replace(one, recipe={**one.recipe, **known, "retrieved": sketch_documents(runs[name])})
         for name, one in systems.items()
     )
 
 
-def usual_measures(qrels: Qrels | QrelsReader) -> str:
+def choose_default_measures(qrels: Qrels | QrelsReader) -> str:
     """Return the measures of `evaluate` if the user names no measure."""
     return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 
@@ -204,7 +204,7 @@ def score_runs(
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     measures = tuple(measures)
-    plan = plan_of(measures)
+    plan = find_plan(measures)
     if ends is not None:
         ends.check(measures, judging)
     assembly = Assembly(measures, qrels, judging, slices)
@@ -214,15 +214,15 @@ def score_runs(
         values = plan.values(meeting.judged)
         run_ends = NO_ENDS if ends is None else ends.find_ends(measures, meeting.judged)
         scores.append(
-            assembly.scores(name, meeting, meeting.query_ids, values, meeting.counts, run_ends)
+            assembly.build_scores(name, meeting, meeting.query_ids, values, meeting.counts, run_ends)
         )
     return Systems(scores)
 
 
-def _labels(slices: Any) -> "LabelRows":
-    from cranfield.formats.small.labels import label_rows  # which few need
+def _read_labels(slices: Any) -> "LabelRows":
+    from cranfield.formats.small.labels import read_labels  # which few need
 
-    return label_rows(slices)
+    return read_labels(slices)
 
 
 def refuse_mapping(measures: object) -> None:
@@ -238,7 +238,7 @@ def refuse_mapping(measures: object) -> None:
         )
 
 
-def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:
+def list_measures(measures: MeasuresLike) -> tuple[Measure, ...]:
     """Return the measures that are named, each once."""
     if isinstance(measures, str):  # as most often: each is named once in what this returns
         return tuple(parse_all(measures))

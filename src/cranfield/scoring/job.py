@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
 
 
-class Way(NamedTuple):
+class MeasureGroup(NamedTuple):
     """Measures that are evaluated together, and how runs are judged for them."""
 
     measures: tuple[Measure, ...]
@@ -34,31 +34,31 @@ class Job:
 
     judgments: Qrels | QrelsReader
     runs: Mapping[str, Run]
-    ways: Sequence[Way]
+    measure_groups: Sequence[MeasureGroup]
     slices: "LabelRows | None" = None
-    is_usual: bool = False  # whether the user named no measure
+    uses_default_measures: bool = False  # whether the user named no measure
     ends: EndsOptions | None = None
-    digests: bool = False  # whether the hash of the judgments is returned, if it is known
+    wants_digest: bool = False  # whether the hash of the judgments is returned, if it is known
 
 
-class Scored(NamedTuple):
+class JobScores(NamedTuple):
     """The scores by each way, and the hash of the judgments if it is known."""
 
     systems: Sequence[Systems]
     digest: str | None = None
 
 
-Scorer = Callable[[Job], Scored]
+Scorer = Callable[[Job], JobScores]
 
 
 class ScoringOptions(Options):
     """Options that change how runs are scored: a family of an extension."""
 
-    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+    def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how one measure is computed, and how runs are judged for it."""
         return measure, judging
 
-    def keeps_open(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> bool:
+    def reads_in_parts(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> bool:
         """Tell whether judgments are read some queries at a time, not at once."""
         return False
 

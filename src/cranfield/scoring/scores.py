@@ -15,8 +15,8 @@ from cranfield.data.counts import Counts
 from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note, lines_of, merged
-from cranfield.render.numbers import as_counted, number_of, or_none
+from cranfield.notes import Note, format_notes, merge_notes
+from cranfield.render.numbers import numeric_order, format_count, finite_or_none
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 from cranfield.scoring.ends import NO_ENDS, Ends
@@ -29,7 +29,7 @@ TIE = 1e-9  # two values of a query that are no farther apart are the same
 Direction = Literal["worse", "better", "same"]  # what a query became
 
 
-class _Table(Shown):
+class _ScoresTable(Shown):
     """The scores of runs as one table: of one run or of several."""
 
     measures: tuple[Measure, ...]
@@ -63,15 +63,15 @@ class _Table(Shown):
         rows: list[list[str]] = []
         rules = set()
         for one in self._runs:
-            *cells, over_all = one.cells()
+            *cells, over_all = one.format_cells()
             if per_query:
                 rules.add(len(rows))
-                order = as_counted(one.query_ids)
+                order = numeric_order(one.query_ids)
                 rows += [[one.name, one.query_ids[i], *cells[i]] for i in order]
             rows.append([one.name, *(["all"] if per_query else []), *over_all])
         labels = ["run", "query_id"] if per_query else ["run"]
-        strong = frozenset() if per_query else _best(self._runs, 0, 1)
-        notes = lines_of(self.notes)
+        strong = frozenset() if per_query else _find_best_cells(self._runs, 0, 1)
+        notes = format_notes(self.notes)
         names = [str(one) for one in self.measures if not one.definition.is_text]
         if per_query and names and len(self._runs[0].query_ids) > 1:
             from shlex import quote
@@ -85,7 +85,7 @@ class _Table(Shown):
     @property
     def _page_title(self) -> str:
         names = [one.name for one in self._runs]
-        return f"Scores of {', '.join(names) if len(names) <= 3 else number_of(len(names), 'run')}"
+        return f"Scores of {', '.join(names) if len(names) <= 3 else format_count(len(names), 'run')}"
 
     def _table_of_slices(self, label: str) -> Table:
         """Return the table of one kind of label: rows for each label, the runs."""
@@ -96,8 +96,8 @@ class _Table(Shown):
             if of != label:
                 continue
             rules.add(len(rows))
-            strong |= _best(runs, len(rows), 3)
-            rows += [[name, f"{len(one.query_ids):,}", one.name, *one.cells()[-1]] for one in runs]
+            strong |= _find_best_cells(runs, len(rows), 3)
+            rows += [[name, f"{len(one.query_ids):,}", one.name, *one.format_cells()[-1]] for one in runs]
         header = [label, "queries", "run", *map(str, self.measures)]
         title = [f"By {label}"]
         rules = rules - {0} if len(self._runs) > 1 else set()
@@ -119,11 +119,11 @@ class _Table(Shown):
                 every.append((label, name, len(one.query_ids), "all", one.means()))
             for *place, query, values in every:
                 kept = place if self._slices else []
-                plain = run.plain(values).items()
+                plain = run.round_counts(values).items()
                 found += [
                     (run.name, name, *kept, query, one) for name, one in plain if one is not None
                 ]
-        return self._dicts(found)
+        return self._rows_as_dicts(found)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         runs = []
@@ -133,7 +133,7 @@ class _Table(Shown):
                 "read_as": one.recipe["run"],
                 "counts": vars(one.counts),
                 "notes": [note.to_dict() for note in one.notes],
-                "all": one.plain(one.means()),
+                "all": one.round_counts(one.means()),
             }
             run |= {of: one.recipe[of] for of in ("made_of", "retrieved") if of in one.recipe}
             run |= one.ends.to_dict(one.measures)
@@ -146,13 +146,13 @@ class _Table(Shown):
                             name: getattr(part.counts, name)
                             for name in ("queries", "without_results", "without_relevant")
                         },
-                        "all": part.plain(part.means()),
+                        "all": part.round_counts(part.means()),
                     }
                     for label, of, part in one.slices
                 ]
             if per_query:
                 each = one.to_dict()
-                run["queries"] = {query: one.plain(values) for query, values in each.items()}
+                run["queries"] = {query: one.round_counts(values) for query, values in each.items()}
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
         for of_run in ("run", "made_of", "retrieved"):  # each run has its own
@@ -179,7 +179,7 @@ class _Table(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(_Table):
+class Scores(_ScoresTable):
     """One run's scores: queries x measures, with the recipe that made them.
 
     `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
@@ -233,15 +233,15 @@ class Scores(_Table):
         """The bounds, None if they were not asked for."""
         return None if self.ends is NO_ENDS else self.ends
 
-    def of(self, rows: Bools, counts: Counts) -> "Scores":
+    def select_queries(self, is_selected: Bools, counts: Counts) -> "Scores":
         """Return the scores of some queries, of which there are so many."""
         return replace(
             self,
-            query_ids=[*compress(self.query_ids, rows.tolist())],
-            values=self.values[rows],
+            query_ids=[*compress(self.query_ids, is_selected.tolist())],
+            values=self.values[is_selected],
             counts=counts,
             notes=tuple(counts.notes()),
-            ends=self.ends.among(rows),
+            ends=self.ends.select_queries(is_selected),
         )
 
     @cached_property
@@ -257,7 +257,7 @@ class Scores(_Table):
                 found[f"{measure} {end}"] = measure, column
         return found
 
-    def _column(self, measure: Measure | str) -> str:
+    def _find_column(self, measure: Measure | str) -> str:
         name, end = measure, ""
         if isinstance(name, str) and (beside := re.fullmatch(r"(.+) ([a-z]+)", name)):
             name, end = beside.groups()  # "AP low"
@@ -271,13 +271,13 @@ class Scores(_Table):
 
     def __getitem__(self, measure: Measure | str) -> float:
         """Return the value of one measure over all queries; KeyError if it was not evaluated."""
-        return self._over_all(self._column(measure))
+        return self._aggregate(self._find_column(measure))
 
     def keys(self) -> list[str]:
         """Return the measures that have a value over all queries; so `dict(scores)` has `means`."""
         return [*self.means()]
 
-    def _over_all(self, name: str, *, exact: bool = False) -> float:
+    def _aggregate(self, name: str, *, exact: bool = False) -> float:
         measure, values = self.columns[name]
         if not self.decimals:
             return measure.aggregate(values, exact=exact)
@@ -300,13 +300,13 @@ class Scores(_Table):
         ({'R@1': 0.09999999999999999}, {'R@1': 0.1})
         """
         has_number = (name for name, (its, _) in self.columns.items() if not its.definition.is_text)
-        every = {name: self._over_all(name, exact=exact) for name in has_number}
+        every = {name: self._aggregate(name, exact=exact) for name in has_number}
         # Under a convention, a measure may average none of the queries of a slice.
         return {name: one for name, one in every.items() if one == one} if self.decimals else every
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
-        values = self.columns[self._column(measure)][1].tolist()
+        values = self.columns[self._find_column(measure)][1].tolist()
         return {
             query: value
             for query, value in zip(self.query_ids, values, strict=True)
@@ -317,13 +317,13 @@ class Scores(_Table):
         """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
         every = [values.tolist() for _, values in self.columns.values()]
         if self.decimals:
-            every = [[or_none(one) for one in values] for values in every]
+            every = [[finite_or_none(one) for one in values] for values in every]
         return {
             query: dict(zip(self.columns, row, strict=True))
             for query, row in zip(self.query_ids, zip(*every, strict=True), strict=True)
         }
 
-    def plain(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def round_counts(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of some columns, {name: value}, with every digit; counts are whole."""
         kinds = {name: of.definition.aggregation for name, (of, _) in self.columns.items()}
         return {
@@ -331,14 +331,14 @@ class Scores(_Table):
             for name, value in values.items()
         }
 
-    def cells(self) -> list[list[str]]:
+    def format_cells(self) -> list[list[str]]:
         """Return what a table shows of each query, a cell for each measure; the last row: of all.
 
         With bounds, `0.5058 [0.4312, 0.7120]`.
         """
         means = self.means()
         texts = {
-            name: [shown(measure, one) for one in (*values.tolist(), means.get(name, "-"))]
+            name: [format_score(measure, one) for one in (*values.tolist(), means.get(name, "-"))]
             for name, (measure, values) in self.columns.items()
         }
         every = []
@@ -346,7 +346,7 @@ class Scores(_Table):
             column = texts[name]
             beside = [texts[one] for end in self.ends.suffixes if (one := f"{name} {end}") in texts]
             if beside:
-                column = [*map(self.ends.cell, column, *beside)]
+                column = [*map(self.ends.format_cell, column, *beside)]
             every.append(column)
         return [list(row) for row in zip(*every, strict=True)]
 
@@ -355,7 +355,7 @@ class Scores(_Table):
         return f"Scores({', '.join([repr(self.name), f'{len(self.query_ids):,} queries', *means])})"
 
 
-class Systems(_Table, Mapping[str, Scores]):
+class Systems(_ScoresTable, Mapping[str, Scores]):
     """Several runs' scores, by name: one table.
 
     A mapping {name: Scores}, in the order in which the runs were given.
@@ -415,13 +415,13 @@ class Systems(_Table, Mapping[str, Scores]):
         A note that does not apply to all runs names, as its source, those that it applies to.
         """
         found = ((name, note) for name, one in self.items() for note in one.notes)
-        return tuple(merged(found, of_all=len(self)))
+        return tuple(merge_notes(found, n_sources=len(self)))
 
     def __repr__(self) -> str:
         return f"Systems({', '.join(map(repr, self))})"
 
 
-def _best(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
+def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
     """Return the cells of the best values among runs, the first of which is in this row."""
     strong = set()
     for column, measure in enumerate(runs[0].measures, n_labels):
@@ -433,7 +433,7 @@ def _best(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[in
     return frozenset(strong)
 
 
-def shown(measure: Measure, value: float | str) -> str:
+def format_score(measure: Measure, value: float | str) -> str:
     """Return a value as tables show it: counts whole, other numbers with four decimals."""
     if isinstance(value, str):
         return value

@@ -10,9 +10,9 @@ import numpy as np
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
-from cranfield.data.run_names import numbering
+from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import both_rows_of
+from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.formats.frames import is_row, is_stream, is_table
@@ -22,24 +22,24 @@ from cranfield.notes import Note
 
 
 @dataclass(frozen=True)
-class Sides:
+class TwoSidedTables:
     """The judgments and the run of each of some tables: (name, judgments, run).
 
     Several tables are as many systems over the same queries; `is_one`: it was no list of tables.
     """
 
     tables: Sequence[tuple[str | None, Rows, Rows]]
-    is_one: bool
+    is_single_table: bool
 
     def open(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run]]:
         """Return the same as `read`; the judgments of one table may still be to be read."""
-        if not self.is_one:
+        if not self.is_single_table:
             return self.read(errors, duplicates)
         ((name, judged, ranked),) = self.tables
-        reader = QrelsReader(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
-        return reader, _run(ranked, name, errors, numbering())
+        reader = QrelsReader(judged, errors, duplicates, notes=tuple(_list_notes(judged, ranked)))
+        return reader, _make_run(ranked, name, errors, make_unique_namer())
 
     def read(
         self, errors: Errors, duplicates: Duplicates = "refuse"
@@ -50,24 +50,24 @@ class Sides:
         """
         runs: dict[str, Run] = {}
         judgments: dict[str, Qrels] = {}
-        numbered = numbering()
+        numbered = make_unique_namer()
         for given, judged, ranked in self.tables:
-            run = _run(ranked, given, errors, numbered)
+            run = _make_run(ranked, given, errors, numbered)
             runs[run.name] = run
-            reader = QrelsReader(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
+            reader = QrelsReader(judged, errors, duplicates, notes=tuple(_list_notes(judged, ranked)))
             judgments[run.name] = reader.read()
         first, *others = judgments
         for other in others:
             _refuse_other_judgments(first, judgments[first], other, judgments[other])
-        return judgments[first], runs[first] if self.is_one else runs
+        return judgments[first], runs[first] if self.is_single_table else runs
 
 
-def sides_of(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> Sides | None:
+def find_two_sided_tables(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> TwoSidedTables | None:
     """Return what a table holds, or several: a list of tables or files, or a dict {name: table}.
 
     None if the data are no tables; InputError if one of them does not hold both.
     """
-    named = _tables(data)
+    named = _list_tables(data)
     is_one = named is None
     if named is None:
         if isinstance(data, dict):
@@ -75,12 +75,12 @@ def sides_of(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> Sides 
         if not _is_table(data):
             return None
         named = [(None, data)]
-    return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one)
+    return TwoSidedTables([(name, *_read_both_sides(one, columns, errors)) for name, one in named], is_one)
 
 
-def sides_of_pair(
+def open_table_pair(
     qrels: Any, runs: Any, columns: ColumnsOfBoth | None, errors: Errors
-) -> Sides | None:
+) -> TwoSidedTables | None:
     """Return what tables hold that were given as judgments and as runs, where all hold both sides.
 
     They are as many systems, as tables in one list are. None if one of them holds one side, if
@@ -88,54 +88,54 @@ def sides_of_pair(
     """
     if not _is_table(qrels) or any(isinstance(one, Mapping) for one in (columns or {}).values()):
         return None
-    named = _tables(runs) or ([(None, runs)] if _is_table(runs) else [])
-    if all(same_table(one, qrels) for _, one in named):
+    named = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
+    if all(are_same_table(one, qrels) for _, one in named):
         return None
-    if not any(same_table(one, qrels) for _, one in named):
+    if not any(are_same_table(one, qrels) for _, one in named):
         named = [(None, qrels), *named]
-    if not hold_both([one for _, one in named], columns):
+    if not hold_both_sides([one for _, one in named], columns):
         return None
-    return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one=False)
+    return TwoSidedTables([(name, *_read_both_sides(one, columns, errors)) for name, one in named], is_single_table=False)
 
 
-def given_twice(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
+def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are the same table, which holds both sides."""
     states_sides = any(isinstance(of_side, Mapping) for of_side in (columns or {}).values())
-    is_table = same_table(qrels, runs) and _is_table(qrels) and not states_sides
-    return is_table and hold_both([qrels, runs], columns)
+    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides
+    return is_table and hold_both_sides([qrels, runs], columns)
 
 
-def hold_both(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
+def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
     """Tell whether each of some tables or files holds both sides; those of one side come in pairs.
 
     Of several, only such do as have a column of documents of their own for each side. What can be
     read only once is not looked at; of a table in memory, its first row is.
     """
-    if any(map(comes_once, tables)):
+    if any(map(is_read_once, tables)):
         return False
     try:
-        both = [_both(_first_row(one), columns) for one in tables]
+        both = [_read_both_sides(_first_row(one), columns) for one in tables]
     except InputError:
         return False
     return len(both) == 1 or all(
-        judged.taken["doc"] != ranked.taken["doc"] for judged, ranked in both
+        judged.name_of_role["doc"] != ranked.name_of_role["doc"] for judged, ranked in both
     )
 
 
-def _both(
+def _read_both_sides(
     table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
 ) -> tuple[Rows, Rows]:
     is_path = isinstance(table, str | os.PathLike)
-    return both_rows_of(table, columns=columns, errors=errors, is_path=is_path)
+    return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
 
 
-def same_table(one: Any, other: Any) -> bool:
+def are_same_table(table: Any, other_table: Any) -> bool:
     """Tell whether two tables are one: the same object, or the same path."""
-    paths = isinstance(one, str | os.PathLike) and isinstance(other, str | os.PathLike)
-    return one is other or (paths and os.fspath(one) == os.fspath(other))
+    paths = isinstance(table, str | os.PathLike) and isinstance(other_table, str | os.PathLike)
+    return table is other_table or (paths and os.fspath(table) == os.fspath(other_table))
 
 
-def comes_once(table: Any) -> bool:
+def is_read_once(table: Any) -> bool:
     """Tell whether it is a pipe, a URL or a stream: what was looked at would have to come again."""
     if not isinstance(table, str | os.PathLike):
         return is_stream(table)
@@ -152,24 +152,24 @@ def _first_row(table: Any) -> Any:
     return head(1) if callable(head) else table
 
 
-def _run(rows: Rows, given: str | None, errors: Errors, numbered: Callable[[str], str]) -> Run:
+def _make_run(rows: Rows, given: str | None, errors: Errors, numbered: Callable[[str], str]) -> Run:
     run = Run(rows, given, errors=errors)
     run.name = numbered(run.name)
     return run
 
 
-def _notes(judged: Rows, ranked: Rows) -> Iterator[Note]:
-    yield from _unread(ranked)
-    if judged.taken["doc"] == ranked.taken["doc"]:
+def _list_notes(judged: Rows, ranked: Rows) -> Iterator[Note]:
+    yield from _list_unread_columns(ranked)
+    if judged.name_of_role["doc"] == ranked.name_of_role["doc"]:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 
 
-def _unread(ranked: Rows) -> Iterator[Note]:
+def _list_unread_columns(ranked: Rows) -> Iterator[Note]:
     """Say which columns are not read that have the name of the retrieved documents, and more."""
-    taken = ranked.taken["doc"]
-    more = [name for name in ranked.names if name.startswith(taken) and name != taken]
-    if ranked.lists and more:
+    taken = ranked.name_of_role["doc"]
+    more = [name for name in ranked.column_names if name.startswith(taken) and name != taken]
+    if ranked.list_columns and more:
         text = (
             f"Not read: {', '.join(more)}, beside {taken}. A table has one run; another is read "
             f"with columns={{'retrieved_ids': {more[0]!r}}} (--columns retrieved_ids={more[0]})."
@@ -184,7 +184,7 @@ def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -
         return
     query = next(q for q in [*one, *two] if one.get(q) != two.get(q))
     shown = [
-        f"{_shown(judged[query])} in {where}" if query in judged else f"none in {where}"
+        f"{_format_judgments(judged[query])} in {where}" if query in judged else f"none in {where}"
         for where, judged in ((name, one), (other, two))
     ]
     raise InputError(
@@ -195,12 +195,12 @@ def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -
     )
 
 
-def _shown(judged: Mapping[str, Any]) -> str:
+def _format_judgments(judged: Mapping[str, Any]) -> str:
     listed = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*judged.items()][:3])
     return f"{{{listed}{', ...' if len(judged) > 3 else ''}}}"
 
 
-def _tables(data: Any) -> list[tuple[str | None, Any]] | None:
+def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
     """Return (name, table) of each of several tables; None for anything else."""
     if isinstance(data, dict) and data and all(map(_is_table, data.values())):
         return [(str(name), one) for name, one in data.items()]

@@ -16,19 +16,19 @@ class Slice(NamedTuple):
 
     label: str | None  # what is labelled, such as "type"; None: these are all queries
     name: str | None  # the label
-    rows: Bools  # (n_queries,) which of the queries have it
+    has_label: Bools  # (n_queries,) which of the queries have it
 
 
-def slices_of(given: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[Slice], list[Note]]:
+def find_slices(label_rows: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[Slice], list[Note]]:
     """Return the slices of some queries, kind after kind, and how many queries have no label.
 
     Raises InputError for a kind of label that none of them has.
     """
-    if given is None:
+    if label_rows is None:
         return [], []
     found: list[Slice] = []
-    said = [*given.notes]
-    for label, of_query in given.labels.items():
+    said = [*label_rows.notes]
+    for label, of_query in label_rows.labels.items():
         number = {name: i for i, name in enumerate(dict.fromkeys(of_query.values()))}
         places = (number[of_query[one]] if one in of_query else -1 for one in query_ids)
         every = np.fromiter(places, np.int64, len(query_ids))

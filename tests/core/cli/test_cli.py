@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparing, saved
-from helpers.commands import invoke, run, run_bytes
-from helpers.terminal import on_terminal_here
+from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparison_arguments, write_score_files
+from helpers.commands import invoke, run_command, run_bytes
+from helpers.terminal import run_on_terminal
 from transcripts import on_terminal, plain
 
 import cranfield
@@ -31,7 +31,7 @@ def files(write: Any) -> tuple[str, str]:
 
 
 def test_tsv_when_the_output_is_no_terminal(files: tuple[str, str]) -> None:
-    done = run("evaluate", *files, "-m", "AP", "-m", "num_ret")
+    done = run_command("evaluate", *files, "-m", "AP", "-m", "num_ret")
     assert done.returncode == 0
     assert (
         done.stdout == "run\tmeasure\tquery_id\tvalue\nbm25\tAP\tall\t0.25\nbm25\tNumRet\tall\t2\n"
@@ -44,7 +44,7 @@ def test_tsv_when_the_output_is_no_terminal(files: tuple[str, str]) -> None:
 
 
 def test_every_query(files: tuple[str, str]) -> None:
-    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "csv")
+    done = run_command("evaluate", *files, "-m", "AP", "-q", "--format", "csv")
     assert list(csv.reader(io.StringIO(done.stdout))) == [
         ["run", "measure", "query_id", "value"],
         ["bm25", "AP", "q1", "0.5"],
@@ -56,12 +56,12 @@ def test_every_query(files: tuple[str, str]) -> None:
 def test_machine_formats_carry_every_digit(data: Path) -> None:
     qrels, bm25 = str(data / "dl19/qrels.txt"), str(data / "dl19/bm25.run.gz")
     exact = evaluate(qrels, bm25, "nDCG@10 NumRel")
-    lines = run("evaluate", qrels, bm25, "-m", "nDCG@10 NumRel", "--format", "jsonl").stdout
+    lines = run_command("evaluate", qrels, bm25, "-m", "nDCG@10 NumRel", "--format", "jsonl").stdout
     assert [json.loads(line) for line in lines.splitlines()] == [
         {"run": "bm25", "measure": "nDCG@10", "query_id": "all", "value": exact["nDCG@10"]},
         {"run": "bm25", "measure": "NumRel", "query_id": "all", "value": int(exact["NumRel"])},
     ]
-    tsv = run("evaluate", qrels, bm25, "-m", "nDCG@10").stdout.splitlines()[1]
+    tsv = run_command("evaluate", qrels, bm25, "-m", "nDCG@10").stdout.splitlines()[1]
     assert float(tsv.split("\t")[3]) == exact["nDCG@10"]
 
 
@@ -72,13 +72,13 @@ def test_tables_for_pages(files: tuple[str, str]) -> None:
         "html": "<table>\n<thead>",
     }
     for form, part in shown.items():
-        done = run("evaluate", *files, "-m", "AP", "--format", form)
+        done = run_command("evaluate", *files, "-m", "AP", "--format", form)
         assert part in done.stdout
         assert done.stderr == ""  # what else to know is part of the table
 
 
 def test_json_holds_the_recipe_and_the_counts(files: tuple[str, str]) -> None:
-    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "json", "--depth", "1")
+    done = run_command("evaluate", *files, "-m", "AP", "-q", "--format", "json", "--depth", "1")
     document = json.loads(done.stdout)
     assert document["recipe"]["depth"] == 1
     assert document["recipe"]["cranfield"] == cranfield.__version__
@@ -91,7 +91,7 @@ def test_json_holds_the_recipe_and_the_counts(files: tuple[str, str]) -> None:
 
 def test_options_reach_the_evaluation(files: tuple[str, str], write: Any) -> None:
     def value(*options: str, name: str = "RR") -> float:
-        done = run("evaluate", *files, "-m", name, "--format", "tsv", *options)
+        done = run_command("evaluate", *files, "-m", name, "--format", "tsv", *options)
         assert done.returncode == 0, done.stderr
         return float(done.stdout.splitlines()[1].split("\t")[3])
 
@@ -107,7 +107,7 @@ def test_options_reach_the_evaluation(files: tuple[str, str], write: Any) -> Non
 
 
 def test_the_level_shows_in_the_name(files: tuple[str, str]) -> None:
-    done = run("evaluate", *files, "-l", "2", "-m", "P_5", "-m", "nDCG@10")
+    done = run_command("evaluate", *files, "-l", "2", "-m", "P_5", "-m", "nDCG@10")
     assert [line.split("\t")[1] for line in done.stdout.splitlines()[1:]] == [
         "P(rel=2)@5",
         "nDCG@10",
@@ -115,7 +115,7 @@ def test_the_level_shows_in_the_name(files: tuple[str, str]) -> None:
 
 
 def test_the_default_measures(files: tuple[str, str]) -> None:
-    done = run("evaluate", *files)
+    done = run_command("evaluate", *files)
     measures = [line.split("\t")[1] for line in done.stdout.splitlines()[1:]]
     assert measures == ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
 
@@ -124,17 +124,17 @@ def test_several_runs_and_equal_names(files: tuple[str, str], tmp_path: Path) ->
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "bm25.run"
     other.write_text(RUN)
-    done = run("evaluate", *files, str(other), files[1], "-m", "RR")
+    done = run_command("evaluate", *files, str(other), files[1], "-m", "RR")
     names = [line.split("\t")[0] for line in done.stdout.splitlines()[1:]]
     assert names == [files[1], str(other), f"{files[1]} (2)"]
 
 
 def test_the_standard_input(files: tuple[str, str]) -> None:
-    done = run("evaluate", files[0], "-", "-m", "RR", input=RUN)
+    done = run_command("evaluate", files[0], "-", "-m", "RR", input=RUN)
     assert done.stdout.splitlines()[1] == "stdin\tRR\tall\t0.25"
-    done = run("evaluate", "-", files[1], "-m", "RR", input=QRELS)
+    done = run_command("evaluate", "-", files[1], "-m", "RR", input=QRELS)
     assert done.stdout.splitlines()[1] == "bm25\tRR\tall\t0.25"
-    done = run("evaluate", "-", "-", "-m", "RR", input=QRELS)
+    done = run_command("evaluate", "-", "-", "-m", "RR", input=QRELS)
     assert done.returncode == 2
     assert "can be read only once" in done.stderr
 
@@ -176,7 +176,7 @@ def test_mistakes_are_answered_with_what_to_do(
     arguments: tuple[str, ...], said: str, files: tuple[str, str]
 ) -> None:
     filled = [part.format(qrels=files[0], run=files[1]) for part in arguments]
-    done = run(*filled)
+    done = run_command(*filled)
     assert done.returncode == 2
     assert done.stdout == ""
     assert said in done.stderr
@@ -185,7 +185,7 @@ def test_mistakes_are_answered_with_what_to_do(
 
 def test_nothing_is_scored_if_one_run_is_bad(files: tuple[str, str], write: Any) -> None:
     bad = write("bad.run", RUN + "q2 Q0 a 1 x t\n")
-    done = run("evaluate", *files, bad, "-m", "RR")
+    done = run_command("evaluate", *files, bad, "-m", "RR")
     assert done.returncode == 2
     assert done.stdout == ""
     assert f"{bad}:4: expected a number as the score" in done.stderr
@@ -204,7 +204,7 @@ def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
 
 
 def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
-    status, seen = on_terminal_here("evaluate", *files, columns=40)
+    status, seen = run_on_terminal("evaluate", *files, columns=40)
     assert status == 0
     assert [line.split()[0] for line in plain(seen).splitlines()[2:8]] == [
         "nDCG@10",
@@ -222,7 +222,7 @@ def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
 def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
     qrels = write("qrels", "q\x1b[31m\u202e 0 a 1\n")
     path = write("r\x1b[2J.run", "q\x1b[31m\u202e Q0 a 1 1 t\n")
-    status, seen = on_terminal_here("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    status, seen = run_on_terminal("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
     assert status == 0
     assert "\x1b[31m" not in seen
     assert "\x1b[2J" not in seen
@@ -241,7 +241,7 @@ def test_ids_that_are_no_utf8_pass_through(write: Any) -> None:
 def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) -> None:
     query = "\x1b[1mq"
     qrels, path = write("q", f"{query} 0 a 1\nq 0 a 1\n"), write("r", f"{query} Q0 a 1 1 t\n")
-    done = run("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    done = run_command("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
     assert (query if form in {"tsv", "csv"} else json.dumps(query)[1:-1]) in done.stdout
 
 
@@ -299,10 +299,10 @@ def test_a_full_disk_is_said(files: tuple[str, str]) -> None:
 
 
 def test_measures_lists_all_and_explains_each() -> None:
-    listed = run("measures").stdout
+    listed = run_command("measures").stdout
     for definition in definitions():
         assert f"\n{definition.pattern} " in "\n" + listed.replace("\n", " \n")
-    explained = run("measures", "ndcg_cut_10").stdout
+    explained = run_command("measures", "ndcg_cut_10").stdout
     for part in (
         "nDCG(gain='linear', discount='log2'",
         "Formula",
@@ -314,40 +314,40 @@ def test_measures_lists_all_and_explains_each() -> None:
 
 
 def test_measures_may_all_be_explained() -> None:
-    full = run("measures", "--full").stdout
+    full = run_command("measures", "--full").stdout
     for definition in definitions():
         assert definition.pattern in " ".join(full.split())
     assert full.count("\nFormula ") == full.count("\nSource ") == len(definitions())
-    two = run("measures", "map", "P.5").stdout
+    two = run_command("measures", "map", "P.5").stdout
     assert two.count("\nFormula ") == 2
 
 
 def test_version_and_help() -> None:
-    assert run("--version").stdout == f"cranfield, version {cranfield.__version__}\n"
+    assert run_command("--version").stdout == f"cranfield, version {cranfield.__version__}\n"
     for command in ("evaluate", "measures", "compare"):
-        assert f"\n  {command} " in run("--help").stdout
-        assert run(command, "-h").returncode == 0
+        assert f"\n  {command} " in run_command("--help").stdout
+        assert run_command(command, "-h").returncode == 0
 
 
 def test_check_prints_findings_and_exits_by_the_gravest(write: Any) -> None:
     qrels, good = write("qrels.txt", QRELS), write("good.run", "q1 Q0 a 1 2 t\nq2 Q0 a 1 1 t\n")
     bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
-    done = run("check", qrels, good)
+    done = run_command("check", qrels, good)
     assert (done.returncode, done.stderr) == (0, "")
     assert "0 errors, 0 warnings." in done.stdout
-    done = run("check", qrels, good, bad)
+    done = run_command("check", qrels, good, bad)
     assert done.returncode == 1
     assert "error    expected a number as the score (column 5), got 'high'" in done.stdout
     assert "line 4: q2 Q0 a 1 high t" in done.stdout
-    assert run("check", qrels, qrels).returncode == 2
-    assert run("check", qrels, "nowhere").returncode == 2
-    assert run("check", "nowhere").returncode == 2
-    assert run("check", good).returncode == 2
+    assert run_command("check", qrels, qrels).returncode == 2
+    assert run_command("check", qrels, "nowhere").returncode == 2
+    assert run_command("check", "nowhere").returncode == 2
+    assert run_command("check", good).returncode == 2
 
 
 def test_check_speaks_json(write: Any) -> None:
     bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
-    done = run("check", write("qrels.txt", QRELS), bad, "--format", "json")
+    done = run_command("check", write("qrels.txt", QRELS), bad, "--format", "json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["ok"]) == (1, False)
     finding = report["findings"][0]
@@ -358,18 +358,18 @@ def test_check_speaks_json(write: Any) -> None:
 def test_convert_writes_what_the_suffix_names_and_back(write: Any, tmp_path: Path) -> None:
     source = write("a.run", "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.5e-300 t\n")
     for suffix in ("tsv.gz", "json", "parquet"):
-        done = run("convert", source, str(tmp_path / f"b.{suffix}"))
+        done = run_command("convert", source, str(tmp_path / f"b.{suffix}"))
         assert (done.returncode, done.stdout) == (0, "")
         assert "wrote 2 rows" in done.stderr
         again = tmp_path / f"{suffix}.run"
-        assert run("convert", "--run", str(tmp_path / f"b.{suffix}"), str(again)).returncode == 0
+        assert run_command("convert", "--run", str(tmp_path / f"b.{suffix}"), str(again)).returncode == 0
         assert again.read_text() == "q1 Q0 b 1 2 b\nq1 Q0 a 2 1.5e-300 b\n"
 
 
 def test_convert_to_the_standard_output_and_of_judgments(write: Any) -> None:
-    done = run("convert", write("a.qrels", "q1 0 a 1\nq1 0 b 0\n"), "-", "--to", "beir")
+    done = run_command("convert", write("a.qrels", "q1 0 a 1\nq1 0 b 0\n"), "-", "--to", "beir")
     assert done.stdout == "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\n"
-    done = run("convert", "-", "-", "--run", "--to", "jsonl", input="q1 d2\nq1 d1\n")
+    done = run_command("convert", "-", "-", "--run", "--to", "jsonl", input="q1 d2\nq1 d1\n")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {"query_id": "q1", "doc_id": "d2", "rank": 1},
         {"query_id": "q1", "doc_id": "d1", "rank": 2},
@@ -400,7 +400,7 @@ def test_mistakes_with_formats_are_answered(
         "json": write("a.json", '{"q1": {"a": 1}}'),
         "folder": str(tmp_path),
     }
-    done = run(*(word.format(**names) for word in arguments.split()), cwd=tmp_path)
+    done = run_command(*(word.format(**names) for word in arguments.split()), cwd=tmp_path)
     assert done.returncode == 2
     assert answer in done.stderr
     assert "Traceback" not in done.stderr
@@ -408,7 +408,7 @@ def test_mistakes_with_formats_are_answered(
 
 
 def test_what_was_left_out_is_said(write: Any) -> None:
-    done = run(
+    done = run_command(
         *("evaluate", write("qrels.txt", QRELS), write("a.run", RUN + "q2 Q0\n"), "-m", "RR"),
         *("--errors", "skip"),
     )
@@ -418,17 +418,17 @@ def test_what_was_left_out_is_said(write: Any) -> None:
 
 
 def test_measures_are_found_by_words() -> None:
-    found = run("measures", "Novelty").stdout
+    found = run_command("measures", "Novelty").stdout
     assert "NRBP(" in found
     assert "nDCG(gain" not in found
-    assert "ERR(" in run("measures", "expected", "reciprocal").stdout
+    assert "ERR(" in run_command("measures", "expected", "reciprocal").stdout
 
 
 # ---- compare ------------------------------------------------------------------------------------
 
 
 def test_compare_prints_a_table_also_into_a_pipe(tmp_path: Path) -> None:
-    result = run(*comparing(tmp_path), "-m", "RR")
+    result = run_command(*comparison_arguments(tmp_path), "-m", "RR")
     assert result.returncode == 0
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line[:1] == " "}
     assert rows["old"][1] == f"{2 / 8:.4f}"
@@ -439,41 +439,41 @@ def test_compare_prints_a_table_also_into_a_pipe(tmp_path: Path) -> None:
 
 
 def test_compare_in_every_format(tmp_path: Path) -> None:
-    arguments = [*comparing(tmp_path), "-m", "RR"]
-    document = json.loads(run(*arguments, "--format", "json").stdout)
+    arguments = [*comparison_arguments(tmp_path), "-m", "RR"]
+    document = json.loads(run_command(*arguments, "--format", "json").stdout)
     (result,) = document["results"]
     assert result["pairs"][0]["difference"] == 5 / 8
     assert document["settings"]["baseline"] == "old"
-    (row,) = csv.DictReader(io.StringIO(run(*arguments, "--format", "csv").stdout))
+    (row,) = csv.DictReader(io.StringIO(run_command(*arguments, "--format", "csv").stdout))
     assert (row["system"], row["wins"], row["p"]) == ("new", "6", str(16 / 2**7))
-    tsv = run(*arguments, "--format", "tsv").stdout
+    tsv = run_command(*arguments, "--format", "tsv").stdout
     assert tsv.splitlines()[0].split("\t") == list(row)
-    assert run(*arguments, "--format", "markdown").stdout.count("\n| new ") == 1
-    assert "\\toprule" in run(*arguments, "--format", "latex").stdout
-    assert "<table>" in run(*arguments, "--format", "html").stdout
+    assert run_command(*arguments, "--format", "markdown").stdout.count("\n| new ") == 1
+    assert "\\toprule" in run_command(*arguments, "--format", "latex").stdout
+    assert "<table>" in run_command(*arguments, "--format", "html").stdout
 
 
 def test_compare_takes_the_baseline_by_name_or_file(tmp_path: Path) -> None:
-    arguments = [*comparing(tmp_path), "-m", "RR"]
-    by_name = run(*arguments, "--baseline", "new").stdout
+    arguments = [*comparison_arguments(tmp_path), "-m", "RR"]
+    by_name = run_command(*arguments, "--baseline", "new").stdout
     assert "baseline new" in by_name
-    assert run(*arguments, "--baseline", str(tmp_path / "new.run")).stdout == by_name
-    failed = run(*arguments, "--baseline", "nwe")
+    assert run_command(*arguments, "--baseline", str(tmp_path / "new.run")).stdout == by_name
+    failed = run_command(*arguments, "--baseline", "nwe")
     assert failed.returncode == 2
     assert "no system 'nwe' to be the baseline" in failed.stderr
     assert "The systems are old, new." in failed.stderr
 
 
 def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
-    arguments = comparing(tmp_path)
+    arguments = comparison_arguments(tmp_path)
     saved = []
     for name in ("old", "new"):
         path = tmp_path / f"{name}.tsv"
-        path.write_text(run("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout)
+        path.write_text(run_command("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout)
         saved.append(str(path))
-    of_runs = json.loads(run(*arguments, "-m", "AP", "--format", "json").stdout)["results"]
+    of_runs = json.loads(run_command(*arguments, "-m", "AP", "--format", "json").stdout)["results"]
     of_saved = json.loads(
-        run("compare", "--saved", *saved, "-m", "map", "--format", "json").stdout
+        run_command("compare", "--saved", *saved, "-m", "map", "--format", "json").stdout
     )["results"]
     for result in of_runs:
         for system in result["systems"]:
@@ -482,13 +482,13 @@ def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
         for pair in result["pairs"]:
             pair.update(unjudged_low=None, unjudged_high=None, unjudged_method=None)
     assert of_saved == of_runs
-    failed = run("compare", "--saved", *saved, "--depth", "3")
+    failed = run_command("compare", "--saved", *saved, "--depth", "3")
     assert failed.returncode == 2
     assert "--depth says how judgments and runs are taken; saved scores" in failed.stderr
 
 
 def test_compare_needs_a_run(tmp_path: Path) -> None:
-    failed = run(*comparing(tmp_path)[:2])
+    failed = run_command(*comparison_arguments(tmp_path)[:2])
     assert failed.returncode == 2
     assert "Missing argument 'RUN...'" in failed.stderr
 
@@ -498,7 +498,7 @@ def test_compare_needs_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: str) -> None:
-    old, new, _ = saved(tmp_path)
+    old, new, _ = write_score_files(tmp_path)
     more = ["--baseline", old, "--margin", "0.1"] if command == "gate" else []
     for option, value in WITHOUT_EFFECT.items():
         done = invoke(command, "--saved", old, new, *more, option, *value)
@@ -513,7 +513,7 @@ def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: 
 
 
 def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> None:
-    old, new, wide = saved(tmp_path)
+    old, new, wide = write_score_files(tmp_path)
     compared = ["compare", "--saved", "-m", "map", "--format", "json", "--baseline"]
     by_name = json.loads(invoke(*compared, "new", old, new).stdout)["results"]
     for path in (new, str(tmp_path / "." / ".." / tmp_path.name / "new.txt")):
@@ -530,7 +530,7 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_takes_saved_scores(tmp_path: Path) -> None:
-    old, new, wide = saved(tmp_path)
+    old, new, wide = write_score_files(tmp_path)
     expected = cranfield.gate([old, new], measures="map", baseline="old", margin=0.1)
     judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
     for arguments in ([old, new], [old, old, new]):
@@ -546,7 +546,7 @@ def test_gate_takes_saved_scores(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
-    _, qrels, old, new = comparing(tmp_path)
+    _, qrels, old, new = comparison_arguments(tmp_path)
     judged = ["gate", "-m", "RR", "--margin", "0.1", "--baseline"]
     other = str(tmp_path / ".." / tmp_path.name / "old.run")
     alone = invoke(*judged, old, qrels, new)
@@ -561,7 +561,7 @@ def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
-    _, qrels, old, new = comparing(tmp_path)
+    _, qrels, old, new = comparison_arguments(tmp_path)
     for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"]):
         files = [qrels, new] if command[0] == "gate" else [qrels, old, new]
         found = [
@@ -603,13 +603,13 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
     ],
 )
 def test_compare_says_what_is_wrong(tmp_path: Path, more: str, said: str) -> None:
-    done = invoke(*comparing(tmp_path), *more.split())
+    done = invoke(*comparison_arguments(tmp_path), *more.split())
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
 
 
 def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
-    done = invoke(*comparing(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
+    done = invoke(*comparison_arguments(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
     assert len(done.stdout.splitlines()) == 2
     assert "note: new: 1 query without results" in done.stderr
     assert "RR: Only 8 queries: take any of this as a hint." in done.stderr

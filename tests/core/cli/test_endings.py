@@ -17,7 +17,7 @@ from helpers.commands import run_bytes
 from cranfield import InputError, Run
 from cranfield.formats import source
 from cranfield.formats.pipe import Pipe
-from cranfield.formats.source import written
+from cranfield.formats.source import open_to_write
 
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
 QUERY = b"q%d Q0 d1 2 2.5 t\nq%d Q0 d2 1 1.5 t\n"
@@ -222,18 +222,18 @@ def test_a_file_is_replaced_when_it_is_whole(
 ) -> None:
     lacking(monkeypatch)
     path = tmp_path / "a.csv"
-    with written(path) as file:
+    with open_to_write(path) as file:
         file.write(b"first")
     made = path.stat().st_mode & 0o777
     os.umask(mask := os.umask(0))
     assert made == 0o666 & ~mask, "as any new file"
     path.chmod(0o640)
-    with written(path) as file:
+    with open_to_write(path) as file:
         file.write(b"second")
         assert path.read_bytes() == b"first"
     assert path.read_bytes() == b"second"
     assert path.stat().st_mode & 0o777 == 0o640
-    with pytest.raises(TypeError), written(path) as file:
+    with pytest.raises(TypeError), open_to_write(path) as file:
         file.writelines([b"third", "no bytes"])  # type: ignore[list-item] # what is wrong
     assert path.read_bytes() == b"second"
     assert os.listdir(tmp_path) == ["a.csv"]
@@ -252,12 +252,12 @@ def test_a_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Mo
             pytest.raises(
                 InputError, match=r"a\.csv: cannot be written: Permission|link\.csv: cann"
             ),
-            written(str(target)),
+            open_to_write(str(target)),
         ):
             pass
     assert path.read_bytes() == b"first"
     path.chmod(0o644)
-    with written(path) as stream:
+    with open_to_write(path) as stream:
         stream.write(b"second")
     assert path.read_bytes() == b"second"
 
@@ -415,13 +415,13 @@ def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
 
     one = source.Source(path)
     with started(code, folder=tmp_path), ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: one.start(len(text) + 1), range(4), timeout=PATIENCE))
+        found = list(pool.map(lambda _: one.read_start(len(text) + 1), range(4), timeout=PATIENCE))
     assert found == [text] * 4
 
 
 def test_a_directory_is_no_pipe(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a directory"):
-        source.Source(tmp_path).start(1)
+        source.Source(tmp_path).read_start(1)
 
 
 def test_a_page_whose_reader_has_left_is_no_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.explained import Write, cranfield, last_line
+from helpers.explained import Write, run_explain, last_line
 
 from cranfield.cli import cli
 
@@ -19,8 +19,8 @@ def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
-    assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
-    assert cranfield(*files, "--query", "q03").stdout.startswith("nDCG@10 = ")
+    assert run_explain(*files).stdout.startswith("nDCG@10 of bm25: ")
+    assert run_explain(*files, "--query", "q03").stdout.startswith("nDCG@10 = ")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
 )
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
 def test_every_form(form: str, more: list[str], files: list[str]) -> None:
-    done = cranfield(*files, *more, "-m", "AP", "--format", form)
+    done = run_explain(*files, *more, "-m", "AP", "--format", form)
     assert done.exit_code == 0
     of_rows = form in ("csv", "tsv") and not more  # notes are beside these, else among the output
     assert all(line.startswith("note: ") for line in done.stderr.splitlines())
@@ -71,7 +71,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
 def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
     given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
-    done = cranfield(*given)
+    done = run_explain(*given)
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
     assert " ".join(sentence.split()) in " ".join(done.stderr.split())
@@ -92,26 +92,26 @@ def test_a_broken_file_is_refused_as_by_evaluate(
 ) -> None:
     broken = write("broken.run", content)
     other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
-    done = cranfield(files[0], broken, "--query", "q01")
+    done = run_explain(files[0], broken, "--query", "q01")
     assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
     assert done.stderr == other.stderr
 
 
 def test_lists_of_grades_in_every_spelling(write: Write) -> None:
     path = write("lists", "q1: 5 2 4\nq2: 1 0 -\n")
-    assert last_line(cranfield("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
+    assert last_line(run_explain("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
         f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
     )
-    assert last_line(cranfield("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
+    assert last_line(run_explain("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
     named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
     for given in (named, ["--grades", path]):
-        assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
-        assert cranfield(*given, "-m", "DCG", "--query", "q2").stdout.startswith(
+        assert run_explain(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
+        assert run_explain(*given, "-m", "DCG", "--query", "q2").stdout.startswith(
             "DCG = 1.0000: query q2"
         )
-    shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
+    shown = run_explain("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
     assert "Judged: the grades stated for the collection." in shown
-    shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
+    shown = run_explain("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
     assert "The highest grade of the scale: 4, as stated." in shown
 
 

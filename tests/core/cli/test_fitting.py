@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cranfield.errors import printable
-from cranfield.render.plain import folded, text
-from cranfield.render.table import Table, width_of
+from cranfield.errors import escape_unprintable
+from cranfield.render.plain import fold_line, to_text
+from cranfield.render.table import Table, text_width
 
 WORDS = st.text("abc1.-日", min_size=1, max_size=9)
 LINES = st.lists(st.tuples(WORDS, st.integers(1, 3)), min_size=1, max_size=20).map(
@@ -19,19 +19,19 @@ LINES = st.lists(st.tuples(WORDS, st.integers(1, 3)), min_size=1, max_size=20).m
 
 @given(LINES, st.integers(1, 40))
 def test_a_line_is_folded_at_blanks_and_keeps_its_words(line: str, width: int) -> None:
-    parts = folded(line, width, "  ")
+    parts = fold_line(line, width, "  ")
     assert " ".join(parts).split() == line.split()
     for i, part in enumerate(parts):
-        assert width_of(part) <= width or len(part.split()) == 1
+        assert text_width(part) <= width or len(part.split()) == 1
         assert part.startswith("  ") == (i > 0)
     for part, after in pairwise(parts):  # no line ends before it has to
-        assert width_of(part) + 3 + width_of(after.split()[0]) > width
-    assert folded(line, None) == folded(line, width_of(line)) == [line]
+        assert text_width(part) + 3 + text_width(after.split()[0]) > width
+    assert fold_line(line, None) == fold_line(line, text_width(line)) == [line]
 
 
 def lines_of(table: Table, width: int) -> list[str]:
-    shown = text(table, width=width).rstrip("\n").split("\n")
-    assert all(width_of(line) <= width for line in shown)
+    shown = to_text(table, width=width).rstrip("\n").split("\n")
+    assert all(text_width(line) <= width for line in shown)
     return shown
 
 
@@ -43,7 +43,7 @@ def test_headings_are_folded_first_and_end_at_the_rule() -> None:
         " ──────────────────────────────",
         " d1         0.500000   0.500000",
     ]
-    assert text(table, width=40) == text(table)
+    assert to_text(table, width=40) == to_text(table)
 
 
 def test_a_label_is_folded_where_its_row_would_be_too_wide() -> None:
@@ -87,7 +87,7 @@ def test_sentences_of_rows_that_do_not_fit_are_a_column_of_their_own() -> None:
 def test_columns_are_put_below_each_other_where_turning_does_not_help() -> None:
     names = [f"measure-{i}" for i in range(9)]
     rows = [[f"run{r}", *(f"0.{r}{c}" for c in range(9))] for r in range(9)]
-    table = Table(["run", *names], rows, strong=frozenset({(3, 7)}), rules=frozenset({5}))
+    table = Table(["run", *names], rows, bold_cells=frozenset({(3, 7)}), ruled_rows=frozenset({5}))
     shown = lines_of(table, 40)
     blocks = "\n".join(shown).split("\n\n")
     assert len(blocks) == 5
@@ -98,17 +98,17 @@ def test_columns_are_put_below_each_other_where_turning_does_not_help() -> None:
     assert [line.split()[1:] for line in shown if line.startswith(" run  ")] == [
         names[i : i + 2] for i in range(0, 9, 2)
     ]
-    assert text(table, width=40, color=True).count("\x1b[1m0.36\x1b[0m") == 1
+    assert to_text(table, width=40, color=True).count("\x1b[1m0.36\x1b[0m") == 1
 
 
 @pytest.mark.parametrize("width", [1, 8])
 def test_what_cannot_be_narrower_is_as_wide_as_it_has_to_be(width: int) -> None:
     table = Table(["document", "grade"], [["d" * 50, "3"]], n_labels=2)
-    assert f" {'d' * 50}   3" in text(table, width=width)
+    assert f" {'d' * 50}   3" in to_text(table, width=width)
 
 
 def test_letters_with_accents_are_as_wide_as_rich_says() -> None:
     """Without it: it is not imported where nothing needs it."""
     for number in range(0x20, 0x400):
-        shown = printable(chr(number))
-        assert width_of(f"x{shown}") == 1 + cell_len(shown)
+        shown = escape_unprintable(chr(number))
+        assert text_width(f"x{shown}") == 1 + cell_len(shown)

@@ -18,9 +18,9 @@ from helpers.bars import SCORES, Bar, watch_all, write_blocks
 
 from cranfield import Run, check, compare, evaluate, explain, progress, read_qrels, read_run
 from cranfield.arrays import threads
-from cranfield.arrays.threads import in_threads
+from cranfield.arrays.threads import map_in_threads
 from cranfield.formats.block import SIZES
-from cranfield.progress import Watch, parts, stage, steps, watching
+from cranfield.progress import Watch, watch_slices, stage, watch_steps, watch_calls
 
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
 
@@ -93,26 +93,26 @@ def test_nothing_watches_after_the_call(files: tuple[Path, list[Path]]) -> None:
 
 def test_stages_within_steps_are_a_part_of_them(bar: Bar) -> None:
     """Of the second of four steps, a quarter is done: so is 1.25 / 4."""
-    with watching(True):
-        for i in steps("abcd", "letters"):
+    with watch_calls(True):
+        for i in watch_steps("abcd", "letters"):
             if i == "b":
                 with stage("flips", 100, "flips") as done:
                     done(25)
-    assert ("flips", (1 + 25 / 100) / 4, (25, "flips")) in bar.drawn
-    assert bar.drawn[-1] == ("letters", 1.0, (4, "steps"))
+    assert ("flips", (1 + 25 / 100) / 4, (25, "flips")) in bar.drawings
+    assert bar.drawings[-1] == ("letters", 1.0, (4, "steps"))
     assert bar.n_closed == 1
 
 
 def test_of_what_has_no_known_end_no_share_is_shown(bar: Bar) -> None:
-    with watching(True), stage("reading a pipe", None, "bytes") as done:
+    with watch_calls(True), stage("reading a pipe", None, "bytes") as done:
         done(10)
-    assert bar.drawn[-1] == ("reading a pipe", None, (10, "bytes"))
+    assert bar.drawings[-1] == ("reading a pipe", None, (10, "bytes"))
 
 
 def test_parts_count_what_is_in_them(bar: Bar) -> None:
-    with watching(True):
-        assert [*parts([slice(0, 6), slice(6, 8)], "resamples", 8)] == [slice(0, 6), slice(6, 8)]
-    assert [share for _, share, _ in bar.drawn] == [0, 6 / 8, 8 / 8]
+    with watch_calls(True):
+        assert [*watch_slices([slice(0, 6), slice(6, 8)], "resamples", 8)] == [slice(0, 6), slice(6, 8)]
+    assert [share for _, share, _ in bar.drawings] == [0, 6 / 8, 8 / 8]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
 )
 def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: Bar) -> None:
     call()
-    of_this = [(share, done) for what, share, done in bar.drawn if what == shown]
+    of_this = [(share, done) for what, share, done in bar.drawings if what == shown]
     assert of_this
     assert all(unit == shown for _, (_, unit) in of_this)
     assert all(share is not None and 0 <= share <= 1 for share, _ in of_this)
@@ -140,7 +140,7 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
     qrels, runs = files
     evaluate(read_qrels(qrels), runs, "RR", progress=True)
     total = sum(map(os.path.getsize, runs))
-    read = [(what, share, n) for what, share, (n, unit) in bar.drawn if unit == "bytes" and n]
+    read = [(what, share, n) for what, share, (n, unit) in bar.drawings if unit == "bytes" and n]
     assert {what for what, _, _ in read} == {"reading a.run", "reading b.run.gz"}
     assert all(share == n / total for _, share, n in read)
     assert read[-1][2] == total
@@ -156,22 +156,22 @@ def test_it_is_looked_at_while_threads_work(bar: Bar, monkeypatch: pytest.Monkey
         return item
 
     def draw(*_: Any) -> None:
-        bar.drawn.append(("", None, (0, "")))
-        if len(bar.drawn) > 1:
+        bar.drawings.append(("", None, (0, "")))
+        if len(bar.drawings) > 1:
             drawn_twice.set()
 
     monkeypatch.setattr(bar, "draw", draw)
-    with watching(True), stage("work"):
-        assert [*in_threads(work, range(3))] == [0, 1, 2]
+    with watch_calls(True), stage("work"):
+        assert [*map_in_threads(work, range(3))] == [0, 1, 2]
 
 
 def test_other_threads_are_not_watched(bar: Bar) -> None:
     """A bar is drawn by the thread that called, and by no other."""
-    with watching(True):
-        thread = threading.Thread(target=lambda: [*steps("abc", "letters")])
+    with watch_calls(True):
+        thread = threading.Thread(target=lambda: [*watch_steps("abc", "letters")])
         thread.start()
         thread.join(PATIENCE)
-    assert bar.drawn == []
+    assert bar.drawings == []
 
 
 # ---- where it is shown --------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_a_terminal_has_a_bar_after_a_second(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", seen := _Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    with watching(True), stage("reading [red]\x1b[31ma.run", 100, "bytes") as done:
+    with watch_calls(True), stage("reading [red]\x1b[31ma.run", 100, "bytes") as done:
         clock.append(0.9)
         done(10)
         assert seen.getvalue() == "", "nothing in the first second"
@@ -221,7 +221,7 @@ def test_what_is_no_terminal_gets_nothing(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", seen := stream())
     monkeypatch.setenv("TERM", term)
-    with watching(True), stage("flips", 100, "flips") as done:
+    with watch_calls(True), stage("flips", 100, "flips") as done:
         clock.append(5.0)
         done(10)
     assert seen.getvalue() == ""
@@ -249,7 +249,7 @@ def test_a_notebook_has_one_bar_that_changes(
     module.get_ipython = lambda: SimpleNamespace(kernel=object())
     module.display = SimpleNamespace(display=display)
     monkeypatch.setitem(sys.modules, "IPython", module)
-    with watching(True), stage("reading <b>.run", 10, "bytes") as done:
+    with watch_calls(True), stage("reading <b>.run", 10, "bytes") as done:
         clock.append(2.0)
         done(5)
         clock.append(4.0)
@@ -286,7 +286,7 @@ def test_python_is_interrupted_while_it_reads(
     with pytest.raises(KeyboardInterrupt):
         evaluate(*files, "RR", progress=_interrupt)
     assert threading.active_count() == n_threads
-    assert progress.looked_at() is None
+    assert progress.waiting_callback() is None
     evaluate(*files, "RR")
 
 
@@ -433,7 +433,7 @@ def test_a_shell_is_told_130(saved: list[str]) -> None:
 
 def test_a_watch_forgets_stages_that_end_in_another_order() -> None:
     """As where a generator is left before its end, and closed later."""
-    watch = Watch(shows=True)
+    watch = Watch(shows_bar=True)
     outer, inner = (watch.begin(what, None, "steps") for what in ("outer", "inner"))
     watch.end(outer)
     assert watch.stages == [inner]
@@ -445,4 +445,4 @@ def test_a_run_in_memory_needs_no_function_to_hear(bar: Bar) -> None:
     heard: list[int] = []
     evaluate({"q": {"d": 1}}, Run({"q": ["d"]}), "RR", progress=heard.append)
     assert heard == []
-    assert bar.drawn == []
+    assert bar.drawings == []

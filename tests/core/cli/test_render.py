@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cranfield.errors import OptionError, printable
+from cranfield.errors import OptionError, escape_unprintable
 from cranfield.render.latex import to_latex
-from cranfield.render.plain import text
-from cranfield.render.table import Table, delimited, to_html, to_markdown
+from cranfield.render.plain import to_text
+from cranfield.render.table import Table, to_delimited, to_html, to_markdown
 
 cells = st.text(max_size=12)
 NASTY = Table(
     ["run", "AP"],
     [["[bold]x[/bold]", "0.5"], ["a\tb\nc", "0.25"], ["\x1b[2J", "1"], ["日本語", "0"]],
     ["a note\x1b[31m"],
-    strong=frozenset({(0, 1)}),
+    bold_cells=frozenset({(0, 1)}),
 )
 
 
 def test_columns_are_aligned_and_markup_is_text() -> None:
-    shown = text(NASTY)
+    shown = to_text(NASTY)
     assert shown == (
         " run                AP\n"
         " ─────────────────────\n"
@@ -39,7 +39,7 @@ def test_columns_are_aligned_and_markup_is_text() -> None:
 
 
 def test_color_makes_the_best_bold_and_nothing_else() -> None:
-    shown = text(NASTY, color=True)
+    shown = to_text(NASTY, color=True)
     assert "\x1b[1m0.5\x1b[0m" in shown
     assert "\x1b[1m0.25" not in shown
     assert "\x1b[2J" not in shown
@@ -48,7 +48,7 @@ def test_color_makes_the_best_bold_and_nothing_else() -> None:
 def test_a_table_too_wide_is_turned_and_loses_nothing() -> None:
     names = [f"measure-{i}" for i in range(20)]
     table = Table(["run", *names], [["bm25", *(f"0.{i:04}" for i in range(20))]])
-    shown = text(table, width=60)
+    shown = to_text(table, width=60)
     assert max(map(len, shown.splitlines())) <= 60
     for i, name in enumerate(names):
         assert f"{name}" in shown
@@ -59,10 +59,10 @@ def test_a_table_too_wide_is_turned_and_loses_nothing() -> None:
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=4))
 def test_every_cell_is_shown_whole(width: int | None, rows: list[tuple[str, str]]) -> None:
     """Blanks are ignored where it is folded to fit a terminal."""
-    shown = text(Table(["a", "b"], [list(row) for row in rows]), width=width)
+    shown = to_text(Table(["a", "b"], [list(row) for row in rows]), width=width)
     for row in rows:
         for cell in row:
-            whole = printable(cell).strip()
+            whole = escape_unprintable(cell).strip()
             for part in [whole] if width is None else whole.split(" "):
                 assert part in shown
 
@@ -95,17 +95,17 @@ COMPARED = Table(
     ["system", "mean", "diff"],
     [["bm25", ".4120", ""], ["de|nse_v*2", ".4703", "-.0583 ^"], ["[x]--a", ".1", "-"]],
     ["^ better than bm25 (p < .05)", "1. one", "- two"],
-    strong=frozenset({(1, 1)}),
-    rules=frozenset({1}),
+    bold_cells=frozenset({(1, 1)}),
+    ruled_rows=frozenset({1}),
     title=["nDCG@10   50 queries", "Holm; alpha .05"],
 )
 
 
 def test_a_title_stands_above() -> None:
     above = "nDCG@10   50 queries\nHolm; alpha .05\n\n"
-    assert text(COMPARED).startswith(above + " system")
+    assert to_text(COMPARED).startswith(above + " system")
     one_row = Table(COMPARED.header, COMPARED.rows[:1], title=COMPARED.title)
-    assert text(one_row, width=19).startswith(
+    assert to_text(one_row, width=19).startswith(
         "nDCG@10   50\n  queries\nHolm; alpha .05\n\n         bm25\n"
     )
     assert to_html(COMPARED).split(">", 1)[1].startswith("nDCG@10   50 queries</p>")
@@ -133,11 +133,11 @@ def test_markdown_as_github_has_it() -> None:
 MARKED = Table(
     ["system", "AP", "n"],
     [["a_1", "0.75", "9"], ["b", "0.5", "10.5"], ["c", "\N{EN DASH}", ""]],
-    strong=frozenset({(0, 1)}),
-    second=frozenset({(1, 2)}),
-    raised={(0, 1): "b|\N{DAGGER}", (1, 2): "a"},
-    groups=["", "one", "tw&o"],
-    rules=frozenset({1}),
+    bold_cells=frozenset({(0, 1)}),
+    underlined_cells=frozenset({(1, 2)}),
+    superscripts={(0, 1): "b|\N{DAGGER}", (1, 2): "a"},
+    group_headings=["", "one", "tw&o"],
+    ruled_rows=frozenset({1}),
     title=["Means.", "p \N{LESS-THAN OR EQUAL TO} 0.05."],
     label="tab:x",
     wide=True,
@@ -184,7 +184,7 @@ def test_superscripts_underlined_cells_and_headings_above_others() -> None:
 
 def test_superscripts_in_text() -> None:
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
-    assert text(MARKED, signs=True).split("\n")[3:-1] == [
+    assert to_text(MARKED, signs=True).split("\n")[3:-1] == [
         f"          {rule * 2} one {rule * 3}   {rule} tw&o {rule}",
         " system           AP          n",
         f" {rule * 30}",
@@ -193,23 +193,23 @@ def test_superscripts_in_text() -> None:
         " b          0.5        _10.5_ a",
         " c            \N{EN DASH}",
     ]
-    coloured = text(MARKED, color=True)
+    coloured = to_text(MARKED, color=True)
     assert "\x1b[1m0.75\x1b[0m b|\N{DAGGER}" in coloured
     assert "\x1b[4m10.5\x1b[0m a" in coloured
     assert "*" not in coloured
 
 
 def test_parts_of_a_table_keep_what_is_marked() -> None:
-    part = MARKED.of_columns([0, 2])
-    assert part.second == {(1, 1)}
-    assert part.raised == {(1, 1): "a"}
-    assert part.spans() == [("", 1), ("tw&o", 1)]
-    assert not part.strong
-    turned = MARKED.turned()
+    part = MARKED.select_columns([0, 2])
+    assert part.underlined_cells == {(1, 1)}
+    assert part.superscripts == {(1, 1): "a"}
+    assert part.group_spans() == [("", 1), ("tw&o", 1)]
+    assert not part.bold_cells
+    turned = MARKED.transpose()
     assert turned.rows == [("one AP", "0.75", "0.5", "\N{EN DASH}"), ("tw&o n", "9", "10.5", "")]
-    assert turned.strong == {(0, 1)}
-    assert turned.second == {(1, 2)}
-    assert turned.raised == {(0, 1): "b|\N{DAGGER}", (1, 2): "a"}
+    assert turned.bold_cells == {(0, 1)}
+    assert turned.underlined_cells == {(1, 2)}
+    assert turned.superscripts == {(0, 1): "b|\N{DAGGER}", (1, 2): "a"}
 
 
 def test_latex_with_booktabs() -> None:
@@ -297,7 +297,7 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
         list(rows[0]),
         rows[1:],
         rows[0],
-        strong=frozenset({(0, 0), (0, 1)} if strong and rows[1:] else ()),
+        bold_cells=frozenset({(0, 0), (0, 1)} if strong and rows[1:] else ()),
         title=rows[0],
     )
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -321,7 +321,7 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
     texts = ["".join(part.content for part in one.children or ()) for one in seen]
 
     def blanks(content: str) -> str:
-        return " ".join(printable(content).split())
+        return " ".join(escape_unprintable(content).split())
 
     assert [blanks(one) for one in texts if blanks(one)] == [
         blanks(one) for one in expected if blanks(one)
@@ -355,12 +355,12 @@ def meant(latex: str) -> str:
 
 
 def plain(content: str) -> str:
-    return printable(content).replace("\N{MINUS SIGN}", "-")
+    return escape_unprintable(content).replace("\N{MINUS SIGN}", "-")
 
 
 @given(st.lists(st.tuples(marked, marked, marked), min_size=1, max_size=4))
 def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None:
-    table = Table(list(rows[0]), rows, rows[0], rules=frozenset({0}), title=rows[0])
+    table = Table(list(rows[0]), rows, rows[0], ruled_rows=frozenset({0}), title=rows[0])
     lines = to_latex(table).splitlines()
     begin, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
     shown = [one for one in lines[begin + 1 : end] if one != r"\midrule"]
@@ -377,7 +377,7 @@ def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None
 
 @given(st.lists(st.tuples(cells, cells), min_size=1), st.sampled_from([",", "\t"]))
 def test_separated_values_come_back(rows: list[tuple[str, str]], delimiter: str) -> None:
-    page = delimited(rows, delimiter)
+    page = to_delimited(rows, delimiter)
     assert [
         tuple(row) for row in csv.reader(io.StringIO(page, newline=""), delimiter=delimiter)
     ] == rows
@@ -392,21 +392,21 @@ def test_formulas_are_quoted_where_that_is_asked_for(delimiter: str) -> None:
     def read(page: str) -> list[list[str]]:
         return list(csv.reader(io.StringIO(page, newline=""), delimiter=delimiter))
 
-    assert read(delimited(rows, delimiter)) == [[str(cell) for cell in row] for row in rows]
-    page = delimited(rows, delimiter, "quoted")
+    assert read(to_delimited(rows, delimiter)) == [[str(cell) for cell in row] for row in rows]
+    page = to_delimited(rows, delimiter, "quoted")
     inert = [[f"'{one}", "-1.5"] for one in bad] + [[one, "-1.5"] for one in good]
     assert read(page) == [["name", "value"], *inert]
     # Where the separator is another, no cell begins but at a quotation mark.
-    assert delimited([["a|=1", 2]], delimiter, "quoted") == f'"a|=1"{delimiter}2\n'
+    assert to_delimited([["a|=1", 2]], delimiter, "quoted") == f'"a|=1"{delimiter}2\n'
     with pytest.raises(OptionError, match="formulas='off' is not known"):
-        delimited(rows, delimiter, "off")  # type: ignore[arg-type]
+        to_delimited(rows, delimiter, "off")  # type: ignore[arg-type]
 
 
 @given(st.text())
 def test_printable_text_is_printable(content: str) -> None:
-    assert printable(content).isprintable()
-    assert len(printable(content, 10).encode("unicode_escape")) <= 10 * 10
+    assert escape_unprintable(content).isprintable()
+    assert len(escape_unprintable(content, 10).encode("unicode_escape")) <= 10 * 10
 
 
 def test_printable_cuts_long_text() -> None:
-    assert printable("x" * 50, 10) == "xxxxxxx..."
+    assert escape_unprintable("x" * 50, 10) == "xxxxxxx..."

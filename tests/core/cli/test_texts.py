@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers.commands import invoke, run
+from helpers.commands import invoke, run_command
 
 from cranfield import (
     Gate,
@@ -27,8 +27,8 @@ from cranfield import (
     gate,
     with_texts,
 )
-from cranfield.captions import LONGEST
-from cranfield.formats.small.texts import texts_of
+from cranfield.captions import MAX_TEXT_LENGTH
+from cranfield.formats.small.texts import read_texts
 
 Write = Callable[[str, str | bytes], str]
 TEXTS = {"q1": "read a CSV file", "q 2": 'say "hello", then go', "10": "žluťoučký kůň"}
@@ -72,9 +72,9 @@ XML = """<?xml version="1.0"?><topics task="adhoc">
 )
 def test_topics(content: str, expected: dict[str, str], write: Write) -> None:
     path = write("topics.txt", content)
-    assert texts_of(path, ["301", "302", "MB01", "MB02", "1", "2"]) == expected
+    assert read_texts(path, ["301", "302", "MB01", "MB02", "1", "2"]) == expected
     first = next(iter(expected))
-    assert texts_of(path, [first]) == {first: expected[first]}
+    assert read_texts(path, [first]) == {first: expected[first]}
 
 
 def as_table(delimiter: str, *names: str) -> str:
@@ -115,27 +115,27 @@ FILES: dict[str, str] = {
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_files(name: str, mark: str, write: Write) -> None:
     path = write(name, mark + FILES[name])
-    assert texts_of(path, WANTED) == TEXTS
+    assert read_texts(path, WANTED) == TEXTS
     for one in WANTED:
-        assert texts_of(path, [one, "other"]) == {one: TEXTS[one]}
+        assert read_texts(path, [one, "other"]) == {one: TEXTS[one]}
     packed = write(f"{name}.gz", gzip.compress(FILES[name].encode()))
-    assert texts_of(packed, WANTED) == TEXTS
-    assert texts_of(path, []) == {}
+    assert read_texts(packed, WANTED) == TEXTS
+    assert read_texts(path, []) == {}
 
 
 def test_data_in_memory(tmp_path: Path) -> None:
     frame = pd.DataFrame({"query_id": list(TEXTS), "text": list(TEXTS.values())})
-    assert texts_of(frame, WANTED) == TEXTS
+    assert read_texts(frame, WANTED) == TEXTS
     frame.to_parquet(tmp_path / "texts.parquet")
-    assert texts_of(tmp_path / "texts.parquet", WANTED) == TEXTS
-    assert texts_of(pa.table({"id": [10, 11], "title": ["a  b", None]}), ["10", "11"]) == {
+    assert read_texts(tmp_path / "texts.parquet", WANTED) == TEXTS
+    assert read_texts(pa.table({"id": [10, 11], "title": ["a  b", None]}), ["10", "11"]) == {
         "10": "a b"
     }
-    assert texts_of({10: "ten", "d": {"title": " ", "text": "of d"}}, ["10", "d"]) == {
+    assert read_texts({10: "ten", "d": {"title": " ", "text": "of d"}}, ["10", "d"]) == {
         "10": "ten",
         "d": "of d",
     }
-    assert texts_of([("a", "one"), ("a", "two")], ["a"]) == {"a": "one"}
+    assert read_texts([("a", "one"), ("a", "two")], ["a"]) == {"a": "one"}
 
 
 def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
@@ -146,21 +146,21 @@ def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
         '{"_id": "d3", "title": "x"}',
     ]
     path = write("corpus.jsonl", "\n".join([*lines, ""]))
-    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    assert read_texts(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
     with pytest.raises(InputError, match=r"corpus\.jsonl:2"):
-        texts_of(path, ["d2"])
+        read_texts(path, ["d2"])
     path = write("collection.tsv", "d1\tone\nd2\ttwo\tand more\nd3\tx\n")
-    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    assert read_texts(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
     with pytest.raises(InputError, match=r"collection\.tsv:2"):
-        texts_of(path, ["d2"])
+        read_texts(path, ["d2"])
 
 
 def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> None:
     path = tmp_path / "collection.tsv"
     path.write_bytes(b"d1\tone\nd2\tcaf\xe9\nd3\tth\xc3\xa9\n")
-    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "thé"}
+    assert read_texts(path, ["d1", "d3"]) == {"d1": "one", "d3": "thé"}
     with pytest.raises(InputError, match=r"collection\.tsv:2: is not text in UTF-8"):
-        texts_of(path, ["d1", "d2"])
+        read_texts(path, ["d1", "d2"])
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> Non
 def test_what_holds_no_texts_is_refused(content: str, problem: str, write: Write) -> None:
     path = write("broken", content)
     with pytest.raises(InputError, match="broken") as refused:
-        texts_of(path, ["q1"])
+        read_texts(path, ["q1"])
     assert problem in str(refused.value)
 
 
@@ -253,7 +253,7 @@ def test_documents_and_the_query_of_an_explanation() -> None:
     assert {row[0]: row[-1] for row in both.tables()[0].rows}["a"] == "of a"
     assert json.loads(both.to_json())["document_texts"] == {"a": "of a"}
     assert both.to_dict()["document_texts"] == {"a": "of a"}
-    assert both.to_dict().items() >= both.found.to_dict().items()
+    assert both.to_dict().items() >= both.result.to_dict().items()
 
 
 def test_ids_without_a_text_are_counted() -> None:
@@ -285,7 +285,7 @@ def test_texts_are_data() -> None:
         assert "\x1b" not in page
         assert "<script>" not in page or form in ("to_text",)
     cells = {row[0]: row[-1] for row in shown.tables()[0].rows}
-    assert len(cells["q2"]) <= LONGEST
+    assert len(cells["q2"]) <= MAX_TEXT_LENGTH
     assert cells["q2"].endswith("word...")
     rows = {row["query_id"]: row["query_text"] for row in shown.rows()}
     assert rows["q2"] == long.strip()
@@ -297,9 +297,9 @@ def test_the_standard_input(demo_folder: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
     topics = (demo_folder / "demo/queries.tsv").read_text()
     for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
-        done = run("explain", *files, "q02", "--topics", "-", input=content)
+        done = run_command("explain", *files, "q02", "--topics", "-", input=content)
         assert done.stdout.splitlines()[1].startswith("q02: ")
-    done = run("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    done = run_command("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
     assert (done.returncode, done.stdout) == (2, "")
     assert "only once" in done.stderr
 
@@ -364,14 +364,14 @@ def test_what_is_no_result_is_refused() -> None:
 def test_of_documents_their_own_column_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("query_id,doc_id,text\n2,7,seven\n3,8,eight\n1,2,two\n")
-    assert texts_of(path, ["2", "3"], of="doc") == {"2": "two"}
-    assert texts_of(path, ["2", "3"]) == {"2": "seven", "3": "eight"}
+    assert read_texts(path, ["2", "3"], role="doc") == {"2": "two"}
+    assert read_texts(path, ["2", "3"]) == {"2": "seven", "3": "eight"}
     path.write_text("id\tdoc_id\ttext\n2\t7\tseven\n7\t2\ttwo\n")
-    assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+    assert read_texts(path, ["2"], role="doc") == {"2": "two"}
     path.write_text(
         '{"id": "2", "doc_id": "7", "text": "seven"}\n{"id": "7", "doc_id": "2", "text": "two"}\n'
     )
-    assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+    assert read_texts(path, ["2"], role="doc") == {"2": "two"}
 
 
 N_MANY = 300_000  # characters or tags: minutes, where the time grows with their square
@@ -395,7 +395,7 @@ def test_topics_take_time_as_they_are_long(topics: str, write: Write) -> None:
     path = write("topics.xml", topics)
     begin = time.process_time()
     with contextlib.suppress(InputError):
-        texts_of(path, ["q1"])
+        read_texts(path, ["q1"])
     assert time.process_time() - begin < 20
 
 
@@ -403,7 +403,7 @@ def test_a_line_of_many_megabytes_takes_time_as_it_is_long(write: Write) -> None
     """64 MB; it took four times as long where a line was twice as long."""
     path = write("t.jsonl", '{"_id": "q1", "text": "' + "x" * (1 << 26) + '"}\n')
     begin = time.process_time()
-    assert len(texts_of(path, ["q1"])["q1"]) == 1 << 26
+    assert len(read_texts(path, ["q1"])["q1"]) == 1 << 26
     assert time.process_time() - begin < 20
 
 
@@ -422,4 +422,4 @@ def test_half_of_a_surrogate_pair_is_shown_as_an_escape(form: str, write: Write)
 
 
 def test_half_of_a_surrogate_pair_in_memory_is_an_escape() -> None:
-    assert texts_of({"q1": "a\ud800"}, ["q1"]) == {"q1": "a\\ud800"}
+    assert read_texts({"q1": "a\ud800"}, ["q1"]) == {"q1": "a\\ud800"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.typed import BM25, DENSE, QRELS, refused
+from helpers.typed import BM25, DENSE, QRELS, refusal_text
 
 from cranfield import compare, gate
 from cranfield.cli import cli
@@ -18,12 +18,12 @@ def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_option_that_the_command_does_not_have_is_not_meant() -> None:
-    assert "--layout" not in refused("evaluate", QRELS, BM25, "--columns", "a")
-    assert "--query" not in refused("gate", QRELS, BM25, "-q", "q20")
+    assert "--layout" not in refusal_text("evaluate", QRELS, BM25, "--columns", "a")
+    assert "--query" not in refusal_text("gate", QRELS, BM25, "-q", "q20")
 
 
 def test_a_query_named_twice() -> None:
-    said = refused("explain", QRELS, BM25, "q20", "--query", "q21")
+    said = refusal_text("explain", QRELS, BM25, "q20", "--query", "q21")
     assert "q20" in said
     assert "--query q21" in said
     assert "once" in said
@@ -44,8 +44,8 @@ def test_the_baseline_of_a_gate_may_be_named(runs: tuple[str, ...]) -> None:
 
 def test_a_baseline_that_is_nothing_is_told_what_there_is() -> None:
     gate = ("gate", QRELS, BM25, DENSE, "--margin", "0.1", "--baseline")
-    assert "bm25, dense" in refused(*gate, "bm52")
-    said = refused(*gate, "demo/nowhere.run")
+    assert "bm25, dense" in refusal_text(*gate, "bm52")
+    said = refusal_text(*gate, "demo/nowhere.run")
     assert "no such file" in said
     assert "bm25, dense" in said
 
@@ -54,19 +54,19 @@ def test_a_wrong_line_of_judgments_is_no_hint_at_saved_scores(
     write: Callable[[str, str], str],
 ) -> None:
     wrong = write("wrong.txt", "q1 0 d1 1\nq1 0 d2 x\n")
-    assert "--saved" not in refused("compare", wrong, BM25, DENSE)
+    assert "--saved" not in refusal_text("compare", wrong, BM25, DENSE)
 
 
 def test_columns_are_refused_by_the_option() -> None:
     for option in ("--run-columns", "--qrels-columns"):
-        said = refused("evaluate", QRELS, BM25, option, "foo=1")
+        said = refusal_text("evaluate", QRELS, BM25, option, "foo=1")
         assert option in said
         assert "foo" in said
         assert "query_id" in said
 
 
 def test_convert_names_its_own_option(tmp_path: Path) -> None:
-    said = refused("convert", BM25, str(tmp_path / "q.bad"))
+    said = refusal_text("convert", BM25, str(tmp_path / "q.bad"))
     assert "--to" in said
     assert "format=" not in said
 
@@ -77,7 +77,7 @@ def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
     (tmp_path / "link.run").symlink_to(path)
     before = path.read_bytes()
     for target in (path, tmp_path / "." / "a.run", tmp_path / "link.run"):
-        assert "another file" in refused("convert", str(path), str(target), "--run")
+        assert "another file" in refusal_text("convert", str(path), str(target), "--run")
     assert path.read_bytes() == before
 
 
@@ -92,12 +92,12 @@ def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
     ],
 )
 def test_a_cutoff_that_is_none_is_named(name: str, said: str) -> None:
-    assert said in refused("evaluate", QRELS, BM25, "-m", name)
+    assert said in refusal_text("evaluate", QRELS, BM25, "-m", name)
 
 
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_systems_are_compared_over_the_same_queries(command: str) -> None:
-    assert "--missing drop" in refused(command, QRELS, BM25, DENSE, "--queries", "both")
+    assert "--missing drop" in refusal_text(command, QRELS, BM25, DENSE, "--queries", "both")
     verb = {"compare": compare, "gate": gate}[command]
     with pytest.raises(TypeError, match=r"takes no queries=\.\.\.: .* missing='drop'"):
         verb(QRELS, [BM25, DENSE], queries="both")  # type: ignore[operator]
@@ -122,13 +122,13 @@ def test_a_gate_of_the_baseline_alone_warns() -> None:
 
 
 def test_what_is_typed_is_quoted_as_it_is() -> None:
-    said = refused("gate", QRELS, BM25, "--at-least", "P(rel=2)@5")
+    said = refusal_text("gate", QRELS, BM25, "--at-least", "P(rel=2)@5")
     assert "--at-least P(rel=2)@5:" in said
-    assert "--at-least" in refused(
+    assert "--at-least" in refusal_text(
         "gate", QRELS, BM25, "--baseline", BM25, "--margin", "1%", "--limit"
     )
-    assert "--topics" in refused("evaluate", QRELS, BM25, "--topics", QRELS)
-    assert "is a measure" not in refused("evaluate", QRELS, "--", "-q")
+    assert "--topics" in refusal_text("evaluate", QRELS, BM25, "--topics", QRELS)
+    assert "is a measure" not in refusal_text("evaluate", QRELS, "--", "-q")
 
 
 def test_a_command_that_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ from cranfield import Comparison, compare
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison import compare as module
 from cranfield.comparison.alignment import align
-from cranfield.comparison.compare import compared, every_pair
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.compare import compare_scores, compare_all_pairs
+from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.settings import Settings
-from cranfield.lazy import MOST_KEPT
+from cranfield.lazy import MAX_CACHED_ROWS
 
 DEMO = DEMO_QRELS, [str(path) for path in DEMO_RUNS]
 LABELS = {f"q{i:02}": "even" if i % 2 == 0 else "odd" for i in range(1, 41)}
@@ -57,13 +57,13 @@ def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, fl
 )
 def test_aligned_scores_give_what_compare_finds(options: dict[str, Any]) -> None:
     wanted = compare(*DEMO, "nDCG@10 AP GMAP", **options)
-    found = compared(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
+    found = compare_scores(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
     assert same(found, wanted)
 
 
 def test_aligned_scores_are_compared_on_labelled_queries() -> None:
     wanted = compare(*DEMO, "AP", slices=LABELS)
-    assert same(compared(wanted.aligned, wanted.settings, LABELS), wanted)
+    assert same(compare_scores(wanted.aligned, wanted.settings, LABELS), wanted)
     assert [one.slice for one in wanted.results] == [None, "odd", "even"]
 
 
@@ -72,13 +72,13 @@ def test_aligned_scores_are_compared_on_labelled_queries() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"test": "sign"}, {"correction": "rtukey"}])
 def test_every_pair_is_what_all_pairs_finds(options: dict[str, Any]) -> None:
-    found = every_pair(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
+    found = compare_all_pairs(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
     assert same(found, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
 
 
 def test_a_comparison_of_all_pairs_is_left_as_it_is() -> None:
     found = compare(*DEMO, all_pairs=True)
-    assert every_pair(found) is found
+    assert compare_all_pairs(found) is found
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_many_pairs_of_many_queries_draw_no_flips(
     monkeypatch.setattr(module, "MANY_DIFFERENCES", 66 * 200)
     values, columns = many(12, 201)
     base = compare(columns, **options)
-    found = every_pair(base)
+    found = compare_all_pairs(base)
     assert (found.settings.test, found.settings.correction) == (test, correction)
     assert found.settings.baseline is None
     codes = [note.code for note in found.notes]
@@ -136,15 +136,15 @@ def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
 
 def test_differences_of_many_pairs_are_not_kept() -> None:
     values, _ = many(3, 100)
-    few = Paired(values, np.array([0, 1]), np.array([1, 2]))
+    few = PairedScores(values, np.array([0, 1]), np.array([1, 2]))
     assert few.differences is few.differences
     every = np.triu_indices(100, 1)
     source = np.random.default_rng(1)
-    large = Paired(source.integers(0, 9, (60, 100)) / 8, *every)
-    assert len(large) == 60 * 100 * 99 / 2 > MOST_KEPT
+    large = PairedScores(source.integers(0, 9, (60, 100)) / 8, *every)
+    assert len(large) == 60 * 100 * 99 / 2 > MAX_CACHED_ROWS
     assert large.differences is not large.differences
     wanted = [
-        [row[a] - row[b] for a, b in zip(*every, strict=True)] for row in large.values.tolist()
+        [row[a] - row[b] for a, b in zip(*every, strict=True)] for row in large.scores.tolist()
     ]
     assert large.differences.tolist() == wanted
     assert large.totals.tolist() == pytest.approx(np.sum(wanted, axis=0).tolist())
@@ -160,7 +160,7 @@ def test_one_system_has_no_pairs(measure: str, all_pairs: bool) -> None:
     (result,) = found.results
     assert result.by_ratio == (measure == "GMAP")
     assert (len(result.systems), len(result.pairs), result.comparisons) == (1, 0, 0)
-    assert every_pair(found)[measure].pairs == []
+    assert compare_all_pairs(found)[measure].pairs == []
     for form in found.forms:
         assert found.in_form(form) or form == "jsonl"  # which has a line for each pair
     assert json.loads(found.to_json())["results"][0]["pairs"] == []

@@ -18,10 +18,10 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.effects import doubt_of, effects_of
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import inverted, one_sided, sign_flip, step_down
-from cranfield.comparison.sequential import sequential
+from cranfield.comparison.effects import find_doubt, effect_sizes
+from cranfield.comparison.flips import Flips, PairedScores
+from cranfield.comparison.randomization import invert_sign_flips, one_sided_tests, sign_flip_p_values, step_down_p_values
+from cranfield.comparison.sequential import run_sequential_tests
 from cranfield.comparison.significance import TIE, Moments, t_interval
 
 pytestmark = pytest.mark.slow
@@ -30,10 +30,10 @@ ALPHA = 0.05
 BLOCKS = 8
 
 
-def greater_than_0(paired: Paired, flips: Flips) -> Floats:
+def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    nothing = np.zeros((1, len(paired.left)))
-    found: Floats = one_sided(paired.differences, nothing, flips, 0.05)[2][0]
+    nothing = np.zeros((1, len(paired.left_column)))
+    found: Floats = one_sided_tests(paired.differences, nothing, flips, 0.05)[2][0]
     return found
 
 
@@ -75,7 +75,7 @@ def test_false_alarms_of_the_default_test(n: int, drawn: int, times: int, kind: 
     alarms = 0
     for seed in range(BLOCKS):
         d = symmetric(kind, chance, (n, times // BLOCKS))
-        alarms += int(np.count_nonzero(sign_flip(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA))
+        alarms += int(np.count_nonzero(sign_flip_p_values(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA))
     # Without ties the chance is 500 / 10,000, or floor(0.05 x 2^19) / 2^19 where all are tried.
     assert (within if kind == "laplace" else at_most)(alarms, times // BLOCKS * BLOCKS)
 
@@ -87,7 +87,7 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
     for seed in range(BLOCKS):
         d = symmetric("normal", chance, (n, repetitions(500)))
         alarms += int(
-            np.count_nonzero(greater_than_0(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA)
+            np.count_nonzero(greater_than_0(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA)
         )
     assert within(alarms, repetitions(500) * BLOCKS)
 
@@ -109,7 +109,7 @@ def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alph
     held = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("laplace", chance, (n, times))
-        _, low, high = inverted(Paired.of(d), Flips(n, drawn, seed), alpha)
+        _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, drawn, seed), alpha)
         held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
     assert within(held, times * BLOCKS, 1 - alpha)
@@ -121,7 +121,7 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
     missed = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("tied", chance, (n, repetitions(250)))
-        _, low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
+        _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, 1_999, seed), ALPHA)
         missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
     assert at_most(missed, repetitions(250) * BLOCKS)
 
@@ -133,9 +133,9 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
     every, times = np.ones(n, np.bool_), repetitions(8_000)
     found = []
     for seed in range(BLOCKS):
-        paired = Paired.of(symmetric(kind, chance, (n, times // BLOCKS)))
-        wanted = np.ones(len(paired.left), np.bool_)
-        [[one]] = sequential([every], [[paired]], [[wanted]], drawn=drawn, seed=seed, stop=stop)
+        paired = PairedScores.from_differences(symmetric(kind, chance, (n, times // BLOCKS)))
+        wanted = np.ones(len(paired.left_column), np.bool_)
+        [[one]] = run_sequential_tests([every], [[paired]], [[wanted]], n_drawn=drawn, seed=seed, n_large_to_stop=stop)
         found.append(one)
     p = np.concatenate([one.p for one in found])
     stopped = np.concatenate([one.stopped for one in found])
@@ -151,7 +151,7 @@ def test_the_t_interval_of_many_queries() -> None:
     chance = np.random.default_rng(4_000)
     shape = 2_000, repetitions(2_000)
     d = chance.exponential(0.1, shape) * (chance.random(shape) < 0.4)
-    low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+    low, high = t_interval(Moments.of(PairedScores.from_differences(d)), ALPHA)
     assert within(int(np.count_nonzero((low <= 0.04) & (high >= 0.04))), shape[1], 0.95)
 
 
@@ -168,8 +168,8 @@ def test_families_of_comparisons(better: bool) -> None:
     for seed in range(times):
         values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
         values[:, 0] += better
-        paired, flips = Paired(values, left, right), Flips(n, 999, seed)
-        adjusted = {"holm": holm(sign_flip(paired, flips)), "step_down": step_down(paired, flips)}
+        paired, flips = PairedScores(values, left, right), Flips(n, 999, seed)
+        adjusted = {"holm": holm(sign_flip_p_values(paired, flips)), "step_down": step_down_p_values(paired, flips)}
         for name, p in adjusted.items():
             alarms[name] += bool((p[same] <= ALPHA).any())
             found[name] += int(np.count_nonzero(p[~same] <= ALPHA))
@@ -203,13 +203,13 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
     chance = np.random.default_rng(6_000 + n)
     missed, doubted = [], []
     for seed in range(BLOCKS):
-        paired = Paired.of(chance.choice(sizes, (n, repetitions(250)), p=chances))
-        _, low, high = inverted(paired, Flips(n, 1_999, seed), ALPHA)
+        paired = PairedScores.from_differences(chance.choice(sizes, (n, repetitions(250)), p=chances))
+        _, low, high = invert_sign_flips(paired, Flips(n, 1_999, seed), ALPHA)
         missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
         changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
-        skewness = effects_of(paired, Moments.of(paired))["skewness"]
+        skewness = effect_sizes(paired, Moments.of(paired))["skewness"]
         pairs = zip(changed.tolist(), skewness.tolist(), strict=True)
-        doubted.append([doubt_of(n, k, None if g != g else g) is not None for k, g in pairs])
+        doubted.append([find_doubt(n, k, None if g != g else g) is not None for k, g in pairs])
     return np.concatenate(missed), np.concatenate(doubted)
 
 

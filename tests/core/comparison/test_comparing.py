@@ -21,7 +21,7 @@ import pytest
 from helpers.folders import DEMO_QRELS, DEMO_RUNS
 from helpers.notes import severities
 from helpers.profile import examples
-from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
+from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, to_fractions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -36,15 +36,15 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
-from cranfield.comparison.effects import cliff
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.effects import cliffs_delta
+from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.needed import detectable
 from cranfield.comparison.result import Pair
 from cranfield.comparison.significance import (
     Moments,
     accelerations,
     bca_interval,
-    beliefs,
+    posterior_probabilities,
     bootstrap_test,
     t_interval,
 )
@@ -52,8 +52,8 @@ from cranfield.errors import CranfieldWarning
 
 DEMO = DEMO_QRELS, [str(path) for path in DEMO_RUNS]
 
-A, B, C = (parts(of_system) for of_system in CASE_A.values())
-D, E = parts(CASE_D), parts(CASE_E)
+A, B, C = (to_fractions(of_system) for of_system in CASE_A.values())
+D, E = to_fractions(CASE_D), to_fractions(CASE_E)
 
 
 def scores(**systems: list[float]) -> dict[str, dict[str, float]]:
@@ -64,7 +64,7 @@ def scores(**systems: list[float]) -> dict[str, dict[str, float]]:
 
 
 SAKAI = scores(a=A, b=B, c=C)
-SAKAI_PAIRED = Paired(np.array([A, B, C]).T, np.array([0, 0, 1]), np.array([1, 2, 2]))
+SAKAI_PAIRED = PairedScores(np.array([A, B, C]).T, np.array([0, 0, 1]), np.array([1, 2, 2]))
 
 
 @cache  # all 2^19 flips take their time
@@ -158,20 +158,20 @@ def test_sakais_systems_by_randomised_tukey() -> None:
 
 
 def test_the_analysis_of_variance_of_sakais_systems() -> None:
-    anova = Anova.of(SAKAI_PAIRED.values)
+    anova = Anova.from_scores(SAKAI_PAIRED.scores)
     assert anova is not None
     np.testing.assert_allclose(
-        [anova.systems, anova.queries, anova.residual],
+        [anova.system_variance, anova.query_variance, anova.residual_variance],
         [0.0541666667, 0.0541754386, 0.0218859649],
         atol=5e-11,
     )
-    assert anova.degrees == (20 - 1) * (3 - 1)
-    np.testing.assert_allclose(anova.systems / anova.residual, 2.4749498998, atol=5e-10)
-    np.testing.assert_allclose(anova.queries / anova.residual, 2.4753507014, atol=5e-10)
-    of_systems = fdtrc(2, anova.degrees, anova.systems / anova.residual)
-    of_queries = fdtrc(19, anova.degrees, anova.queries / anova.residual)
+    assert anova.residual_degrees == (20 - 1) * (3 - 1)
+    np.testing.assert_allclose(anova.system_variance / anova.residual_variance, 2.4749498998, atol=5e-10)
+    np.testing.assert_allclose(anova.query_variance / anova.residual_variance, 2.4753507014, atol=5e-10)
+    of_systems = fdtrc(2, anova.residual_degrees, anova.system_variance / anova.residual_variance)
+    of_queries = fdtrc(19, anova.residual_degrees, anova.query_variance / anova.residual_variance)
     np.testing.assert_allclose([of_systems, of_queries], [0.0976354183, 0.0085586582], atol=5e-11)
-    squares = [2 * anova.systems, 19 * anova.queries, anova.degrees * anova.residual]
+    squares = [2 * anova.system_variance, 19 * anova.query_variance, anova.residual_degrees * anova.residual_variance]
     np.testing.assert_allclose(squares, [0.10833333, 1.02933333, 0.83166667], atol=5e-9)
 
 
@@ -189,20 +189,20 @@ def test_moments_of_sakais_systems() -> None:
 
 
 def test_cliffs_delta_of_sakais_systems() -> None:
-    np.testing.assert_allclose(cliff(SAKAI_PAIRED), [0.2, 0.2725, 0.0775], atol=1e-15)
+    np.testing.assert_allclose(cliffs_delta(SAKAI_PAIRED), [0.2, 0.2725, 0.0775], atol=1e-15)
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 6).map(lambda x: x / 10)] * 2), min_size=1, max_size=9))
 def test_cliffs_delta_is_that_of_a_loop(values: list[tuple[float, float]]) -> None:
     ours, theirs = zip(*values, strict=True)
     every = [(x > y) - (x < y) for x in ours for y in theirs]
-    paired = Paired(np.array(values), np.array([0, 1]), np.array([1, 0]))
-    assert cliff(paired).tolist() == [sum(every) / len(every), -sum(every) / len(every)]
+    paired = PairedScores(np.array(values), np.array([0, 1]), np.array([1, 0]))
+    assert cliffs_delta(paired).tolist() == [sum(every) / len(every), -sum(every) / len(every)]
 
 
 def test_cliffs_delta_sees_no_difference_in_rounding() -> None:
     values = np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])
-    assert cliff(Paired(values, np.array([0]), np.array([1]))).tolist() == [0.0]
+    assert cliffs_delta(PairedScores(values, np.array([0]), np.array([1]))).tolist() == [0.0]
 
 
 def test_how_probable_it_is_that_sakais_systems_are_better() -> None:
@@ -219,7 +219,7 @@ def test_how_probable_it_is_that_sakais_systems_are_better() -> None:
     assert pair.probability_worse == pytest.approx(0.127284832661, abs=5e-13)
     assert pair.probability_same == pytest.approx(0.321471379850, abs=5e-13)
     assert pair.probability_better == pytest.approx(0.551243787489, abs=5e-13)
-    above, _, _ = beliefs(Moments.of(SAKAI_PAIRED), 0.0)
+    above, _, _ = posterior_probabilities(Moments.of(SAKAI_PAIRED), 0.0)
     np.testing.assert_allclose(above, [0.976101619078, 0.938417447710, 0.739113275801], atol=5e-13)
 
 
@@ -244,7 +244,7 @@ def test_case_d() -> None:
     assert pair.p == 16 / 256
     assert pair.p_t == pytest.approx(0.046449467680, abs=5e-13)
     assert (pair.low, pair.high) == pytest.approx((-0.0066667, 0.2333333), abs=5e-8)
-    (low,), (high,) = t_interval(Moments.of(Paired.of(np.array(D)[:, None])), 0.05)
+    (low,), (high,) = t_interval(Moments.of(PairedScores.from_differences(np.array(D)[:, None])), 0.05)
     assert (low, high) == pytest.approx((0.0024127071, 0.2300872929), abs=5e-11)
 
 
@@ -259,7 +259,7 @@ def test_case_e() -> None:
     assert pair.difference == pytest.approx(0.0336666667, abs=5e-11)
     assert pair.sd is not None
     assert pair.sd**2 == pytest.approx(0.0054033333, abs=5e-11)
-    assert Moments.of(Paired.of(np.array(E)[:, None])).t == pytest.approx(2.5085910377, abs=5e-11)
+    assert Moments.of(PairedScores.from_differences(np.array(E)[:, None])).t == pytest.approx(2.5085910377, abs=5e-11)
     assert pair.p == pair.p_t == pytest.approx(0.01796488225, abs=5e-12)
     assert (pair.low, pair.high) == pytest.approx((0.0062185639, 0.0611147694), abs=5e-11)
     assert pair.d_z == pytest.approx(0.4580039663, abs=5e-11)
@@ -327,7 +327,7 @@ def test_the_bca_interval_is_scipys() -> None:
     from scipy.stats import bootstrap
 
     difference = np.random.default_rng(3).gamma(0.7, size=60) - 0.5
-    paired = Paired.of(difference[:, None])
+    paired = PairedScores.from_differences(difference[:, None])
     low, high = bca_interval(paired, Moments.of(paired), 0.05, resamples=50_000)
     theirs = bootstrap(
         (difference,), np.mean, n_resamples=50_000, method="BCa", rng=np.random.default_rng(4)
@@ -347,7 +347,7 @@ def test_the_bootstrap_test_is_that_of_its_definition() -> None:
     drawn = (difference - mean)[rng.integers(0, n, (repetitions, n))]
     of_drawn = np.abs(drawn.mean(axis=1)) / (drawn.std(axis=1, ddof=1) / math.sqrt(n))
     count = int(np.count_nonzero(of_drawn >= t))
-    paired = Paired.of(difference[:, None])
+    paired = PairedScores.from_differences(difference[:, None])
     p = bootstrap_test(paired, Moments.of(paired))[0]
     assert p == pytest.approx(count / repetitions, abs=4 * math.sqrt(p * (1 - p) / repetitions))
 
@@ -484,7 +484,7 @@ def test_systems_of_one_name_are_both_there(tmp_path: Path) -> None:
     other = evaluate(qrels, {"q1": ["x", "d"], "q2": ["e"]}, "RR")
     assert one.name == other.name
     found = compare([one, other])
-    assert found.aligned.names == (one.name, f"{one.name} (2)")
+    assert found.aligned.system_names == (one.name, f"{one.name} (2)")
     assert found["RR"].pairs[0].difference == (0.5 + 1) / 2 - 1
 
 
@@ -1004,7 +1004,7 @@ def test_sixty_systems() -> None:
     assert all(re.search(rf"^ \d+ +{name} ", shown, re.MULTILINE) for name in names)
     held = {
         name: set(letters.split(","))
-        for name, letters in zip(found.aligned.names, result.letters or (), strict=True)
+        for name, letters in zip(found.aligned.system_names, result.letters or (), strict=True)
     }
     told = 0
     for pair in result.pairs:

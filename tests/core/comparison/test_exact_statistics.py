@@ -4,11 +4,11 @@ import numpy as np
 
 from cranfield import compare
 from cranfield.comparison.anova import randomised_tukey
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.flips import PairedScores
 
 
-def pair_up(values: np.ndarray) -> Paired:
-    return Paired(values, np.array([0]), np.array([1]))
+def pair_up(values: np.ndarray) -> PairedScores:
+    return PairedScores(values, np.array([0]), np.array([1]))
 
 
 def test_the_observed_order_is_one_more_permutation() -> None:

@@ -13,35 +13,35 @@ from hypothesis import strategies as st
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison import flips as module
 from cranfield.comparison import randomization
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import one_sided, sign_flip, step_down
+from cranfield.comparison.flips import Flips, PairedScores
+from cranfield.comparison.randomization import one_sided_tests, sign_flip_p_values, step_down_p_values
 
 A = np.array(list(CASE_A.values())).T / 100
 C = np.array(CASE_C).T
 D, E = np.array(CASE_D) / 100, np.array(CASE_E) / 100
 
 
-def greater_than_0(paired: Paired, flips: Flips) -> Floats:
+def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    nothing = np.zeros((1, len(paired.left)))
-    found: Floats = one_sided(paired.differences, nothing, flips, 0.05)[2][0]
+    nothing = np.zeros((1, len(paired.left_column)))
+    found: Floats = one_sided_tests(paired.differences, nothing, flips, 0.05)[2][0]
     return found
 
 
-def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
+def inverted(paired: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
     """Return the intervals, if the p-values that come with them are those of `sign_flip`."""
-    p, low, high = randomization.inverted(paired, flips, alpha)
-    assert p.tolist() == sign_flip(paired, flips).tolist()
+    p, low, high = randomization.invert_sign_flips(paired, flips, alpha)
+    assert p.tolist() == sign_flip_p_values(paired, flips).tolist()
     return low, high
 
 
-def every_pair(values: Floats) -> Paired:
+def every_pair(values: Floats) -> PairedScores:
     left, right = np.array(list(combinations(range(values.shape[1]), 2))).T
-    return Paired(values, left, right)
+    return PairedScores(values, left, right)
 
 
-def one(differences: Floats) -> Paired:
-    return Paired.of(np.asarray(differences, np.float64)[:, None])
+def one(differences: Floats) -> PairedScores:
+    return PairedScores.from_differences(np.asarray(differences, np.float64)[:, None])
 
 
 def all_signs(n: int) -> Floats:
@@ -57,8 +57,8 @@ def slow_p(d: Floats, shift: float = 0.0) -> float:
 
 def test_case_a() -> None:
     paired, flips = every_pair(A), Flips(20)
-    assert flips.exact
-    p = sign_flip(paired, flips)
+    assert flips.is_exact
+    p = sign_flip_p_values(paired, flips)
     assert p.tolist() == [0.06591796875, 0.1446075439453125, 0.62353515625]
     assert not np.signbit(inverted(paired, flips, 0.05)[0][0])
     low, high = inverted(paired, flips, 0.10)
@@ -71,8 +71,8 @@ def test_case_c_differences_that_are_one_but_for_rounding() -> None:
     assert len(set((x - y).tolist())) > 1
     values = np.stack((x, y, x), axis=1)
     paired = every_pair(values)
-    assert sign_flip(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
-    assert step_down(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    assert sign_flip_p_values(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    assert step_down_p_values(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
     low, high = inverted(paired, Flips(8), 0.05)
     np.testing.assert_allclose(low, [0.1, 0, -0.1], 1e-12)
     np.testing.assert_allclose(high, [0.1, 0, -0.1], 1e-12)
@@ -80,7 +80,7 @@ def test_case_c_differences_that_are_one_but_for_rounding() -> None:
 
 def test_other_seeds_agree_within_chance() -> None:
     exact = 20_299_048 / 2**30
-    p = [sign_flip(one(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
+    p = [sign_flip_p_values(one(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
     assert len(set(p)) > 5
     # The mean of ten has a tenth of the variance.
     assert abs(np.mean(p) - exact) <= 4 * (exact * (1 - exact) / 200_000) ** 0.5
@@ -95,7 +95,7 @@ differences = st.lists(st.integers(-4, 4), min_size=1, max_size=10) | st.lists(
 def test_exact_p_is_that_of_a_loop(drawn: list[float]) -> None:
     d = np.array(drawn, np.float64)
     n = len(d)
-    assert sign_flip(one(d), Flips(n)).tolist() == [slow_p(d)]
+    assert sign_flip_p_values(one(d), Flips(n)).tolist() == [slow_p(d)]
     least = d.sum() - 1e-9 * np.abs(d).sum()
     greater = float((all_signs(n) @ d >= least).mean())
     assert greater_than_0(one(d), Flips(n)).tolist() == [greater]
@@ -124,7 +124,7 @@ def slow_step_down(values: Floats) -> list[float]:
 @pytest.mark.parametrize("seed", range(5))
 def test_step_down_is_that_of_a_loop(seed: int) -> None:
     values = np.random.default_rng(seed).normal([0.8, 0, 0, 0.4], 1, (9, 4))
-    assert step_down(every_pair(values), Flips(9)).tolist() == slow_step_down(values)
+    assert step_down_p_values(every_pair(values), Flips(9)).tolist() == slow_step_down(values)
 
 
 @settings(max_examples=examples(60))
@@ -155,10 +155,10 @@ def test_zero_is_outside_if_and_only_if_significant(
     flips = Flips(n if n > 20 else min(n, 12), drawn)
     chance, shape = np.random.default_rng(seed), (flips.n_units, 20)
     d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
-    paired = Paired.of(d)
+    paired = PairedScores.from_differences(d)
     low, high = inverted(paired, flips, alpha)
     outside = (low > 0) | (high < 0)
-    assert outside.tolist() == (sign_flip(paired, flips) <= alpha).tolist()
+    assert outside.tolist() == (sign_flip_p_values(paired, flips) <= alpha).tolist()
 
 
 @pytest.mark.parametrize("n", [12, 30, 70, 200])
@@ -172,18 +172,18 @@ def test_the_size_of_a_part_changes_no_bit(
     paired, flips = every_pair(values), Flips(n, 500)
 
     def answers() -> list[list[float]]:
-        found = [test(paired, flips) for test in (sign_flip, greater_than_0, step_down)]
+        found = [test(paired, flips) for test in (sign_flip_p_values, greater_than_0, step_down_p_values)]
         bounds = np.full((1, 6), -0.01)
         found += [
             *inverted(paired, flips, 0.05),
-            *one_sided(paired.differences, bounds, flips, 0.1),
+            *one_sided_tests(paired.differences, bounds, flips, 0.1),
         ]
         return [p.tolist() for p in found]
 
     whole = answers()
     for name, number in ("_CELLS", cells), ("_FEWEST", fewest), ("_TABLES", tables):
         monkeypatch.setattr(module, name, number)
-    assert len(list(flips.parts(4))) > 1
+    assert len(list(flips.split(4))) > 1
     assert answers() == whole
 
 
@@ -195,21 +195,21 @@ def test_the_number_of_threads_changes_no_bit(
     monkeypatch.setattr(module, "_CELLS", 100)
     values = np.random.default_rng(5).random((80, 4))
     paired, flips = every_pair(values), Flips(80, 5_000)
-    alone = [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))]
+    alone = [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down_p_values(paired, flips))]
     monkeypatch.setattr("cranfield.arrays.threads._n_cores", lambda: n_cores)
-    assert [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))] == alone
+    assert [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down_p_values(paired, flips))] == alone
 
 
 def signs_of(flips: Flips, begin: int, end: int) -> Floats:
     """Return signs, 0 for minus and 1 for plus: (n_flips, n_queries)."""
-    words = np.ascontiguousarray(flips.words(begin, end).T)
+    words = np.ascontiguousarray(flips.sign_words(begin, end).T)
     octets = words.view(np.uint8).reshape(end - begin, -1)
     return np.unpackbits(octets, axis=1, count=flips.n_units).astype(np.float64)
 
 
 def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
     few, many = Flips(70, 100), Flips(70, 1_000)
-    drawn = [signs_of(flips, 0, flips.drawn) for flips in (few, many)]
+    drawn = [signs_of(flips, 0, flips.n_drawn) for flips in (few, many)]
     assert (drawn[0] == drawn[1][:100]).all()
     assert (signs_of(many, 37, 90) == drawn[1][37:90]).all()
     words = np.random.Generator(np.random.PCG64(42)).integers(0, 2**64, (100, 2), np.uint64)
@@ -219,7 +219,7 @@ def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 17])
 def test_of_few_queries_each_half_of_all_signs_is_there_once(n: int) -> None:
     flips = Flips(n)
-    signs = signs_of(flips, 0, flips.looked_at)
+    signs = signs_of(flips, 0, flips.n_flips)
     found = {tuple(row) for row in (2 * signs - 1).tolist()}
     assert len(found) == len(signs) == 2 ** (n - 1)
     assert found | {tuple(-x for x in row) for row in found} == set(map(tuple, all_signs(n)))
@@ -230,16 +230,16 @@ def test_of_few_queries_each_half_of_all_signs_is_there_once(n: int) -> None:
 def test_sums_that_are_looked_up_are_those_of_a_product(n: int, width: int) -> None:
     values = np.random.default_rng(n).normal(size=(n, width))
     flips = Flips(n if n > 20 else min(n, 12), 300)
-    end = min(300, flips.looked_at)
-    words, signs = flips.words(0, end), 2 * signs_of(flips, 0, end) - 1
+    end = min(300, flips.n_flips)
+    words, signs = flips.sign_words(0, end), 2 * signs_of(flips, 0, end) - 1
     assert flips.n_units == n
-    np.testing.assert_allclose(module.signed_sums(values, words), (signs @ values).T, 0, 1e-12)
-    assert module.n_kept(words).tolist() == (signs > 0).sum(axis=1).tolist()
+    np.testing.assert_allclose(module.sum_with_signs(values, words), (signs @ values).T, 0, 1e-12)
+    assert module.count_kept_signs(words).tolist() == (signs > 0).sum(axis=1).tolist()
 
 
 def p_of_first(values: Floats, flips: Flips) -> float:
     """Return the p-value of the first two systems, among all pairs."""
-    return float(sign_flip(every_pair(values), flips)[0])
+    return float(sign_flip_p_values(every_pair(values), flips)[0])
 
 
 @settings(max_examples=examples(60))
@@ -249,7 +249,7 @@ def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
     values = chance.integers(0, 5, (n, 2)) / 4 if tied else chance.random((n, 2))
     flips = Flips(n, 999)
     alone = p_of_first(values, flips)
-    assert alone == sign_flip(one(values[:, 0] - values[:, 1]), flips)[0]
+    assert alone == sign_flip_p_values(one(values[:, 0] - values[:, 1]), flips)[0]
     near = values[:, :1] + 1e-4 * chance.random((n, 1))
     others = {
         "random": chance.random((n, 3)),
@@ -272,9 +272,9 @@ def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
     flips = Flips(n, 999)
     paired = every_pair(values)
     place = chance.permutation(5)
-    moved = Paired(values[:, np.argsort(place)], place[paired.left], place[paired.right])
-    turned = Paired(values, paired.right, paired.left)
-    for test in (sign_flip, step_down):
+    moved = PairedScores(values[:, np.argsort(place)], place[paired.left_column], place[paired.right_column])
+    turned = PairedScores(values, paired.right_column, paired.left_column)
+    for test in (sign_flip_p_values, step_down_p_values):
         p = test(paired, flips).tolist()
         assert test(moved, flips).tolist() == p
         assert test(turned, flips).tolist() == p  # two-sided
@@ -292,14 +292,14 @@ def test_pairs_that_nearly_agree_among_others() -> None:
     values = np.stack((a, a + 1e-3 * chance.random(12), b, b + 1e-3 * chance.random(12)), axis=1)
     paired = every_pair(values)
     expected = [slow_p(d) for d in paired.differences.T]
-    assert sign_flip(paired, Flips(12)).tolist() == expected
+    assert sign_flip_p_values(paired, Flips(12)).tolist() == expected
 
 
 @pytest.mark.parametrize("n", [1, 2, 12, 21, 100])
 def test_no_difference_at_all(n: int) -> None:
     values = np.tile(np.random.default_rng(n).random((n, 1)), 3)
     paired, flips = every_pair(values), Flips(n, 999)
-    for test in (sign_flip, greater_than_0, step_down):
+    for test in (sign_flip_p_values, greater_than_0, step_down_p_values):
         assert test(paired, flips).tolist() == [1.0] * 3
     low, high = inverted(paired, flips, 0.05)
     end = np.inf if 2 / 2**n > 0.05 else 0.0  # the p-value of anything else, at its least
@@ -314,7 +314,7 @@ def test_scores_that_differ_by_rounding_alone_are_the_same(n: int) -> None:
     b = np.nextafter(a, 2)  # as from another tool, which adds in another order
     for values in np.stack((a, b), axis=1), np.stack((a, b, 1 - a, a, 1 - b), axis=1):
         paired, flips = every_pair(values), Flips(n, 999)
-        for test in (sign_flip, step_down):
+        for test in (sign_flip_p_values, step_down_p_values):
             assert test(paired, flips)[0] == 1.0
         assert [end[0] for end in inverted(paired, flips, 0.05)] == [0.0, 0.0]
 
@@ -324,8 +324,8 @@ def test_the_least_p_there_is(n: int) -> None:
     d = np.random.default_rng(n).random(n) + 1
     flips = Flips(n, 999)
     least = 2 / 2**n if n <= 20 else 1 / 1000
-    assert sign_flip(one(d), flips).tolist() == [least]
-    assert step_down(one(d), flips).tolist() == [least]
+    assert sign_flip_p_values(one(d), flips).tolist() == [least]
+    assert step_down_p_values(one(d), flips).tolist() == [least]
     assert greater_than_0(one(d), flips)[0] == (1 / 2**n if n <= 20 else least)
 
 
@@ -333,4 +333,4 @@ def test_a_mean_of_equal_differences_counts_its_ties() -> None:
     # Ten differences of 1, three of -1: as large a sum has every flip with at most 3 minus signs.
     d = np.array([1.0] * 10 + [-1.0] * 3)
     expected = 2 * sum(comb(13, k) for k in range(4)) / 2**13
-    assert sign_flip(one(d), Flips(13)).tolist() == [expected]
+    assert sign_flip_p_values(one(d), Flips(13)).tolist() == [expected]

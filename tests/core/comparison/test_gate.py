@@ -24,12 +24,12 @@ from helpers.gates import (
     A,
     B,
     C,
-    differing,
-    judged,
-    named,
+    gate_differences,
+    gate_scores,
+    number_queries,
     run_gate,
-    saved_scores,
-    scores,
+    save_scores,
+    make_scores,
 )
 from helpers.notes import codes
 from helpers.profile import repetitions
@@ -39,7 +39,7 @@ from scipy import stats
 from cranfield import Gate, GateFailed, InputError, OptionError, evaluate, gate
 from cranfield.cli import cli
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.randomization import one_sided
+from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings, GateTestName
 from cranfield.errors import CranfieldWarning
 
@@ -59,7 +59,7 @@ PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}
 )
 def test_t_of_case_a(pair: str, at_05: float, at_10: float, lower: float) -> None:
     for margin, p in ((0.05, at_05), (0.1, at_10)):
-        one = judged(*PAIRS[pair], margin, test="t").verdicts[0]
+        one = gate_scores(*PAIRS[pair], margin, test="t").verdicts[0]
         assert one.p == pytest.approx(p, abs=6e-13)
         assert one.lower == pytest.approx(lower, abs=6e-11)
         assert one.outcome == "PASS"
@@ -77,7 +77,7 @@ def test_t_of_case_a(pair: str, at_05: float, at_10: float, lower: float) -> Non
 )
 def test_two_one_sided_t_tests_of_case_a(pair: str, at_05: float, at_10: float) -> None:
     for margin, p in ((0.05, at_05), (0.1, at_10)):
-        one = judged(*PAIRS[pair], margin, test="t", equivalence=True).verdicts[0]
+        one = gate_scores(*PAIRS[pair], margin, test="t", equivalence=True).verdicts[0]
         assert one.p == pytest.approx(p, abs=6e-13)
         assert one.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
 
@@ -86,9 +86,9 @@ def test_two_one_sided_t_tests_of_case_a(pair: str, at_05: float, at_10: float) 
 def test_sign_flips_of_case_e(margin: int, p: float) -> None:
     exact = meet_in_the_middle([d + margin for d in E])
     assert exact == pytest.approx(p, abs=6e-12)
-    one = differing(E, margin / 100).verdicts[0]
+    one = gate_differences(E, margin / 100).verdicts[0]
     assert one.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
-    t = differing(E, margin / 100, test="t").verdicts[0].p
+    t = gate_differences(E, margin / 100, test="t").verdicts[0].p
     assert t == pytest.approx({1: 0.00144590859, 2: 0.00020066133}[margin], abs=6e-12)
     assert str(one) == "PASS, better"
 
@@ -96,7 +96,7 @@ def test_sign_flips_of_case_e(margin: int, p: float) -> None:
 def test_one_sided_sign_flips_of_case_e() -> None:
     exact = meet_in_the_middle(E)
     assert exact == pytest.approx(0.00945248082280159, abs=1e-17)
-    one = differing([-d for d in E], 0.001).verdicts[0]
+    one = gate_differences([-d for d in E], 0.001).verdicts[0]
     assert one.p_worse == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
     assert one.outcome == "FAIL"
 
@@ -136,7 +136,7 @@ def test_limits_and_p_values_by_trying_all_flips(n: int) -> None:
             tenths = [int(x) for x in chance.integers(-4, 6, n)]
             bounds = [Fraction(-2), Fraction(0), Fraction(1)]
             column = np.array(tenths)[:, None] / 10
-            lower, upper, above, below = one_sided(
+            lower, upper, above, below = one_sided_tests(
                 column, np.array([[-0.2], [0.0], [0.1]]), Flips(n), alpha
             )
             for b, bound in enumerate(bounds):
@@ -165,14 +165,14 @@ def test_limits_and_p_values_never_contradict_each_other(n: int) -> None:
     differences = chance.integers(-3, 4, (n, 40)) / 10
     differences[:, 20:] = chance.normal(0.02, 0.1, (n, 20))
     bounds = np.array([-0.1, -0.05, 0, 0.05, 0.1])[:, None] + np.zeros(40)
-    on_the_limit, _, _, _ = one_sided(differences, bounds, Flips(n, 999), 0.05)
+    on_the_limit, _, _, _ = one_sided_tests(differences, bounds, Flips(n, 999), 0.05)
     bounds = np.concatenate((bounds, on_the_limit[None]))
-    lower, upper, above, below = one_sided(differences, bounds, Flips(n, 999), 0.05)
+    lower, upper, above, below = one_sided_tests(differences, bounds, Flips(n, 999), 0.05)
     assert ((above <= 0.05) == (lower > bounds)).all()
     assert ((below <= 0.05) == (upper < bounds)).all()
     assert (above[-1] > 0.05).all()
     for b in range(5):  # a bound is but a shift
-        shifted = one_sided(differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05)
+        shifted = one_sided_tests(differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05)
         assert (above[b] == shifted[2][0]).all()
 
 
@@ -180,9 +180,9 @@ def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
     chance = np.random.default_rng(3)
     differences = chance.normal(0, 0.1, (30, 40))
     bounds = np.zeros((1, 40))
-    every = one_sided(differences, bounds, Flips(30, 120_000), 0.05)
+    every = one_sided_tests(differences, bounds, Flips(30, 120_000), 0.05)
     for i in (0, 39):
-        alone = one_sided(differences[:, [i]], bounds[:, [i]], Flips(30, 120_000), 0.05)
+        alone = one_sided_tests(differences[:, [i]], bounds[:, [i]], Flips(30, 120_000), 0.05)
         for ours, theirs in zip(every, alone, strict=True):
             assert ours[..., i] == pytest.approx(theirs[..., 0], rel=1e-12)
 
@@ -221,7 +221,7 @@ def test_how_many_unchanged_queries_would_do_needs_a_range() -> None:
 @pytest.mark.parametrize(("n", "p"), [(2, 2**-2), (4, 2**-4), (5, 2**-5)])
 def test_few_queries(n: int, p: float) -> None:
     """All are better by the same: the exact p-value is 1 / 2^n."""
-    found = judged([51] * n, [50] * n, 0.1)
+    found = gate_scores([51] * n, [50] * n, 0.1)
     one = found.verdicts[0]
     assert one.p == p
     assert one.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
@@ -233,23 +233,23 @@ def test_few_queries(n: int, p: float) -> None:
 
 def test_one_query_has_no_test() -> None:
     for test in ("randomization", "t"):
-        one = judged([51], [50], 0.1, test=test).verdicts[0]
+        one = gate_scores([51], [50], 0.1, test=test).verdicts[0]
         assert (one.outcome, one.p, one.lower, one.sd) == ("UNDECIDED", None, None, None)
-    assert "1 query, one-sided" in str(judged([51], [50], 0.1))
+    assert "1 query, one-sided" in str(gate_scores([51], [50], 0.1))
 
 
 @pytest.mark.parametrize("test", ["randomization", "t"])
 @pytest.mark.parametrize("n", [1, 50])
 def test_nothing_is_shown_where_every_score_is_0(n: int, test: Any) -> None:
     for equivalence in (False, True):
-        found = differing([0] * n, 0.1, test=test, equivalence=equivalence)
+        found = gate_differences([0] * n, 0.1, test=test, equivalence=equivalence)
         assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
         assert found.notes[0].severity == "warning"
         assert (found.verdicts[0].queries_needed, found.verdicts[0].p) == (None, None)
 
 
 def test_the_worst_score_of_a_measure_that_falls_shows_nothing_either() -> None:
-    data = {name: {"Unjudged@10": named([1.0] * 30)} for name in ("old", "new")}
+    data = {name: {"Unjudged@10": number_queries([1.0] * 30)} for name in ("old", "new")}
     assert gate(data, baseline="old", margin=0.02).outcome == "UNDECIDED"
 
 
@@ -279,23 +279,23 @@ def test_a_baseline_without_a_margin_is_told_what_to_add() -> None:
 
 
 def test_few_changes_say_why_it_passes_or_why_not() -> None:
-    passes = differing([10] * 6 + [0] * 44, 0.1)
+    passes = gate_differences([10] * 6 + [0] * 44, 0.1)
     assert passes.outcome == "PASS"
     assert "it passes as its mean is not lower" in passes.notes[0].text
-    undecided = differing([-1] * 6 + [0] * 44, 0.1)
+    undecided = gate_differences([-1] * 6 + [0] * 44, 0.1)
     assert undecided.outcome == "UNDECIDED"
     assert "too few for limits of a mean" in undecided.notes[0].text
     assert "passes" not in undecided.notes[0].text
 
 
 def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
-    assert judged([49] * 2, [50] * 2, 0.1, test="t").outcome == "UNDECIDED"
-    assert judged([51] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
+    assert gate_scores([49] * 2, [50] * 2, 0.1, test="t").outcome == "UNDECIDED"
+    assert gate_scores([51] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
 
 
 def test_few_flips_give_no_limit() -> None:
     """Of 10 flips and the signs as they are, no p is below 1 / 11."""
-    found = differing([30] * 25, 0.1, flips=10)
+    found = gate_differences([30] * 25, 0.1, flips=10)
     one = found.verdicts[0]
     assert (one.outcome, one.lower, one.upper) == ("UNDECIDED", None, None)
     assert one.p == pytest.approx(1 / 11)
@@ -314,7 +314,7 @@ def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
 def test_constant_differences() -> None:
     for test in ("randomization", "t"):
         for constant, outcome in ((-9, "PASS"), (-10, "FAIL"), (-11, "FAIL"), (3, "PASS")):
-            one = differing([constant] * 12, 0.1, test=test).verdicts[0]
+            one = gate_differences([constant] * 12, 0.1, test=test).verdicts[0]
             assert one.outcome == outcome
             assert one.lower == pytest.approx(constant / 100)
             assert one.lower is not None
@@ -327,19 +327,19 @@ def test_equivalence_fails_beyond_either_margin() -> None:
     for test in ("randomization", "t"):
         for shift, outcome in ((-30, "FAIL"), (30, "FAIL"), (0, "PASS"), (10, "UNDECIDED")):
             spread = [shift + d / 2 for d in (-8, -4, 0, 0, 4, 8)] * 4
-            assert differing(spread, 0.1, test=test, equivalence=True).outcome == outcome
-    better = differing([30, 31, 32] * 4, 0.1)
+            assert gate_differences(spread, 0.1, test=test, equivalence=True).outcome == outcome
+    better = gate_differences([30, 31, 32] * 4, 0.1)
     assert str(better.verdicts[0]) == "PASS, better"
 
 
 def test_every_measure_must_pass() -> None:
     data = {
-        "old": {"X": scores(A[:12]), "Y": scores(A[:12])},
-        "new": {"X": scores([a + 5 + i % 2 for i, a in enumerate(A[:12])]), "Y": scores(A[:12])},
-        "worse": {"X": scores(A[:12]), "Y": scores([a - 5 - i % 2 for i, a in enumerate(A[:12])])},
+        "old": {"X": make_scores(A[:12]), "Y": make_scores(A[:12])},
+        "new": {"X": make_scores([a + 5 + i % 2 for i, a in enumerate(A[:12])]), "Y": make_scores(A[:12])},
+        "worse": {"X": make_scores(A[:12]), "Y": make_scores([a - 5 - i % 2 for i, a in enumerate(A[:12])])},
         "odd": {
-            "X": scores(A[:12]),
-            "Y": scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A[:12])]),
+            "X": make_scores(A[:12]),
+            "Y": make_scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A[:12])]),
         },
     }
     found = gate(data, baseline="old", margin=0.01)
@@ -355,7 +355,7 @@ def test_every_measure_must_pass() -> None:
 
 
 def test_less_may_be_better() -> None:
-    data = {"old": {"Unjudged@10": scores([a + 5 for a in A])}, "new": {"Unjudged@10": scores(A)}}
+    data = {"old": {"Unjudged@10": make_scores([a + 5 for a in A])}, "new": {"Unjudged@10": make_scores(A)}}
     found = gate(data, baseline="old", margin=0.01)
     assert str(found.verdicts[0]) == "PASS, better"
     assert found.verdicts[0].difference == pytest.approx(0.05)
@@ -364,17 +364,17 @@ def test_less_may_be_better() -> None:
 
 
 def test_a_margin_may_be_a_share_of_the_mean_of_the_baseline() -> None:
-    one = judged(A, B, "2%").verdicts[0]
+    one = gate_scores(A, B, "2%").verdicts[0]
     assert one.margin == pytest.approx(0.02 * 0.27)
-    assert judged(A, B, "0.02").verdicts[0].margin == 0.02
+    assert gate_scores(A, B, "0.02").verdicts[0].margin == 0.02
     with pytest.raises(OptionError, match="is 0; state a number"):
-        differing(A, "2%")
+        gate_differences(A, "2%")
 
 
 @pytest.mark.parametrize("margin", [0, -0.1, "x", "0%", float("nan"), float("inf"), True, None])
 def test_a_margin_has_a_size(margin: Any) -> None:
     with pytest.raises(OptionError, match="the largest loss that does not matter"):
-        judged(A, B, margin)
+        gate_scores(A, B, margin)
 
 
 @pytest.mark.parametrize(
@@ -392,24 +392,24 @@ def test_a_margin_has_a_size(margin: Any) -> None:
 )
 def test_options_out_of_their_range_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(option))):
-        judged(A, B, 0.1, **option)
+        gate_scores(A, B, 0.1, **option)
 
 
 def test_systems_must_be_there() -> None:
     with pytest.raises(InputError, match="no system 'none' to be the baseline"):
-        gate({"a": scores(A), "b": scores(B)}, baseline="none", margin=0.1)
+        gate({"a": make_scores(A), "b": make_scores(B)}, baseline="none", margin=0.1)
     with pytest.raises(InputError, match="is the only system"):
-        gate({"a": scores(A)}, baseline="a", margin=0.1)
+        gate({"a": make_scores(A)}, baseline="a", margin=0.1)
 
 
 def test_the_result_holds_what_repeats_it() -> None:
-    found = differing(E, 0.01)
+    found = gate_differences(E, 0.01)
     held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert held["recipe"]["flips"] == 100_000
     assert (held["recipe"]["seed"], held["recipe"]["exact"]) == (42, False)
     assert held["verdicts"][0]["outcome"] == held["outcome"] == "PASS"
-    assert differing(E, 0.01).to_dict() == found.to_dict()
-    assert differing(E, 0.01, seed=1).verdicts[0].p != found.verdicts[0].p
+    assert gate_differences(E, 0.01).to_dict() == found.to_dict()
+    assert gate_differences(E, 0.01, seed=1).verdicts[0].p != found.verdicts[0].p
     assert "<table>" in found._repr_html_()
     assert repr(found) + "\n" == str(found), "at the prompt, and where an assertion fails"
 
@@ -497,7 +497,7 @@ def test_a_warning_is_given_once() -> None:
 
 
 def test_few_changes_fail_as_before_and_gains_pass() -> None:
-    lost = differing([-100] * 9 + [0] * 31, 0.02)
+    lost = gate_differences([-100] * 9 + [0] * 31, 0.02)
     assert (lost.outcome, lost.verdicts[0].changed) == ("FAIL", 9)
     assert changing(40, dict.fromkeys(range(9), 0.1), 0.02).outcome == "PASS"
     # Ten are not few: here a test decides.
@@ -560,7 +560,7 @@ def test_skewed_differences_are_warned_of_by_cochrans_rule() -> None:
 def test_scores_out_of_the_range_are_refused() -> None:
     test: Any
     with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
-        judged([50, 150], [50, 50], 0.1, test="t", range=(0, 1))
+        gate_scores([50, 150], [50, 50], 0.1, test="t", range=(0, 1))
     in_percent = {name: {"nDCG@10": {"q1": 40.0, "q2": 60.0}} for name in ("old", "new")}
     for test in ("randomization", "t"):
         with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
@@ -572,7 +572,7 @@ def test_scores_out_of_the_range_are_refused() -> None:
 def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
     """A flip of two queries has all of the baseline's mean: its share has no upper limit."""
     old = [float(i < 2) for i in range(20)]
-    data = {"old": named(old), "new": named([1.0] * 20)}
+    data = {"old": number_queries(old), "new": number_queries([1.0] * 20)}
     limits_of: dict[GateTestName, tuple[bool, bool]]
     limits_of = {"randomization": (False, True), "t": (False, False)}
     for test, limits in limits_of.items():
@@ -581,9 +581,9 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
         assert (one.lower is None, one.upper is None) == limits
         assert ("the baseline's scores vary so much" in str(found)) == any(limits)
         assert "too few" not in str(found)
-    assert "too few queries, or flips, for" in str(judged([51] * 3, [50] * 3, "2%"))
+    assert "too few queries, or flips, for" in str(gate_scores([51] * 3, [50] * 3, "2%"))
     assert "too few differences, all of them equal" in str(
-        judged([51] * 3, [50] * 3, "2%", test="t")
+        gate_scores([51] * 3, [50] * 3, "2%", test="t")
     )
 
 
@@ -615,13 +615,13 @@ def test_a_share_is_the_test_of_a_contrast(test: Any, rising: bool) -> None:
     for n in (12, 40):
         old = chance.uniform(0, 0.8, n)
         new = np.clip(old + chance.normal(0.02 if rising else -0.02, 0.1, n), 0, 1)
-        data = {"old": {measure: named(old)}, "new": {measure: named(new)}}
+        data = {"old": {measure: number_queries(old)}, "new": {measure: number_queries(new)}}
         one = gate(data, baseline="old", margin="10%", test=test, flips=9_999).verdicts[0]
         z = new - 0.9 * old if rising else 1.1 * old - new
         if test == "t":
             expected = stats.ttest_1samp(z, 0, alternative="greater").pvalue
         else:
-            expected = one_sided(z[:, None], np.zeros((1, 1)), Flips(n, 9_999), 0.05)[2][0, 0]
+            expected = one_sided_tests(z[:, None], np.zeros((1, 1)), Flips(n, 9_999), 0.05)[2][0, 0]
         assert one.p == pytest.approx(expected, rel=1e-9)
         assert one.margin == pytest.approx(0.1 * old.mean())
         # The limit is where the test of new - kept * old just stops rejecting.
@@ -634,7 +634,7 @@ def test_a_share_is_the_test_of_a_contrast(test: Any, rising: bool) -> None:
         else:
             flips = Flips(n, 9_999)
             for shift, rejected in ((1e-6, False), (-1e-6, True)):
-                p = one_sided((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][0, 0]
+                p = one_sided_tests((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][0, 0]
                 assert (p <= 0.05) == rejected
         assert (one.p is not None and one.p <= 0.05) == (one.lower > -one.margin)
 
@@ -647,7 +647,7 @@ def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
         weights /= weights.mean()
         bounds = np.array([-0.2, -0.1, 0, 0.1, 0.2])[:, None] + np.zeros(20)
         for _ in range(2):  # the second time with the limits among the bounds
-            lower, upper, above, below = one_sided(gains, bounds, Flips(n, 999), 0.05, weights)
+            lower, upper, above, below = one_sided_tests(gains, bounds, Flips(n, 999), 0.05, weights)
             assert ((above <= 0.05) == (lower > bounds)).all()
             assert ((below <= 0.05) == (upper < bounds)).all()
             finite = np.where(np.isfinite(lower), lower, 0)[None]
@@ -658,7 +658,7 @@ def test_what_is_plainly_better_passes_where_the_baseline_varies_much() -> None:
     """Fieller's limits do not exist, as t of the baseline's mean alone is 1.45."""
     old = [float(i < 2) for i in range(20)]
     assert stats.ttest_1samp(old, 0).statistic < stats.t.ppf(0.95, 19)
-    data = {"old": named(old), "new": named([1.0] * 20)}
+    data = {"old": number_queries(old), "new": number_queries([1.0] * 20)}
     one = gate(data, baseline="old", margin="2%", test="t").verdicts[0]
     theirs = stats.ttest_1samp([1 - 0.98 * x for x in old], 0, alternative="greater")
     assert str(one) == "PASS, better"
@@ -680,7 +680,7 @@ def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
         old *= chance.random(n) < chance.choice([0.3, 1])
         if not old.any() or np.count_nonzero(np.abs(new - old) > 1e-9) < 3:
             continue
-        data = {"old": named(old), "new": named(new)}
+        data = {"old": number_queries(old), "new": number_queries(new)}
         options: dict[str, Any] = {"margin": f"{100 * share:g}%", "equivalence": equivalence}
         one = gate(data, baseline="old", test="t", **options).verdicts[0]
         assert one.lower is not None
@@ -717,7 +717,7 @@ def test_few_differences_that_do_not_vary_show_nothing_whatever_the_margin(
     margin: Any, n: int
 ) -> None:
     old = np.linspace(0.3, 0.9, n)
-    data = {"old": named(old), "new": named(old - 0.1)}
+    data = {"old": number_queries(old), "new": number_queries(old - 0.1)}
     one = gate(data, baseline="old", margin=margin, test="t").verdicts[0]
     assert (one.outcome, one.worse, one.p_worse) == ("UNDECIDED", False, None)
     assert one.upper is None or one.upper >= 0
@@ -740,8 +740,8 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
     old = chance.uniform(0.2, 0.4, 40)
     new = old + chance.uniform(0.0, 0.1, 40)
     old[:15], new[:15] = 0.02, 0.0
-    data = {"old": {"AP": named(old), "GMAP": named(old)}}
-    data["new"] = {"AP": named(new), "GMAP": named(new)}
+    data = {"old": {"AP": number_queries(old), "GMAP": number_queries(old)}}
+    data["new"] = {"AP": number_queries(new), "GMAP": number_queries(new)}
     found = gate(data, baseline="old", margin="2%")
     assert found.outcomes == {"new": "FAIL"}
     one = found["new", "GMAP"]
@@ -754,7 +754,7 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
     assert f"x{over_all[0] / over_all[1]:.4f}" in str(found)
     assert "margin a ratio of 0.98 (2%)" in str(found)
     # The same test as that of the logarithms themselves.
-    logs = {name: named(np.log(np.maximum(x, 1e-5))) for name, x in (("old", old), ("new", new))}
+    logs = {name: number_queries(np.log(np.maximum(x, 1e-5))) for name, x in (("old", old), ("new", new))}
     same = gate(logs, baseline="old", margin=-math.log(0.98)).verdicts[0]
     assert (one.p, one.outcome) == (same.p, same.outcome)
     assert one.lower == pytest.approx(same.lower)
@@ -772,7 +772,7 @@ def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
     """From .02 to 0, which counts as .00001, is a larger fall than from .9 to .3."""
     old = [0.02, 0.9] + [0.5] * 20
     new = [0.0, 0.3] + [0.5] * 20
-    data = {name: {"GMAP": named(x), "AP": named(x)} for name, x in (("old", old), ("new", new))}
+    data = {name: {"GMAP": number_queries(x), "AP": number_queries(x)} for name, x in (("old", old), ("new", new))}
     found = gate(data, measures="GMAP", baseline="old", margin="2%")
     rows = [list(row) for row in found.tables()[1].rows]
     assert [row[2] for row in rows] == ["q000", "q001"]
@@ -827,7 +827,7 @@ def test_a_margin_that_lets_every_system_pass_is_refused(
 def test_a_share_that_lets_every_system_pass_is_refused(
     measure: str, value: float, margin: str, ends: Any, said: str
 ) -> None:
-    data = {name: {measure: named([value] * 30)} for name in ("old", "new")}
+    data = {name: {measure: number_queries([value] * 30)} for name in ("old", "new")}
     with pytest.raises(OptionError, match=said) as refused:
         gate(data, baseline="old", margin=margin, range=ends)
     assert str(refused.value).endswith("so that every system would pass")
@@ -838,11 +838,11 @@ def test_a_share_that_lets_every_system_pass_is_refused(
     ("margin", "hint"), [(0.999, False), (0.6, False), (2, True), (200, False)]
 )
 def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> None:
-    data = {name: {"nDCG@10": named([0.3] * 30)} for name in ("old", "new")}
+    data = {name: {"nDCG@10": number_queries([0.3] * 30)} for name in ("old", "new")}
     with pytest.raises(OptionError, match="every system would pass") as refused:
         gate(data, baseline="old", margin=margin)
     assert ("did you mean" in str(refused.value)) == hint
-    unknown = {name: named([0.3] * 30) for name in ("old", "new")}
+    unknown = {name: number_queries([0.3] * 30) for name in ("old", "new")}
     (note, *_) = [one for one in gate(unknown, baseline="old", margin=margin).notes if one.is_grave]
     assert note.code == "wide-margin"
     assert ("did you mean" in note.text) == hint
@@ -851,7 +851,7 @@ def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> 
 def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
     """To lose just the margin is not to be above it."""
     for measure in ("nDCG@10", "score"):
-        data = {"old": {measure: named([0.0001] * 30)}, "new": {measure: named([0.0] * 30)}}
+        data = {"old": {measure: number_queries([0.0001] * 30)}, "new": {measure: number_queries([0.0] * 30)}}
         found = gate(data, baseline="old", margin=0.0001)
         assert (found.outcome, codes(found)) == ("FAIL", ["constant"])
 
@@ -862,17 +862,17 @@ def test_margins_below_that_are_taken() -> None:
 
 
 def test_a_margin_may_be_too_wide_for_scores_of_an_unknown_measure() -> None:
-    assert codes(judged(A, B, 2)) == ["wide-margin"]
-    assert "did you mean '2%'?" in judged(A, B, 2).notes[0].text
-    assert codes(judged(A, B, 0.05)) == []
+    assert codes(gate_scores(A, B, 2)) == ["wide-margin"]
+    assert "did you mean '2%'?" in gate_scores(A, B, 2).notes[0].text
+    assert codes(gate_scores(A, B, 0.05)) == []
     with pytest.raises(OptionError, match="so that every system would pass"):
-        judged(A, B, 2, range=(0, 1))
+        gate_scores(A, B, 2, range=(0, 1))
 
 
 def test_a_baseline_that_cannot_be_worse_is_warned_of() -> None:
     for measure, worst in (("nDCG@10", 0.0), ("Unjudged@10", 1.0)):
         old, new = [worst] * 30, [abs(worst - 0.01 * i) for i in range(30)]
-        data = {"old": {measure: named(old)}, "new": {measure: named(new)}}
+        data = {"old": {measure: number_queries(old)}, "new": {measure: number_queries(new)}}
         found = gate(data, baseline="old", margin=0.02)
         assert found.outcome == "PASS"
         assert [note.code for note in found.notes if note.is_grave] == ["baseline-at-worst"]
@@ -910,7 +910,7 @@ def test_require_raises_the_verdict_its_numbers_and_how_to_explain_them() -> Non
     assert any(line.split() == ["new", "R@5", "FAIL", "0.5000", "0.6"] for line in others)
     assert others[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
     with pytest.raises(GateFailed, match=r"^left: FAIL\n(.*\n)*.* 0\.1000 +-0\.4000 "):
-        judged([10] * 10, [50] * 10, 0.02).require()
+        gate_scores([10] * 10, [50] * 10, 0.02).require()
 
 
 def test_require_names_the_outcome_of_each_system() -> None:
@@ -955,19 +955,19 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) ->
 
 
 def test_a_run_beside_itself_passes(tmp_path: Path) -> None:
-    old = saved_scores(tmp_path, "baseline", [0.1, 0.5, 0.9])
+    old = save_scores(tmp_path, "baseline", [0.1, 0.5, 0.9])
     for arguments in (["--saved", old, "--baseline", old], [QRELS, BM25, "--baseline", BM25]):
         status, shown, _ = run_gate(*arguments, "--margin", "2%")
         assert status == 0
         assert "PASS, identical on all" in shown
-    other = saved_scores(tmp_path, "other", [0.2, 0.6, 0.9])
+    other = save_scores(tmp_path, "other", [0.2, 0.6, 0.9])
     _, shown, _ = run_gate("--saved", old, other, "--baseline", old, "--margin", "2%")
     assert "identical" not in shown  # among others it is left out
 
 
 @pytest.mark.parametrize("name", ["nothere.csv", "none/there", "./scores.json"])
 def test_a_baseline_that_is_no_file_is_said_to_be_none(tmp_path: Path, name: str) -> None:
-    new = saved_scores(tmp_path, "new", [0.1, 0.5, 0.9])
+    new = save_scores(tmp_path, "new", [0.1, 0.5, 0.9])
     status, shown, said = run_gate("--saved", new, "--baseline", name, "--margin", "2%")
     assert (status, shown) == (2, "")
     assert f"{name}: cannot be read: no such file" in said

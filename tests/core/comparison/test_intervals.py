@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cranfield import CranfieldWarning, InputError, OptionError, compare, evaluate, gate, intervals
-from cranfield.comparison.mean_interval import on_intervals
+from cranfield.comparison.mean_interval import note_intervals
 from cranfield.measures import parse
 
 QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
@@ -70,10 +70,10 @@ def test_skewed_scores_are_told() -> None:
     scores = np.array(values)
     skew = float(stats.skew(scores))
     assert 25 * skew**2 > 30
-    (note,) = on_intervals(scores[:, None], ["r"])
+    (note,) = note_intervals(scores[:, None], ["r"])
     assert note.code == "skewed"
     assert f"{math.ceil(25 * skew**2):,} queries would be enough" in note.text
-    assert [*on_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
+    assert [*note_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
 
 
 def test_one_difference_on_all_queries_is_told() -> None:

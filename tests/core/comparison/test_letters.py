@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield.comparison.letters import letters
+from cranfield.comparison.letters import assign_letters
 
 Pairs = set[tuple[int, int]]
 
@@ -48,9 +48,9 @@ def insert_and_absorb(n: int, different: Pairs) -> list[set[int]]:
 @given(graphs())
 def test_a_letter_is_shared_if_and_only_if_systems_are_alike(graph: tuple[int, Pairs]) -> None:
     n, different = graph
-    shown = letters(n, different)
+    shown = assign_letters(n, different)
     assert explains(shown, different)
-    assert shown == letters(n, {(j, i) for i, j in different})
+    assert shown == assign_letters(n, {(j, i) for i, j in different})
     n_letters = len(set().union(*sets(shown)))
     # No more than one for each pair that is alike, and one for each system like no other.
     assert n_letters <= n + n * (n - 1) // 2 - len(different)
@@ -62,36 +62,36 @@ def test_no_more_letters_than_insert_and_absorb(share: float) -> None:
     for _ in range(100):
         n = int(chance.integers(2, 10))
         different = {pair for pair in combinations(range(n), 2) if chance.random() < share}
-        n_letters = len(set().union(*sets(letters(n, different))))
+        n_letters = len(set().union(*sets(assign_letters(n, different))))
         assert n_letters <= len(insert_and_absorb(n, different))
 
 
 def test_means_that_lie_apart_by_more_than_a_limit() -> None:
     # Systems 0, 1, ..., 5 of which those differ that lie 3 or more apart: 012, 123, 234, 345.
     different = {(i, j) for i, j in combinations(range(6), 2) if j - i >= 3}
-    assert letters(6, different) == ["a", "ab", "abc", "bcd", "cd", "d"]
+    assert assign_letters(6, different) == ["a", "ab", "abc", "bcd", "cd", "d"]
 
 
 def test_none_and_all_differ() -> None:
-    assert letters(0, []) == []
-    assert letters(1, []) == ["a"]
-    assert letters(60, []) == ["a"] * 60
+    assert assign_letters(0, []) == []
+    assert assign_letters(1, []) == ["a"]
+    assert assign_letters(60, []) == ["a"] * 60
     names = [*string.ascii_lowercase, *("a" + c for c in string.ascii_lowercase)]
-    assert letters(52, combinations(range(52), 2)) == names
-    assert letters(703, combinations(range(703), 2))[-1] == "aaa"  # 26 + 26 * 26 are shorter
+    assert assign_letters(52, combinations(range(52), 2)) == names
+    assert assign_letters(703, combinations(range(703), 2))[-1] == "aaa"  # 26 + 26 * 26 are shorter
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_sixty_systems_that_differ_as_it_happens(share: float) -> None:
     chance = np.random.default_rng(60)
     different = {pair for pair in combinations(range(60), 2) if chance.random() < share}
-    assert explains(letters(60, different), different)
+    assert explains(assign_letters(60, different), different)
 
 
 def test_what_insert_and_absorb_has_a_million_columns_for() -> None:
     # Pairs of which the two differ, and all else is alike: each way to choose one of each pair is
     # a largest set of systems that are alike, and 2^20 of them there are.
     different = {(i, i + 1) for i in range(0, 40, 2)}
-    shown = letters(40, different)
+    shown = assign_letters(40, different)
     assert explains(shown, different)
     assert len(set().union(*sets(shown))) < 20

@@ -13,11 +13,11 @@ from scipy.optimize import brentq
 from cranfield import compare, gate
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.edgeworth import NEAR, limits_agree, upper_tail
-from cranfield.comparison.flips import MANY, Flips, Paired, random_words
-from cranfield.comparison.noninferiority import Question, hold
-from cranfield.comparison.pair_tests import Sample, pairs_tested
-from cranfield.comparison.randomization import inverted, one_sided, step_down
-from cranfield.comparison.sequential import CLEAR, STOP, Drawn, bound_of, sequential
+from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores, draw_sign_words
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests
+from cranfield.comparison.pair_tests import PairSample, run_pair_tests
+from cranfield.comparison.randomization import invert_sign_flips, one_sided_tests, step_down_p_values
+from cranfield.comparison.sequential import CLEAR, STOP, SequentialTests, bound_p_values, run_sequential_tests
 from cranfield.comparison.settings import GateSettings, Settings
 from cranfield.comparison.significance import Moments, t_interval, wilcoxon
 
@@ -44,10 +44,10 @@ def exact_tail(values: Floats) -> float:
     return float(0.5 - (np.sin(at * total) / at * of).sum() * step / np.pi)
 
 
-def one_slice(paired: Paired, **options: Any) -> Drawn:
+def one_slice(paired: PairedScores, **options: Any) -> SequentialTests:
     every = np.ones(paired.n_units, np.bool_)
-    wanted = np.ones(len(paired.left), np.bool_)
-    [[found]] = sequential([every], [[paired]], [[wanted]], **options)
+    wanted = np.ones(len(paired.left_column), np.bool_)
+    [[found]] = run_sequential_tests([every], [[paired]], [[wanted]], **options)
     return found
 
 
@@ -61,12 +61,12 @@ def one_slice(paired: Paired, **options: Any) -> Drawn:
 )
 def test_a_bound_is_no_less_than_p(drawn: list[float]) -> None:
     d = np.array(drawn, np.float64)
-    assert 1 >= bound_of(Paired.of(d[:, None]))[0] >= exact_p(d)
+    assert 1 >= bound_p_values(PairedScores.from_differences(d[:, None]))[0] >= exact_p(d)
 
 
 def test_a_bound_by_hand() -> None:
     # T = 3 x 1 + 2 = 5, and the sum of squares is 3 x 1 + 4 = 7.
-    found = bound_of(Paired.of(np.array([[1.0], [1], [1], [2]])))
+    found = bound_p_values(PairedScores.from_differences(np.array([[1.0], [1], [1], [2]])))
     assert found.tolist() == [2 * np.exp(-(5**2) / (2 * 7))]
 
 
@@ -75,7 +75,7 @@ def test_a_bound_by_hand() -> None:
 
 def signs_of(n: int, flips: int, seed: int, stream: int) -> Floats:
     """Return the signs of n queries under flips: (flips, n)."""
-    words = random_words(n, 0, flips, seed, stream)
+    words = draw_sign_words(n, 0, flips, seed, stream)
     octets = np.ascontiguousarray(words.T).view(np.uint8)
     return np.unpackbits(octets, axis=1)[:, :n] * 2.0 - 1
 
@@ -84,7 +84,7 @@ def signs_of(n: int, flips: int, seed: int, stream: int) -> Floats:
 @pytest.mark.parametrize("n", [3, 64, 300])
 def test_sequential_p_is_that_of_a_loop(n: int, stop: int) -> None:
     d = np.random.default_rng(n).integers(-4, 5, (n, 4)) / 8
-    found = one_slice(Paired.of(d), drawn=5_000, seed=7, stop=stop)
+    found = one_slice(PairedScores.from_differences(d), drawn=5_000, seed=7, stop=stop)
     signs = signs_of(n, 5_000, 7, 0)
     for pair, column in enumerate(d.T):
         large, p = 0, None
@@ -94,8 +94,8 @@ def test_sequential_p_is_that_of_a_loop(n: int, stop: int) -> None:
                 p = stop / flip
                 break
         assert found.p[pair] == ((large + 1) / 5_001 if p is None else p)
-        assert found.stopped[pair] == (p is not None)
-        assert found.flips[pair] == (5_000 if p is None else flip)
+        assert found.is_stopped_early[pair] == (p is not None)
+        assert found.n_flips[pair] == (5_000 if p is None else flip)
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])
@@ -107,9 +107,9 @@ def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
     every, half = np.ones(n, np.bool_), np.arange(n) % 2 == 0
     third = chance.random(n) < 0.3
     slices = [every, half, third]
-    paired = [[Paired(values[rows], left, right) for values in measures] for rows in slices]
+    paired = [[PairedScores(values[rows], left, right) for values in measures] for rows in slices]
     wanted = [[np.ones(len(left), np.bool_)] * 2] * 3
-    found = sequential(slices, paired, wanted, drawn=3_000, seed=3, stop=10_000)
+    found = run_sequential_tests(slices, paired, wanted, n_drawn=3_000, seed=3, n_large_to_stop=10_000)
     # Groups are in the order of the slices that they are in: 0 for not, 1 for in.
     signs = np.empty((3_000, n))
     kinds = [(False, False), (False, True), (True, False), (True, True)]
@@ -121,7 +121,7 @@ def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
             d = (values[:, left] - values[:, right])[rows]
             large = np.abs(signs[:, rows] @ d) >= np.abs(d.sum(axis=0))
             assert one.p.tolist() == ((large.sum(axis=0) + 1) / 3_001).tolist()
-            assert not one.stopped.any()
+            assert not one.is_stopped_early.any()
 
 
 def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
@@ -129,12 +129,12 @@ def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
     chance = np.random.default_rng(17)
     slices = [np.ones(n, np.bool_), *(chance.random((n_slices, n)) < 0.5)]
     d = chance.normal(0.05, 1, n)
-    paired = [[Paired.of(d[rows, None])] for rows in slices]
-    found = sequential(slices, paired, [[np.ones(1, np.bool_)]] * len(slices), drawn=20_000)
+    paired = [[PairedScores.from_differences(d[rows, None])] for rows in slices]
+    found = run_sequential_tests(slices, paired, [[np.ones(1, np.bool_)]] * len(slices), n_drawn=20_000)
     for rows, [one] in zip(slices, found, strict=True):
         some = d[rows]
         exact = 2 * exact_tail(some if some.sum() > 0 else -some)
-        assert abs(one.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / one.flips[0])
+        assert abs(one.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / one.n_flips[0])
     # The last slice alone is a group: its signs are those of as many queries of one stream.
     last = d[slices[-1]]
     large = [
@@ -142,24 +142,24 @@ def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
         for stream in range(64 + n_slices)
     ]
     flips = [int(np.flatnonzero(one)[STOP - 1]) + 1 for one in large if one.sum() >= STOP]
-    assert found[-1][0].flips[0] in flips
+    assert found[-1][0].n_flips[0] in flips
 
 
 def test_what_is_not_wanted_is_not_tested() -> None:
     d = np.random.default_rng(1).normal(size=(40, 3))
     every, wanted = np.ones(40, np.bool_), np.array([True, False, True])
-    [[found]] = sequential([every], [[Paired.of(d)]], [[wanted]], drawn=500)
+    [[found]] = run_sequential_tests([every], [[PairedScores.from_differences(d)]], [[wanted]], n_drawn=500)
     assert np.isnan(found.p).tolist() == [False, True, False]
-    assert found.p[2] == one_slice(Paired.of(d), drawn=500).p[2]
+    assert found.p[2] == one_slice(PairedScores.from_differences(d), drawn=500).p[2]
 
 
 def test_sequential_p_is_near_the_exact_one() -> None:
     d = np.random.default_rng(11).normal(0.2, 1, (12, 30))
-    found = one_slice(Paired.of(d), drawn=20_000, stop=400)
+    found = one_slice(PairedScores.from_differences(d), drawn=20_000, stop=400)
     exact = np.array([exact_p(column) for column in d.T])
-    error = np.sqrt(exact * (1 - exact) / found.flips)
-    assert found.stopped.any()
-    assert not found.stopped.all()
+    error = np.sqrt(exact * (1 - exact) / found.n_flips)
+    assert found.is_stopped_early.any()
+    assert not found.is_stopped_early.all()
     assert (np.abs(found.p - exact) <= 5 * error).all()
 
 
@@ -214,7 +214,7 @@ def test_the_expansion_of_a_tail() -> None:
 @pytest.mark.parametrize("kind", ["normal", "skewed", "zeros"])
 def test_student_is_taken_where_all_flips_agree(kind: str) -> None:
     d = differences(kind, 8_000)
-    low, high = t_interval(Moments.of(Paired.of(d[:, None])), ALPHA)
+    low, high = t_interval(Moments.of(PairedScores.from_differences(d[:, None])), ALPHA)
     assert limits_agree(d[:, None], low, high, ALPHA / 2).all()
     near = min(NEAR * min(1, np.abs(d).max()), 0.01 * (high - low)[0])
     ends = exact_ends(d, float(low[0]), float(high[0]))
@@ -225,10 +225,10 @@ def test_student_is_taken_where_all_flips_agree(kind: str) -> None:
 def test_student_is_taken_of_values_on_a_grid(kind: str) -> None:
     n = 20_000
     d = differences(kind, n)[:, None]
-    low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+    low, high = t_interval(Moments.of(PairedScores.from_differences(d)), ALPHA)
     assert limits_agree(d, low, high, ALPHA / 2).all()
     flips = 40_000
-    _, *ends = inverted(Paired.of(d), Flips(n, flips), ALPHA)
+    _, *ends = invert_sign_flips(PairedScores.from_differences(d), Flips(n, flips), ALPHA)
     # An end is a quantile of so many flips; 0.0585 is the normal density at 1.96.
     chance = (0.025 * 0.975 / flips) ** 0.5 / 0.0585 * d.std() / n**0.5
     np.testing.assert_allclose(ends, [low, high], 0, NEAR * np.abs(d).max() + 4 * chance)
@@ -237,11 +237,11 @@ def test_student_is_taken_of_values_on_a_grid(kind: str) -> None:
 def test_student_is_not_taken_where_it_may_differ() -> None:
     for kind, n in (("rare", 8_000), ("ones", 7_500)):
         d = differences(kind, n)[:, None]
-        low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+        low, high = t_interval(Moments.of(PairedScores.from_differences(d)), ALPHA)
         assert not limits_agree(d, low, high, ALPHA / 2).any()
         # Nor limits that are off.
         d = differences("normal", n)[:, None]
-        low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+        low, high = t_interval(Moments.of(PairedScores.from_differences(d)), ALPHA)
         assert limits_agree(d, low, high, ALPHA / 2).all()
         assert not limits_agree(d, low - 0.02 * (high - low), high, ALPHA / 2).any()
         assert not limits_agree(d, low, high + 0.02 * (high - low), ALPHA / 2).any()
@@ -265,17 +265,17 @@ def scores(n: int, *gains: float, measures: int = 1) -> dict[str, dict[str, dict
     return found
 
 
-def sample(d: Floats, drawn: int) -> Sample:
-    paired, n = Paired.of(d), len(d)
-    return Sample(np.ones(n, np.bool_), paired, Moments.of(paired), Flips(n, drawn))
+def sample(d: Floats, drawn: int) -> PairSample:
+    paired, n = PairedScores.from_differences(d), len(d)
+    return PairSample(np.ones(n, np.bool_), paired, Moments.of(paired), Flips(n, drawn))
 
 
 def test_up_to_7_000_queries_all_flips_are_drawn() -> None:
-    given = scores(MANY, 0.3, 0.0)
+    given = scores(MANY_UNITS, 0.3, 0.0)
     found = compare(given, flips=2_000)
     columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
-    paired = Paired(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
-    p, low, high = inverted(paired, Flips(MANY, 2_000), ALPHA)
+    paired = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    p, low, high = invert_sign_flips(paired, Flips(MANY_UNITS, 2_000), ALPHA)
     for i, pair in enumerate(found["nDCG@10"].pairs):
         assert (pair.p, pair.low, pair.high) == (p[i], low[i], high[i])
         assert (pair.method, pair.interval, pair.exact) == ("drawn", "randomization", False)
@@ -285,7 +285,7 @@ def test_up_to_7_000_queries_all_flips_are_drawn() -> None:
 
 
 def test_more_than_7_000_queries() -> None:
-    n = MANY + 1
+    n = MANY_UNITS + 1
     found = compare(scores(n, 0.3, 0.0), seed=5)
     clear, same = found["nDCG@10"].pairs
     assert (clear.method, same.method) == ("bound", "sequential")
@@ -308,7 +308,7 @@ def test_more_than_7_000_queries() -> None:
 
 
 def test_a_slice_of_at_most_7_000_queries_keeps_its_flips() -> None:
-    given = scores(MANY + 500, 0.01, measures=2)
+    given = scores(MANY_UNITS + 500, 0.01, measures=2)
     ids = [*given["s0"]["AP"]]
     labels = {query: "few" if i % 3 == 0 else "many" for i, query in enumerate(ids)}
     found = compare(given, slices=labels, flips=2_000)
@@ -328,7 +328,7 @@ def test_a_slice_of_at_most_7_000_queries_keeps_its_flips() -> None:
 
 
 def test_a_large_slice_is_compared_as_if_it_were_alone_but_for_chance() -> None:
-    n, half = 2 * MANY + 200, MANY + 100
+    n, half = 2 * MANY_UNITS + 200, MANY_UNITS + 100
     given = scores(n, 0.0, measures=2)
     labels = dict.fromkeys([*given["s0"]["AP"]][:half], "first")
     found = compare(given, slices=labels)
@@ -351,12 +351,12 @@ def test_a_large_slice_is_compared_as_if_it_were_alone_but_for_chance() -> None:
 
 
 def test_maxt_looks_at_all_flips() -> None:
-    n = MANY + 1
+    n = MANY_UNITS + 1
     given = scores(n, 0.3, 0.0)
     found = compare(given, correction="maxt", flips=1_500)
     columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
-    paired = Paired(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
-    expected = step_down(paired, Flips(n, 1_500)).tolist()
+    paired = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    expected = step_down_p_values(paired, Flips(n, 1_500)).tolist()
     assert [pair.p_adjusted for pair in found["nDCG@10"].pairs] == expected
 
 
@@ -365,10 +365,10 @@ def test_wilcoxon_of_many_queries() -> None:
     d = np.stack((chance.normal(0, 1, 300), chance.normal(1.5, 1, 300)), axis=1)
     one = sample(d, 20_000)
     settings = Settings(test="wilcoxon", flips=20_000)
-    [[found]] = pairs_tested([[one]], settings, many=100)
+    [[found]] = run_pair_tests([[one]], settings, units_limit=100)
     assert found.method == ["sequential", "bound"]
-    of_all = wilcoxon(one.paired, one.flips)
-    assert abs(found.p[0] - of_all[0]) <= 5 * (found.error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
+    of_all = wilcoxon(one.paired_scores, one.flips)
+    assert abs(found.p[0] - of_all[0]) <= 5 * (found.p_error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
     assert of_all[1] == 1 / 20_001 > found.p[1]
     low, high = t_interval(one.moments, ALPHA)
     assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
@@ -379,13 +379,13 @@ def test_where_student_is_not_as_good_all_flips_are_drawn() -> None:
     d = np.stack((chance.normal(0, 1, 400), np.zeros(400)), axis=1)
     d[:12, 1] = [1, 1, 1, 1, 1, 1, 1, -1, 1, 1, 1, -1]
     one = sample(d, 3_000)
-    [[found]] = pairs_tested([[one]], Settings(flips=3_000), many=100)
-    p, low, high = inverted(one.paired, one.flips, ALPHA)
+    [[found]] = run_pair_tests([[one]], Settings(flips=3_000), units_limit=100)
+    p, low, high = invert_sign_flips(one.paired_scores, one.flips, ALPHA)
     assert found.interval == ["randomization", "randomization"]  # of so few, no limits agree
     assert found.method == ["drawn", "drawn"]
     assert (found.p.tolist(), found.low.tolist()) == (p.tolist(), low.tolist())
     assert found.high.tolist() == high.tolist()
-    np.testing.assert_array_equal(found.error, np.sqrt(p * (1 - p) / 3_000))
+    np.testing.assert_array_equal(found.p_error, np.sqrt(p * (1 - p) / 3_000))
 
 
 # ---- gate ---------------------------------------------------------------------------------------
@@ -399,11 +399,11 @@ def test_limits_of_many_queries_are_those_of_the_flips(weighted: bool) -> None:
     weights = base / base.mean() if weighted else None
     gains = chance.normal(0.001, 0.2, (n, 2))
     gains[50:, 1] = 0
-    question = Question(gains, 0.004, weights)
-    found = hold(question, GateSettings(flips=flips))
+    question = GainSample(gains, 0.004, weights)
+    found = run_gain_tests(question, GateSettings(flips=flips))
     assert found.method == ["t", "drawn"]
     bounds = np.repeat([[-0.004], [0.0], [0.004]], 2, axis=1)
-    lower, upper, above, below = one_sided(gains, bounds, Flips(n, flips), ALPHA, weights)
+    lower, upper, above, below = one_sided_tests(gains, bounds, Flips(n, flips), ALPHA, weights)
     assert (found.lower[1], found.upper[1]) == (lower[1], upper[1])
     assert found.p_above[:, 1].tolist() == above[:, 1].tolist()
     # A limit is a quantile; 0.103 is the normal density at 1.645.
@@ -420,13 +420,13 @@ def told(one: Any) -> Bools:
 
 def test_gate_says_that_it_goes_by_student() -> None:
     found = gate(
-        scores(MANY + 1, 0.0), baseline="s0", margin=0.02, at_least={"nDCG@10": 0.1}, limit=True
+        scores(MANY_UNITS + 1, 0.0), baseline="s0", margin=0.02, at_least={"nDCG@10": 0.1}, limit=True
     )
     assert {one.method for one in found.verdicts} == {"t"}
     assert {one.method for one in found.thresholds} == {"t"}
     assert "t-interval" in {note.code for note in found.notes}
     assert "100,000 flips" not in str(found)
     assert told(found.verdicts[0]).all()
-    few = gate(scores(MANY, 0.0), baseline="s0", margin=0.02, flips=1_000)
+    few = gate(scores(MANY_UNITS, 0.0), baseline="s0", margin=0.02, flips=1_000)
     assert few.verdicts[0].method == "drawn"
     assert "t-interval" not in {note.code for note in few.notes}

@@ -9,7 +9,7 @@ import pytest
 from helpers.gate_limits import check_limits
 
 from cranfield import compare, parse
-from cranfield.comparison.scale import cut, ends_of, range_of
+from cranfield.comparison.scale import clip_ends, compared_range, score_range
 from cranfield.comparison.settings import GateTestName, Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
@@ -36,12 +36,12 @@ def test_no_interval_of_ndcg_is_beyond_what_a_mean_can_be(test: Test) -> None:
 def test_of_scores_beyond_the_range_and_of_names_that_are_no_measure_nothing_is_cut() -> None:
     percent = np.array([[10.0, 90.0]])
     infinite = -math.inf, math.inf
-    assert range_of(parse("nDCG@10"), percent) == infinite
-    assert range_of(parse("nDCG@10"), percent / 100) == (0, 1)
-    assert range_of(parse("DCG"), percent) == (0, math.inf)
-    assert range_of(parse("GMAP"), percent / 100) == (0, 1)
-    assert range_of(parse("GMAP"), percent) == infinite
-    assert range_of(None, percent) == infinite
+    assert score_range(parse("nDCG@10"), percent) == infinite
+    assert score_range(parse("nDCG@10"), percent / 100) == (0, 1)
+    assert score_range(parse("DCG"), percent) == (0, math.inf)
+    assert score_range(parse("GMAP"), percent / 100) == (0, 1)
+    assert score_range(parse("GMAP"), percent) == infinite
+    assert score_range(None, percent) == infinite
     plain, cut_off = (
         compare(
             [
@@ -62,7 +62,7 @@ def test_of_scores_beyond_the_range_and_of_names_that_are_no_measure_nothing_is_
 def test_what_is_no_end_stays_none() -> None:
     ends = [-np.inf, np.nan, -3.0, 0.5, 3.0, np.inf]
     for low, high in itertools.product(ends, repeat=2):
-        found = [end.item() for end in cut(np.array([low]), np.array([high]), -1, 1)]
+        found = [end.item() for end in clip_ends(np.array([low]), np.array([high]), -1, 1)]
         for before, after in zip((low, high), found, strict=True):
             if math.isfinite(before):
                 assert after == min(max(before, -1), 1)
@@ -74,7 +74,7 @@ def test_values_of_a_geometric_mean_differ_by_their_logarithms() -> None:
     """Values below 0.00001 count as 0.00001: log(1) - log(0.00001)."""
 
     def size(measure: str, least: float, most: float) -> float:
-        low, high = ends_of(parse(measure), least, most)
+        low, high = compared_range(parse(measure), least, most)
         return high - low
 
     assert size("GMAP", 0, 1) == pytest.approx(5 * math.log(10))

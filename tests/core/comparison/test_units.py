@@ -110,7 +110,7 @@ def test_percent_divides_what_is_in_percent_by_100() -> None:
 
 def test_percent_divides_what_is_above_1_of_measures_that_are_shares() -> None:
     small = {"AP": by_query(PERCENT), "P@5": by_query([0.5] * N), "DCG": by_query([30.0] * N)}
-    values = compare({"new": {**small, "mine": by_query([80.0] * N)}}, percent=True).aligned.values
+    values = compare({"new": {**small, "mine": by_query([80.0] * N)}}, percent=True).aligned.scores
     assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.5, 30.0, 80.0]
 
 
@@ -171,7 +171,7 @@ def test_less_of_an_unknown_measure_may_be_better() -> None:
     pair = comparison["latency_ms"]["new"]
     assert (pair.verdict, pair.wins, pair.losses) == ("worse", 0, N)
     assert pair.difference == pytest.approx(sum(SLOW) / N - sum(FAST) / N)  # as it was given
-    assert [system.name for system in comparison["latency_ms"].ordered] == ["old", "new"]
+    assert [system.name for system in comparison["latency_ms"].ranked_systems] == ["old", "new"]
     assert "direction" not in codes(comparison)
     assert "latency_ms: less is better." in str(comparison)
     assert comparison.to_dict()["recipe"]["less_is_better"] == ("latency_ms",)
@@ -209,7 +209,7 @@ def test_options_of_saved_scores_are_refused_beside_runs() -> None:
 
 def test_percent_leaves_measures_of_which_less_is_better() -> None:
     scores = {"new": {"AP": by_query(PERCENT), "latency_ms": by_query(SLOW)}}
-    values = compare(scores, percent=True, less_is_better="latency_ms").aligned.values
+    values = compare(scores, percent=True, less_is_better="latency_ms").aligned.scores
     assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, SLOW[0]]
 
 

@@ -142,7 +142,7 @@ def test_some_queries_and_documents(tmp_path: Path, seed: int) -> None:
 def test_a_query_of_which_nothing_is_left_is_still_there() -> None:
     run = Run({"q1": {"a": 1.0}, "q2": {"b": 1.0}})
     left = run.without({"q1": ["a"]})
-    assert left.form == "all but some documents of run (2 queries, 1 row)"
+    assert left.description == "all but some documents of run (2 queries, 1 row)"
     judged = {"q1": {"a": 1}, "q2": {"b": 1}}
     assert evaluate(judged, left, "RR", queries="both")["RR"] == 1 / 2
     assert evaluate(judged, run.only(queries=["q2"]), "RR", queries="both")["RR"] == 1
@@ -167,7 +167,7 @@ def test_the_union_has_the_rows_of_both(tmp_path: Path, seed: int) -> None:
 def test_reranked_by_the_scores_of_another(tmp_path: Path, seed: int) -> None:
     first, by = invented(seed), invented(seed + 30, n_queries=4)
     for run in sources(tmp_path, first):
-        found, dropped = run.rerank(by).to_dict(), run.rerank(by, rest="drop").to_dict()
+        found, dropped = run.rerank(by).to_dict(), run.rerank(by, unscored="drop").to_dict()
         for query, scores in first.items():
             there = {d: by[query][d] for d in scores if d in by.get(query, {})}
             assert dropped.get(query, {}) == there
@@ -259,12 +259,12 @@ def test_queries_without_documents_are_kept_once_and_dropped_when_asked() -> Non
     both = left | Run({"q1": {"a": 1.0}})
     judged = {"q1": {"a": 1}, "q2": {"a": 1}}
     assert evaluate(judged, both, "RR")["RR"] == 1.0
-    assert both.form == "run | run (2 queries, 2 rows)"
+    assert both.description == "run | run (2 queries, 2 rows)"
     empty = Run({"q1": {}, "q2": {"a": 1.0}})
     for found in (empty.only(queries=["q2"]), empty.without(queries=["q1"])):
         assert evaluate(judged, found, "RR", queries="both")["RR"] == 1.0
-        assert "1 query, 1 row" in found.form
-    assert "2 queries, 1 row" in empty.top(1).form
+        assert "1 query, 1 row" in found.description
+    assert "2 queries, 1 row" in empty.top(1).description
     assert empty.only(queries=left).to_dict() == {"q2": {"a": 1.0}}
     with pytest.raises(InputError, match="nothing is left"):
         empty.only(queries=["zzz"])

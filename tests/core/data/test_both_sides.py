@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers.commands import invoke, run
+from helpers.commands import invoke, run_command
 from helpers.notes import codes
 from pyarrow import parquet
 
@@ -112,7 +112,7 @@ def test_a_file_of_both_sides_stands_alone(tmp_path: Path) -> None:
 
 
 def test_a_pipe_of_both_sides_is_read_once() -> None:
-    done = run("evaluate", "-", "-m", "recall@5", "--format", "csv", input=json.dumps(ROWS))
+    done = run_command("evaluate", "-", "-m", "recall@5", "--format", "csv", input=json.dumps(ROWS))
     assert (done.returncode, done.stdout.split(",")[-1].strip()) == (0, repr((1 / 2 + 1) / 2))
 
 
@@ -187,11 +187,11 @@ def test_one_table_given_twice_is_two_systems_as_a_copy_is(tmp_path: Path, verb:
 def test_one_table_in_memory_given_twice_is_compared_with_itself(make: Any) -> None:
     table = make(ROWS)
     comparison = compare(table, table, "RR")
-    assert comparison.aligned.names == ("run", "run (2)")
+    assert comparison.aligned.system_names == ("run", "run (2)")
     assert "identical" in codes(comparison)
     assert gate(table, table, "RR", baseline="run", margin=0.5)["run (2)", "RR"].changed == 0
     sides: Any = {"qrels": {"query_id": "question"}, "run": {"query_id": "question"}}
-    assert compare(table, table, "RR", columns=sides).aligned.names == ("run",)
+    assert compare(table, table, "RR", columns=sides).aligned.system_names == ("run",)
 
 
 def test_tables_with_other_judgments_are_refused(tmp_path: Path) -> None:

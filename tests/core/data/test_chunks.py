@@ -11,13 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, note_of, sentence
-from helpers.rows import EVERY, Row, in_blocks, run_of
+from helpers.notes import codes, find_note, sentence
+from helpers.rows import ALL_FORMS, Row, vary_block_sizes, make_run
 
 from cranfield import InputError, OptionError, Qrels, Run, check, evaluate, explain, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import Keep
-from cranfield.formats.small.chunk_files import chunk_rows
+from cranfield.formats.small.chunk_files import read_chunks
 
 MEASURES = "P@3 AP RR nDCG@5 NumRet NumRelRet Judged@3"
 KEEPS: list[Keep] = ["first", "best", "sum"]
@@ -50,7 +50,7 @@ def by_loop(rows: list[Row], keep: Keep) -> dict[str, dict[str, float]]:
     return found
 
 
-@pytest.mark.parametrize("form", EVERY)
+@pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_chunks_become_documents(
@@ -58,13 +58,13 @@ def test_chunks_become_documents(
 ) -> None:
     qrels, rows = collection(seed)
     expected = by_loop(rows, keep)
-    run = run_of(EVERY[form](rows, write)).map_docs("^(.*)#", keep)
+    run = make_run(ALL_FORMS[form](rows, write)).map_docs("^(.*)#", keep)
     assert run.to_dict() == expected
     of_documents = evaluate(qrels, expected, MEASURES)
-    for _ in in_blocks(monkeypatch):
+    for _ in vary_block_sizes(monkeypatch):
         scores = evaluate(qrels, run, MEASURES)
         assert scores.to_dict() == of_documents.to_dict()
-        note = note_of(scores.notes, "map-docs")
+        note = find_note(scores.notes, "map-docs")
         assert note.count == len(rows)
         n_docs = sum(map(len, expected.values()))
         assert f" became {n_docs} documents" in note.text
@@ -196,7 +196,7 @@ def test_every_verb_takes_it(tmp_path: Path) -> None:
     for name in ("a.run", "a.csv", "a.json"):
         written = run.write(tmp_path / name)
         assert read_run(tmp_path / name).to_dict() == expected.to_dict()
-        assert written.chunks == len(rows)
+        assert written.n_chunks == len(rows)
 
 
 def test_infinite_scores_of_both_signs_have_no_sum() -> None:
@@ -282,18 +282,18 @@ TABLES = {
 
 @pytest.mark.parametrize(("name", "text"), TABLES.values(), ids=TABLES)
 def test_tables_of_chunks(name: str, text: str, write: Any) -> None:
-    assert chunk_rows(write(name, text)) == {"c1": "d1", "c2": "d1"}
+    assert read_chunks(write(name, text)) == {"c1": "d1", "c2": "d1"}
 
 
 def test_tables_of_no_chunks(write: Any) -> None:
     with pytest.raises(
         DuplicateError, match=r"a\.csv:3: the chunk 'c1' has the document 'd2' here"
     ):
-        chunk_rows(write("a.csv", "chunk_id,doc_id\nc1,d1\nc1,d2\n"))
+        read_chunks(write("a.csv", "chunk_id,doc_id\nc1,d1\nc1,d2\n"))
     with pytest.raises(InputError, match="it has one, two, three"):
-        chunk_rows([{"one": "a", "two": "b", "three": "c"}])
+        read_chunks([{"one": "a", "two": "b", "three": "c"}])
     with pytest.raises(InputError, match="holds no chunk"):
-        chunk_rows(write("b.csv", "chunk_id,doc_id\n"))
+        read_chunks(write("b.csv", "chunk_id,doc_id\n"))
 
 
 def test_on_the_command_line(write: Any, tmp_path: Path) -> None:

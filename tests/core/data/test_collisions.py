@@ -13,11 +13,11 @@ import pytest
 
 from cranfield import Qrels, Run, evaluate
 from cranfield.arrays import slots
-from cranfield.arrays.byte_strings import FIXED
+from cranfield.arrays.byte_strings import FIXED_KEYS
 from cranfield.arrays.ids import Ids
 from cranfield.data import match, order
 from cranfield.data.judge import judge
-from cranfield.formats.batches import BYTES
+from cranfield.formats.batches import BYTES_METADATA
 
 N_WORDS = 11
 WORDS = [int.from_bytes(b"word %03d" % i, "little") | 0x20 for i in range(N_WORDS)]
@@ -80,7 +80,7 @@ def of_one_fixed_hash() -> list[bytes]:
     target = int.from_bytes(b"a target", "little")
     made = []
     for tail in tails:
-        of_tail = int(Ids.of([b"\0" * 8 + tail.tobytes()]).hash(FIXED)[0])
+        of_tail = int(Ids.of([b"\0" * 8 + tail.tobytes()]).hash(FIXED_KEYS)[0])
         first = (target - of_tail) % 2**64
         if not set(first.to_bytes(8, "little")) & set(b"\0\t\n\v\f\r "):
             made.append(first.to_bytes(8, "little") + tail.tobytes())
@@ -101,17 +101,17 @@ def test_made_up_ids_have_hashes_of_their_own(make: Callable[[], list[bytes]]) -
     """By numbers drawn with a seed; those of a process are drawn as well, and nobody knows them."""
     ids = make()
     assert len(set(ids)) == len(ids) == N
-    keys = np.random.default_rng(3).integers(0, 2**64, len(FIXED), np.uint64, endpoint=False)
+    keys = np.random.default_rng(3).integers(0, 2**64, len(FIXED_KEYS), np.uint64, endpoint=False)
     assert len(set(Ids.of(ids).hash(keys).tolist())) == N
     assert len(set(Ids.of(ids).hash().tolist())) > N - 10  # fewer pairs than one are expected
 
 
 def test_the_fixed_hash_can_be_met() -> None:
-    assert len(set(Ids.of(of_one_fixed_hash()).hash(FIXED).tolist())) == 1
+    assert len(set(Ids.of(of_one_fixed_hash()).hash(FIXED_KEYS).tolist())) == 1
 
 
 def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
-    keys = np.random.default_rng(4).integers(0, 2**64, len(FIXED), np.uint64, endpoint=False)
+    keys = np.random.default_rng(4).integers(0, 2**64, len(FIXED_KEYS), np.uint64, endpoint=False)
     for text in (b"short", b"eight by", b"nine byte", b"%d" % 10**29, b"x" * 512):
         words = [
             int.from_bytes(text[i : i + 8], sys.byteorder)
@@ -142,7 +142,7 @@ def test_the_numbers_are_drawn_in_every_process() -> None:
 
 def table(ids: list[bytes], column: str) -> Any:
     numbers = np.arange(1, len(ids) + 1) if column == "relevance" else -np.arange(len(ids) * 1.0)
-    return pa.table({"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers}, metadata=BYTES)
+    return pa.table({"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers}, metadata=BYTES_METADATA)
 
 
 @pytest.mark.parametrize("n_judged", [1, N // 2, N])
@@ -210,7 +210,7 @@ def test_queries_of_one_fixed_hash_that_stand_apart_are_brought_together() -> No
     twice = [*queries, *reversed(queries)]
     docs = [b"a"] * len(queries) + [b"b"] * len(queries)
     score = [1.0] * len(queries) + [2.0] * len(queries)
-    run = Run(pa.table({"query_id": twice, "doc_id": docs, "score": score}, metadata=BYTES))
+    run = Run(pa.table({"query_id": twice, "doc_id": docs, "score": score}, metadata=BYTES_METADATA))
     rows = {"query_id": [*queries, *queries], "doc_id": [b"a"] * N + [b"b"] * N}
-    qrels = Qrels(pa.table({**rows, "relevance": [1] * N + [0] * N}, metadata=BYTES))
+    qrels = Qrels(pa.table({**rows, "relevance": [1] * N + [0] * N}, metadata=BYTES_METADATA))
     assert evaluate(qrels, run, "RR")["RR"] == 1 / 2

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, note_of, sentence
+from helpers.notes import codes, find_note, sentence
 from helpers.rows import csv, json_lines
 from pyarrow import parquet
 
@@ -83,7 +83,7 @@ def test_rows_in_memory_are_ranked_by_their_distance_lowest_first(form: str) -> 
     scores = evaluate(JUDGED, run, "RR")
     assert scores["RR"] == 1
     assert codes(scores) == ["distance"]
-    assert note_of(scores.notes, "distance").severity == "info"
+    assert find_note(scores.notes, "distance").severity == "info"
     assert "by distance, the lowest first" in sentence(scores.notes, "distance")
 
 
@@ -188,16 +188,16 @@ def test_what_is_converted_keeps_the_ranking_and_says_so(suffix: str, write: Any
     done = invoke("convert", path, target)
     assert "its scores are minus the distances in column 'distance'" in done.output
     run = read_run(target)
-    assert (run.rows.distance, run.to_dict()["q0"]) == (None, {"a": -0.25, "b": -0.5, "c": -0.75})
+    assert (run.rows.distance_column, run.to_dict()["q0"]) == (None, {"a": -0.25, "b": -0.5, "c": -0.75})
     assert codes(evaluate(JUDGED, run, "RR")) == []
 
 
 def test_runs_made_of_a_run_keep_its_distances() -> None:
     run = Run(FORMS["dicts"])
     assert run.top(2).to_dict()["q0"] == {"a": -0.25, "b": -0.5}
-    assert run.top(2).rows.distance == "distance"
+    assert run.top(2).rows.distance_column == "distance"
     reranked = run.rerank(Run({query: {"c": 2.0, "a": 1.0} for query in JUDGED}))
-    assert (reranked.rows.distance, reranked.to_dict()["q0"]["c"]) == (None, 2.0)
+    assert (reranked.rows.distance_column, reranked.to_dict()["q0"]["c"]) == (None, 2.0)
 
 
 def test_one_query_reads_distances_alike() -> None:
@@ -224,7 +224,7 @@ def test_scores_that_rise_are_warned_of_in_every_verb(write: Any) -> None:
         explain(qrels, [good, run], "RR", "q1"),
     ]
     for result in results:
-        note = note_of(result.notes, "scores-rise")
+        note = find_note(result.notes, "scores-rise")
         assert (note.severity, note.queries) == ("warning", N_QUERIES)
     for shown in (
         compare(qrels, [good, run], "RR"),

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, note_of, sentence
-from helpers.rows import FORMS, Row, Write, in_blocks
+from helpers.notes import codes, find_note, sentence
+from helpers.rows import FORMS, Row, Write, vary_block_sizes
 
 from cranfield import (
     InputError,
@@ -69,10 +69,10 @@ def test_the_first_or_the_best_row_is_kept(
     run = FORMS[form](rows, write)
     with pytest.raises(DuplicateError, match="--duplicates best"):
         evaluate(qrels, run)
-    for _ in in_blocks(monkeypatch):
+    for _ in vary_block_sizes(monkeypatch):
         scores = evaluate(qrels, run, MEASURES, duplicates=how)
         assert scores.to_dict() == evaluate(qrels, expected, MEASURES).to_dict()
-        note = note_of(scores.notes, "duplicates")
+        note = find_note(scores.notes, "duplicates")
         assert note.count == n_repeated
         assert scores.recipe["duplicates"] == how
         assert scores.counts.rows_left_out == 0
@@ -133,14 +133,14 @@ def test_each_row_has_its_rank(
 ) -> None:
     qrels, rows = collection(seed)
     run = FORMS[form](rows, write)
-    for _ in in_blocks(monkeypatch):
+    for _ in vary_block_sizes(monkeypatch):
         scores = evaluate(qrels, run, f"{MEASURES} NumRel", duplicates=how)
         found = scores.to_dict()
         for query, grades in qrels.items():
             expected = by_loop(grades, [row[1:] for row in rows if row[0] == query], how)
             for measure, value in expected.items():
                 assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
-        note = note_of(scores.notes, "duplicates")
+        note = find_note(scores.notes, "duplicates")
         assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
 
 
@@ -374,7 +374,7 @@ def test_a_run_is_written_without_them(tmp_path: Path) -> None:
     run, path = Run([("q", "a", 1.0), ("q", "a", 2.0), ("q", "b", 0.5)]), tmp_path / "a.csv"
     with pytest.raises(DuplicateError):
         run.write(path)
-    assert run.write(path, duplicates="best").repeated.count == 1
+    assert run.write(path, duplicates="best").repeats.count == 1
     assert read_run(path).to_dict() == {"q": {"a": 2.0, "b": 0.5}}
     with pytest.raises(DuplicateError, match="'a' occurs twice"):
         run.to_dict()
@@ -469,7 +469,7 @@ def test_a_run_keeps_one_row_of_each_document_as_judgments_do(
     run = Run(REPEATED_ROWS, "mine", duplicates=kept)
     scores = evaluate({"q": {"a": 1}}, run, "RR")
     assert scores["RR"] == 1 / rank_of_a
-    assert note_of(scores.notes, "duplicates").count == 1
+    assert find_note(scores.notes, "duplicates").count == 1
     both = compare({"q": {"a": 1}}, {"mine": run, "other": Run({"q": ["a"]})}, "RR")
     assert "duplicates" in codes(both.data_notes)
     assert run.name == "mine"

@@ -36,7 +36,7 @@ def rows_of(seed: int) -> tuple[list[tuple[str, str]], list[int]]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("seed", seeds(20, every=3))
+@pytest.mark.parametrize("seed", seeds(20, step=3))
 def test_the_first_row_of_all_is_named(seed: int, tmp_path: Path) -> None:
     pairs, again = rows_of(seed)
     if not again:

@@ -14,8 +14,8 @@ import pytest
 
 from cranfield import Qrels, evaluate, lazy, read_qrels, read_run
 from cranfield.arrays import ids as ids_module
-from cranfield.arrays.grades import narrowed, widened
-from cranfield.arrays.ids import IdList, Ids, Places, ids_of, some_of
+from cranfield.arrays.grades import narrow_grades, widen_grades
+from cranfield.arrays.ids import IdList, Ids, IdIndex, encode_ids, select_texts
 from cranfield.data import judged as judged_module
 
 TEXTS = ["Z", "a long id, of more than sixteen bytes", "q1", "q10", "q2", "é", "日本", "\udcff"]
@@ -75,9 +75,9 @@ def test_a_sequence_is_added_to_lists_and_to_others() -> None:
 
 def test_some_of_a_sequence_is_held_as_it_was() -> None:
     rows = np.array([4, 0])
-    assert some_of(TEXTS, rows) == [TEXTS[4], TEXTS[0]] == some_of(listed(), rows)
-    assert isinstance(some_of(listed(), rows), IdList)
-    assert ids_of(TEXTS).to_list() == ids_of(listed()).to_list()
+    assert select_texts(TEXTS, rows) == [TEXTS[4], TEXTS[0]] == select_texts(listed(), rows)
+    assert isinstance(select_texts(listed(), rows), IdList)
+    assert encode_ids(TEXTS).to_list() == encode_ids(listed()).to_list()
 
 
 def test_compact_identifiers_are_the_same_in_few_bytes() -> None:
@@ -90,9 +90,9 @@ def test_compact_identifiers_are_the_same_in_few_bytes() -> None:
         found = some.compact()
         assert found.to_list() == some.to_list()
         assert found.hash().tolist() == some.hash().tolist()
-        assert found.begins().tolist() == some.begins().tolist()
-        assert found.numbers().tolist() == some.numbers().tolist()
-        assert Ids.joined([found, some]).to_list() == some.to_list() * 2
+        assert found.find_changes().tolist() == some.find_changes().tolist()
+        assert found.sort_keys().tolist() == some.sort_keys().tolist()
+        assert Ids.concatenate([found, some]).to_list() == some.to_list() * 2
     assert found.length.itemsize + found._start.itemsize <= 6
 
 
@@ -102,14 +102,14 @@ def test_places_are_those_of_a_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = [f"q{i}" * n for i in range(3000) for n in (1, 5)]
     known = {text: i for i, text in enumerate(mine)}
     wanted = [known.get(text, -1) for text in theirs]
-    assert Places(Ids.of_texts(mine)).of(Ids.of_texts(theirs)).tolist() == wanted
-    again = copy.deepcopy(Places(listed(mine).ids))
-    assert again.of(ids_of(theirs)).tolist() == wanted
+    assert IdIndex(Ids.of_texts(mine)).find_rows(Ids.of_texts(theirs)).tolist() == wanted
+    again = copy.deepcopy(IdIndex(listed(mine).ids))
+    assert again.find_rows(encode_ids(theirs)).tolist() == wanted
     # where many have the same hash, the ids decide
     whole = Ids.hash
     monkeypatch.setattr(Ids, "hash", lambda ids: whole(ids) % np.uint64(7))
-    assert Places(Ids.of_texts(mine)).of(Ids.of_texts(theirs[:600])).tolist() == wanted[:600]
-    assert Places(Ids.of([])).of(Ids.of_texts(["q"])).tolist() == [-1]
+    assert IdIndex(Ids.of_texts(mine)).find_rows(Ids.of_texts(theirs[:600])).tolist() == wanted[:600]
+    assert IdIndex(Ids.of([])).find_rows(Ids.of_texts(["q"])).tolist() == [-1]
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_places_are_those_of_a_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     [[0, 3, -2], [127, -128], [128], [-129], [-(2**15) - 1], [2**31 - 1, -(2**31 - 1)], []],
 )
 def test_narrow_grades_are_the_same_numbers(grades: list[int]) -> None:
-    found = narrowed(np.array(grades, np.int64))
-    assert widened(found).tolist() == grades
-    assert widened(found).dtype == np.int64
-    assert narrowed(np.array([0.5])).tolist() == [0.5]
+    found = narrow_grades(np.array(grades, np.int64))
+    assert widen_grades(found).tolist() == grades
+    assert widen_grades(found).dtype == np.int64
+    assert narrow_grades(np.array([0.5])).tolist() == [0.5]
 
 
 def collection(folder: Path) -> tuple[Path, Path]:
@@ -164,7 +164,7 @@ def test_large_evaluations_in_pieces_have_the_same_bits(
     monkeypatch.setattr(judged_module, "MOST_ROWS", 50)
     monkeypatch.setattr(lazy, "MOST_KEPT", 10)
     seen = []
-    pieces = judged_module.Judged.pieces
+    pieces = judged_module.Judged.split_queries
 
     def counted(one: judged_module.Judged) -> Any:
         seen.append(1)

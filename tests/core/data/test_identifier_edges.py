@@ -8,7 +8,7 @@ import pytest
 
 from cranfield import lazy, read_qrels
 from cranfield.arrays.byte_strings import ByteStrings
-from cranfield.arrays.grades import widened
+from cranfield.arrays.grades import widen_grades
 from cranfield.arrays.ids import IdList, Ids
 from cranfield.arrays.ranked import Numbers
 from cranfield.data import judgment_columns, regroup
@@ -26,15 +26,15 @@ def many(n: int = 60, seed: int = 1) -> list[bytes]:
 
 @pytest.mark.parametrize("ids", [many(), many(300, 2), [b"x" * 300] * 9, [b"a", b"bb"], [b""], []])
 def test_packed_identifiers_are_unpacked(ids: list[bytes]) -> None:
-    packed = Ids.of(ids).packed()
-    assert packed.data.tobytes() == b"".join(ids)
+    packed = Ids.of(ids).pack()
+    assert packed.text_bytes.tobytes() == b"".join(ids)
     longest = max(map(len, ids), default=0)
     assert packed.length.itemsize == 1 + (longest > 255) + 2 * (longest > 65_535)
     found = Ids.of_packed(packed)
     assert found.to_list() == ids
     assert found.hash().tolist() == Ids.of(ids).hash().tolist()
-    assert found.numbers().tolist() == Ids.of(ids).numbers().tolist()
-    assert found.compact().to_list() == Ids.joined([found]).to_list() == ids
+    assert found.sort_keys().tolist() == Ids.of(ids).sort_keys().tolist()
+    assert found.compact().to_list() == Ids.concatenate([found]).to_list() == ids
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -71,7 +71,7 @@ def test_identifiers_at_the_end_of_two_gigabytes_are_compared() -> None:
     end = 2**31 - 3
     start = np.array([end - 24, end - 4, end - 1], np.int32)
     ids = ByteStrings(np.zeros(8, np.uint8), start, np.array([20, 3, 1], np.int16))
-    ids._words_at = _Memory(end, last)  # type: ignore[assignment] # two gigabytes are too many
+    ids._word_at_byte = _Memory(end, last)  # type: ignore[assignment] # two gigabytes are too many
     rows = np.array([0, 0, 1, 2])
     other = Ids.of([b"a" * 20, b"a" * 19 + b"b", b"bbb", b"d"])
     assert ids.equal(rows, other, np.arange(4)).tolist() == [True, False, True, False]
@@ -99,7 +99,7 @@ def test_rows_are_grouped_whatever_their_hashes(
         lambda ids: np.array([of[one] for one in ids.to_list()], np.uint64),
     )
     rows = random.Random(3).choices(texts, k=50)
-    order = regroup._by_query(Ids.of(rows)).tolist()
+    order = regroup._sort_by_query(Ids.of(rows)).tolist()
     assert sorted(order) == list(range(50))
     found = [rows[i] for i in order]
     runs = [one for i, one in enumerate(found) if i == 0 or found[i - 1] != one]
@@ -108,7 +108,7 @@ def test_rows_are_grouped_whatever_their_hashes(
         its = [i for i in order if rows[i] == text]
         assert its == sorted(its)  # in their order
     for n in (1, 7, 1 << 14):
-        bucket = regroup.bucket_of(Ids.of(rows), n).tolist()
+        bucket = regroup.assign_buckets(Ids.of(rows), n).tolist()
         assert bucket == [of[one] // 2**32 * n // 2**32 for one in rows]
 
 
@@ -127,7 +127,7 @@ def test_all_judgments_as_a_dict_take_the_grades_once(
 
     def counted(grades: Numbers) -> Numbers:
         calls.append(len(grades))
-        return widened(grades)
+        return widen_grades(grades)
 
     monkeypatch.setattr(judgment_columns, "widened", counted)
     assert judged.to_dict() == wanted

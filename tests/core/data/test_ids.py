@@ -36,7 +36,7 @@ def test_a_slice_of_an_arrow_array_is_read_from_its_offset(texts: list[bytes], s
 @given(ids)
 def test_numbers_are_in_the_order_of_the_bytes(texts: list[bytes]) -> None:
     texts = [text.replace(b"\0", b"0") for text in texts]
-    numbers = Ids.of(texts).numbers().tolist()
+    numbers = Ids.of(texts).sort_keys().tolist()
     for text, number in zip(texts, numbers, strict=True):
         for other, theirs in zip(texts, numbers, strict=True):
             assert (text < other) == (number < theirs)
@@ -82,7 +82,7 @@ def test_equal_ids_have_equal_hashes_and_short_ones_their_own(texts: list[bytes]
 @given(ids)
 def test_an_id_begins_where_it_differs_from_the_one_above(texts: list[bytes]) -> None:
     expected = [i for i in range(len(texts)) if i == 0 or texts[i] != texts[i - 1]]
-    assert Ids.of(texts).begins().tolist() == expected
+    assert Ids.of(texts).find_changes().tolist() == expected
 
 
 @given(ids)
@@ -90,9 +90,9 @@ def test_empty_ids_and_null_bytes_are_found(texts: list[bytes]) -> None:
     expected = [not text or b"\0" in text for text in texts]
     for column, wanted in (
         (Ids.of(texts), expected),
-        (Ids.joined([Ids.of([b"a"]), Ids.of(texts)]), [False, *expected]),
+        (Ids.concatenate([Ids.of([b"a"]), Ids.of(texts)]), [False, *expected]),
     ):
-        spoilt = column.spoilt()
+        spoilt = column.mark_invalid()
         assert (spoilt is None) == (not any(wanted))
         assert spoilt is None or spoilt.tolist() == wanted
 
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_survive(data: bytes) -> None:
 
 @given(ids, ids)
 def test_joined_columns_stand_below_each_other(texts: list[bytes], others: list[bytes]) -> None:
-    assert Ids.joined([Ids.of(texts), Ids.of(others)]).to_list() == texts + others
+    assert Ids.concatenate([Ids.of(texts), Ids.of(others)]).to_list() == texts + others
 
 
 @given(ids, st.data())
@@ -119,9 +119,9 @@ def test_rows_that_share_their_bytes_are_as_others(texts: list[bytes], data: st.
     shared, alone = Ids.of(texts).take(np.array(rows, np.int64)), Ids.of([texts[i] for i in rows])
     assert shared.to_list() == alone.to_list() == shared.compact().to_list()
     assert shared.hash().tolist() == alone.hash().tolist()
-    assert shared.begins().tolist() == alone.begins().tolist()
-    assert shared.numbers().tolist() == alone.numbers().tolist()
-    spoilt, wanted = shared.spoilt(), alone.spoilt()
+    assert shared.find_changes().tolist() == alone.find_changes().tolist()
+    assert shared.sort_keys().tolist() == alone.sort_keys().tolist()
+    spoilt, wanted = shared.mark_invalid(), alone.mark_invalid()
     assert (spoilt is None) == (wanted is None)
     assert spoilt is None or wanted is None or spoilt.tolist() == wanted.tolist()
     order = np.arange(len(rows))[::-1]
@@ -134,9 +134,9 @@ def test_a_long_id_that_stands_in_many_rows_is_held_once() -> None:
     """A thousand rows of two megabytes: they are not put beside each other."""
     long = "x" * 2_000_000
     for made in (Ids.of_texts([long, "y"] * 500), Ids.of([long.encode(), b"y"] * 500)):
-        assert len(made._data) < 3 * len(long)
+        assert len(made._buffer) < 3 * len(long)
         assert made.hash().tolist() == [made.hash()[0], made.hash()[1]] * 500
-        assert made.begins().tolist() == list(range(1000))
-        assert made.numbers().tolist() == [0, 1] * 500
+        assert made.find_changes().tolist() == list(range(1000))
+        assert made.sort_keys().tolist() == [0, 1] * 500
         assert made.compact().to_list() == made.to_list() == [long.encode(), b"y"] * 500
-        assert len(made.compact()._data) < 3 * len(long)
+        assert len(made.compact()._buffer) < 3 * len(long)

@@ -21,7 +21,7 @@ from cranfield.arrays.ranked import Ranked
 from cranfield.data import match
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import MatchedRun
 from cranfield.formats import lines, text
 from cranfield.formats.block import SIZES
 
@@ -43,7 +43,7 @@ def columns(data: Any, value: str) -> dict[str, list[Any]]:
     }
 
 
-def flat(meeting: Meeting) -> Any:
+def flat(meeting: MatchedRun) -> Any:
     def of(ranked: Ranked) -> list[list[int]]:
         return [ranked.query.tolist(), ranked.rank.tolist(), ranked.grade.tolist()]
 
@@ -61,7 +61,7 @@ def flat(meeting: Meeting) -> Any:
 def expected(qrels: oracle.Qrels, run: oracle.Run) -> list[list[int]]:
     """The hits, by the slow way: query, rank and grade."""
     rows = []
-    rankings = oracle.rankings(qrels, run)
+    rankings = oracle.grade_rankings(qrels, run)
     for i, query in enumerate(sorted(rankings, key=str.encode)):
         for rank, grade in enumerate(rankings[query][0], 1):
             if grade is not None:
@@ -71,7 +71,7 @@ def expected(qrels: oracle.Qrels, run: oracle.Run) -> list[list[int]]:
 
 def filled_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
     """Return a collection without the queries for which nothing was retrieved."""
-    qrels, run = oracle.collection(seed)
+    qrels, run = oracle.make_collection(seed)
     filled = {query: docs for query, docs in run.items() if docs}
     assert qrels.keys() & filled.keys(), "one without a query in both tests nothing"
     return qrels, filled
@@ -224,7 +224,7 @@ def test_missing_queries_score_zero_and_all_is_counted() -> None:
     assert both.query_ids == ["q1", "q3", "q4"]
     assert (both.counts.queries, both.counts.without_run) == (3, 1)
     met = judge(Qrels(qrels), Run(run), Judging(queries="both"))
-    assert met.in_run.tolist() == [True, True, True]
+    assert met.is_in_run.tolist() == [True, True, True]
 
 
 def test_queries_are_in_the_order_of_their_bytes() -> None:
@@ -300,7 +300,7 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
     begun: list[int] = []
     done: list[int] = []
     most: list[int] = []
-    raw_blocks, load = text.raw_blocks, lines.Lines._load
+    raw_blocks, load = text.read_raw_blocks, lines.Lines._load
 
     def counted(*arguments: Any) -> Any:
         for block in raw_blocks(*arguments):
@@ -326,7 +326,7 @@ def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatc
     docs = [f"d{i}" for i in range(5000)]
     frame = pa.table({"query_id": ["q", "r"] * 2500, "doc_id": docs, "relevance": [1, 2] * 2500})
     qrels = Qrels(frame)
-    assert len(qrels.docs._data) < 2 * sum(map(len, docs))
+    assert len(qrels.docs._buffer) < 2 * sum(map(len, docs))
     assert qrels.to_dict()["r"]["d4999"] == 2
     run = Run(frame.append_column("score", pa.array([float(-i) for i in range(5000)])))
     assert evaluate({"r": {"d4999": 1}}, run, "RR")["RR"] == 1 / 2500
@@ -352,7 +352,7 @@ def test_evaluating_does_not_change_what_it_is_given() -> None:
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    work = [oracle.collection(seed, 30) for seed in range(8)]
+    work = [oracle.make_collection(seed, 30) for seed in range(8)]
     names = "nDCG@10 AP RR Bpref P.5,10 IAP"
     alone = [evaluate(qrels, run, names).to_dict() for qrels, run in work]
     shared = Qrels(work[0][0])
@@ -379,7 +379,7 @@ def test_ranks_of_any_scores_and_ids(data: Any) -> None:
     scores = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-40, 1e308, -np.inf])
     ranking = data.draw(st.dictionaries(ids, scores, min_size=1, max_size=12))
     docs = data.draw(st.lists(st.sampled_from(sorted(ranking)), min_size=1, unique=True))
-    by_hand = [i for i, doc in enumerate(oracle.ranked(ranking), 1) if doc in docs]
+    by_hand = [i for i, doc in enumerate(oracle.rank_docs(ranking), 1) if doc in docs]
     qrels = Qrels({"q": dict.fromkeys(docs, 1)})
     for run in (Run({"q": ranking}), Run(pa.table(columns({"q": ranking}, "score")))):
         assert judge(qrels, run).judged.hits.rank.tolist() == by_hand
@@ -388,7 +388,7 @@ def test_ranks_of_any_scores_and_ids(data: Any) -> None:
 def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not each row with all judgments of its query: that would be a million steps here."""
     seen: list[int] = []
-    matched = match._hits
+    matched = match._find_hits
 
     def counted(block: Any, code: Any, qrels: Any) -> Any:
         seen.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))

@@ -11,14 +11,14 @@ import pytest
 from helpers.commands import invoke
 from helpers.judging_loop import (
     CHOICES,
-    QUERIES,
-    SOME,
+    QUERY_CHOICES,
+    OPTION_CASES,
     Options,
-    as_dict,
-    collection,
-    expected,
-    orders,
-    own_rows,
+    nest_rows,
+    make_collection,
+    compute_scores,
+    list_rankings,
+    select_docs,
 )
 from helpers.notes import codes, sentence
 from helpers.profile import seeds
@@ -28,7 +28,7 @@ import cranfield
 from cranfield import InputError, OptionError, Qrels, Run, compare, evaluate, explain, read_run
 from cranfield.data.judging import Judging, Queries
 from cranfield.formats.block import SIZES
-from cranfield.measures.plan import example_of
+from cranfield.measures.plan import make_example
 
 MEASURES = "AP RR P@3 R@3 nDCG@3 DCG NumRet NumRel"
 
@@ -72,8 +72,8 @@ def test_all_options_together_against_the_slow_loop(
         how, twice = options(seed), seed % 3 == 0
         if how is None:
             continue
-        qrels, rows, run = collection(seed, twice=twice)
-        forms: list[Any] = [] if twice else [as_dict(rows, run)]
+        qrels, rows, run = make_collection(seed, repeat_docs=twice)
+        forms: list[Any] = [] if twice else [nest_rows(rows, run)]
         if not twice:
             forms.append(write("a.json", json.dumps(forms[0])))
         if {query for query, *_ in rows} == run:  # a table has no empty list
@@ -85,7 +85,7 @@ def test_all_options_together_against_the_slow_loop(
             with pytest.raises(InputError):
                 evaluate(qrels, forms[0], "AP", **how)
             continue
-        wanted = expected(qrels, rows, run, how)
+        wanted = compute_scores(qrels, rows, run, how)
         if not wanted:
             with pytest.raises(InputError, match="leaves none to average"):
                 evaluate(qrels, forms[0], "AP", **how)
@@ -130,7 +130,7 @@ AVERAGED: dict[Queries, tuple[list[str], dict[str, int]]] = {
 }
 
 
-@pytest.mark.parametrize("queries", QUERIES)
+@pytest.mark.parametrize("queries", QUERY_CHOICES)
 def test_queries_and_what_is_counted_beside_them(queries: Queries) -> None:
     wanted, counted = AVERAGED[queries]
     scores = evaluate(JUDGED, ANSWERED, "RR NumRet", queries=queries)
@@ -170,7 +170,7 @@ def test_every_measure_has_of_a_query_without_judgments_what_nothing_relevant_gi
     run = {"q1": {"a": 1.0, "b": 2.0}, "q3": {"b": 1.0, "x": 2.0}, "q5": {"a": 1.0}}
     irrelevant = {**qrels, "q5": {"z": -1}}
     for definition in cranfield.definitions():
-        one, _ = example_of(definition)
+        one, _ = make_example(definition)
         found = evaluate(qrels, run, one, queries="run").per_query(one)
         alike = evaluate(irrelevant, run, one, queries="run").per_query(one)
         assert found == alike, one
@@ -294,14 +294,14 @@ def test_groups_have_their_documents_below() -> None:
 # ---- all that is told of a run that is judged so ------------------------------------------------
 
 
-@pytest.mark.parametrize("chosen", SOME, ids=str)
+@pytest.mark.parametrize("chosen", OPTION_CASES, ids=str)
 @pytest.mark.parametrize("measure", ["nDCG", "AP"])
 def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str) -> None:
     n_seen = 0
     for seed in seeds(30):
-        qrels, rows, run = collection(seed, twice=False)
+        qrels, rows, run = make_collection(seed, repeat_docs=False)
         how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-        nested, shared = as_dict(rows, run), sorted(set(qrels) & run)
+        nested, shared = nest_rows(rows, run), sorted(set(qrels) & run)
         if not shared:
             continue
         values = evaluate(qrels, nested, measure, **chosen).per_query(measure)
@@ -311,8 +311,8 @@ def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str
         for query in shared:
             found: Any = explain(qrels, nested, measure, query, **chosen)
             assert found.value == values[query]
-            docs = own_rows(rows, query, how)
-            kept = next(orders(docs, qrels[query], how | {"judged_only": False}))
+            docs = select_docs(rows, query, how)
+            kept = next(list_rankings(docs, qrels[query], how | {"judged_only": False}))
             if chosen.get("ties") == "worst":  # equal grades in any order
                 assert [one.grade for one in found.retrieved] == [
                     qrels[query].get(doc) for doc in kept
@@ -337,7 +337,7 @@ def test_a_comparison_takes_them() -> None:
         "x": {query: {"c": 1.0, "a": 1.0, "b": 1.0} for query in qrels},
         "y": {query: {"a": 2.0, query: 3.0} for query in qrels},
     }
-    for chosen in SOME:
+    for chosen in OPTION_CASES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cranfield.CranfieldWarning)  # few queries
             scores = evaluate(qrels, runs, "RR", **chosen)
@@ -436,7 +436,7 @@ def test_a_file_is_read_as_a_dict_is(write: Any) -> None:
     run = read_run(write("a.run", text))
     qrels = {"q1": {"q1x": 1}, "q2": {"b": 1}, "q3": {"q3": 1}}
     nested = {"q1": {"q1": 3.0, "q1x": 1.0}, "q2": {"b": 2.0, "q2": 1.0}, "q3": {"q3": 1.0}}
-    for queries in QUERIES:
+    for queries in QUERY_CHOICES:
         found, same = (
             evaluate(qrels, one, "RR NumRet", identical_ids="drop", queries=queries)
             for one in (run, nested)

@@ -14,9 +14,9 @@ import pytest
 
 from cranfield import evaluate, read_qrels, read_run
 from cranfield.arrays import byte_strings, slots
-from cranfield.arrays.byte_strings import in_several, keyed, mixed
+from cranfield.arrays.byte_strings import find_repeated_keys, pair_keys, mix_words
 from cranfield.arrays.ids import Ids
-from cranfield.arrays.slots import Slots
+from cranfield.arrays.slots import PairIndex
 from cranfield.data import match
 from cranfield.data.judge import judge_all
 from cranfield.formats.block import SIZES
@@ -97,11 +97,11 @@ def test_pairs_are_found_whatever_their_hashes(
     texts = [b"%d" % i + b"x" * rng.choice([0, 9, 600]) for i in range(40)]
     every = [(group, text) for group in range(8) for text in texts]
     here, sought = rng.sample(every, 100), rng.sample(every, 250)
-    found = Slots(np.array([group for group, _ in here]), Ids.of([text for _, text in here]))
+    found = PairIndex(np.array([group for group, _ in here]), Ids.of([text for _, text in here]))
     others = Ids.of([text for _, text in sought])
     for one in (found, pickle.loads(pickle.dumps(found))):  # noqa: S301 - made here
         groups = np.array([group for group, _ in sought])
-        rows, at = one.among(groups, others, keyed(others.hash(), groups))
+        rows, at = one.find(groups, others, pair_keys(others.hash(), groups))
         places = [(i, here.index(pair)) for i, pair in enumerate(sought) if pair in here]
         assert [*zip(rows.tolist(), at.tolist(), strict=True)] == places
         assert 0 < len(places) < 100
@@ -174,10 +174,10 @@ def test_rows_in_several_are_what_a_counter_finds(
     monkeypatch.setattr(byte_strings, "_MOST_BITS", bits)
     rng = np.random.default_rng(3)
     for n, kinds in ((0, 1), (1, 1), (500, 10**9), (500, 2000), (500, 20)):
-        keys = mixed(rng.integers(0, kinds, n).astype(np.uint64))
+        keys = mix_words(rng.integers(0, kinds, n).astype(np.uint64))
         counted = Counter(keys.tolist())
         wanted = [i for i, key in enumerate(keys.tolist()) if counted[key] > 1]
-        assert in_several(keys).tolist() == wanted
+        assert find_repeated_keys(keys).tolist() == wanted
 
 
 def test_a_note_on_many_runs_counts_them() -> None:

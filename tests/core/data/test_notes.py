@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import run
+from helpers.commands import run_command
 from helpers.noted import GRADES, qrels_csv
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
-from cranfield.data.run_notes import are_ranks, contradicted, other_affix
-from cranfield.notes import gravest_first, lines_of, warn_of
+from cranfield.data.run_notes import are_ranks, find_contradictions, describe_affix
+from cranfield.notes import sort_by_severity, format_notes, warn_about
 
 N = 12
 QRELS = "".join(f"q{q} 0 d{d} {d % 3}\n" for q in range(3) for d in range(0, N, 2))
@@ -114,7 +114,7 @@ def test_the_command_line_says_it_once(write: Any) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stderr.count("the rank column contradicts the scores") == 1
     assert done.stderr.startswith("warning: in 3 of 3 queries")
-    page = run("evaluate", *files, "--format", "json")
+    page = run_command("evaluate", *files, "--format", "json")
     notes = json.loads(page.stdout)["runs"][0]["notes"]
     assert {"ranks"} == {one["code"] for one in notes if one["severity"] == "warning"}
 
@@ -174,7 +174,7 @@ def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
         ["compare", qrels, good, odd, "-m", "AP"],
         ["gate", qrels, odd, "--baseline", good, "-m", "AP", "--margin", "0.1"],
     ):
-        done = run(*command, "--format", "csv")
+        done = run_command(*command, "--format", "csv")
         lines = [line for line in done.stderr.splitlines() if "contradicts the scores" in line]
         assert len(lines) == 1, command
         assert lines[0].startswith("warning: "), command
@@ -183,7 +183,7 @@ def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
 def warning_of(notes: list[Note]) -> str:
     """Return the text of the CranfieldWarning that is given of some notes."""
     with pytest.warns(CranfieldWarning) as caught:
-        warn_of(notes)
+        warn_about(notes)
     return str(caught[0].message)
 
 
@@ -280,7 +280,7 @@ def test_neighbours_in_the_order_of_the_ranks() -> None:
     group = np.array([0, 0, 0, 1, 1])
     rank = np.array([2, 1, 3, 1, 1])
     scores = np.array([5.0, 4.0, 1.0, 1.0, 2.0])
-    assert contradicted(group, rank, scores).tolist() == [0], "equal ranks say nothing"
+    assert find_contradictions(group, rank, scores).tolist() == [0], "equal ranks say nothing"
 
 
 def test_scores_that_are_ranks() -> None:
@@ -309,24 +309,24 @@ def test_scores_that_are_ranks() -> None:
 def test_ids_that_match_but_for_an_affix(
     judged: list[str], retrieved: list[str], said: str | None
 ) -> None:
-    found = other_affix(judged, retrieved)
+    found = describe_affix(judged, retrieved)
     assert (found is None) if said is None else (found is not None and said in found)
 
 
 def test_notes_are_shown_gravest_first() -> None:
     notes = [Note("a", "info", "A."), Note("b", "warning", "B.", source="run"), Note("c", "error", "C.")]  # fmt: skip  # noqa: E501
-    assert lines_of(notes) == ["Error: C.", "Warning: run: B.", "A."]
-    assert [note.code for note in gravest_first([*notes, notes[0]])] == ["c", "b", "a"]
+    assert format_notes(notes) == ["Error: C.", "Warning: run: B.", "A."]
+    assert [note.code for note in sort_by_severity([*notes, notes[0]])] == ["c", "b", "a"]
     assert notes[1].to_dict() == {
         "code": "b", "severity": "warning", "text": "B.", "source": "run"
     }  # fmt: skip
     with pytest.warns(CranfieldWarning, match=r"^C\.\nrun: B\.$"):
-        warn_of(notes)
+        warn_about(notes)
 
 
 def test_ids_cannot_command_a_terminal_by_a_warning() -> None:
     with pytest.warns(CranfieldWarning) as given:
-        warn_of([Note("a", "warning", "id \x1b[31m")])
+        warn_about([Note("a", "warning", "id \x1b[31m")])
     assert "\x1b" not in str(given[0].message)
 
 

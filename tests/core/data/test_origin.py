@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from helpers.commands import invoke
 from helpers.folders import DEMO
-from helpers.notes import codes, note_of
+from helpers.notes import codes, find_note
 
 from cranfield import CranfieldWarning, InputError, Qrels, Run, compare, evaluate, gate, read_qrels
-from cranfield.data.fingerprint import SIZE, hash_of_judgments, in_common, sketch_of
+from cranfield.data.fingerprint import SKETCH_SIZE, hash_judgments, estimate_overlap, sketch_documents
 
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
@@ -30,14 +30,14 @@ def rows_of(judged: dict[str, dict[str, int]], seed: int) -> list[tuple[str, str
 
 
 def test_neither_order_nor_form_changes_the_hash(write: Any) -> None:
-    expected = hash_of_judgments(Qrels(JUDGED))
+    expected = hash_judgments(Qrels(JUDGED))
     for seed in range(5):
         rows = rows_of(JUDGED, seed)
-        assert hash_of_judgments(Qrels(rows)) == expected
+        assert hash_judgments(Qrels(rows)) == expected
         frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
-        assert hash_of_judgments(Qrels(frame)) == expected
+        assert hash_judgments(Qrels(frame)) == expected
         path = write("qrels.txt", "".join(f"{q} 0 {d} {g}\n" for q, d, g in rows))
-        assert hash_of_judgments(read_qrels(path)) == expected
+        assert hash_judgments(read_qrels(path)) == expected
 
 
 OTHERS: list[Any] = [
@@ -54,7 +54,7 @@ OTHERS: list[Any] = [
 
 
 def test_every_other_judgment_changes_the_hash() -> None:
-    hashes = [hash_of_judgments(Qrels(one)) for one in (JUDGED, *OTHERS)]
+    hashes = [hash_judgments(Qrels(one)) for one in (JUDGED, *OTHERS)]
     assert len(set(hashes)) == len(hashes)
 
 
@@ -62,7 +62,7 @@ def test_what_measures_see_of_a_sample_changes_the_hash() -> None:
     rows = [{"query_id": "q1", "doc_id": "a", "relevance": 1, "stratum": 1}]
     plain = [{name: one[name] for name in ("query_id", "doc_id", "relevance")} for one in rows]
     other = [{**rows[0], "stratum": 2}]
-    assert len({hash_of_judgments(Qrels(one)) for one in (rows, plain, other)}) == 3
+    assert len({hash_judgments(Qrels(one)) for one in (rows, plain, other)}) == 3
 
 
 # ---- the sketch of what was retrieved -----------------------------------------------------------
@@ -72,8 +72,8 @@ def test_small_sets_are_compared_exactly() -> None:
     chance = np.random.default_rng(5)
     for _ in range(20):
         sets = [{f"doc{i}" for i in chance.integers(0, 40, 25)} for _ in range(2)]
-        a, b = (sketch_of(Run({"q1": sorted(one), "q2": sorted(one)[:3]})) for one in sets)
-        assert in_common(a, b) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+        a, b = (sketch_documents(Run({"q1": sorted(one), "q2": sorted(one)[:3]})) for one in sets)
+        assert estimate_overlap(a, b) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
@@ -83,22 +83,22 @@ def test_large_sets_are_compared_nearly(share: float) -> None:
         n, shift = 20_000, round(20_000 * (1 - share) / (1 + share))
         a, b = ([name.format(i + start) for i in range(n)] for start in (0, shift or n))
         exact = len({*a} & {*b}) / len({*a} | {*b})
-        found = in_common(sketch_of(Run({"q": a})), sketch_of(Run({"q": b})))
-        assert abs(found - exact) <= 4 * (exact * (1 - exact) / SIZE) ** 0.5
+        found = estimate_overlap(sketch_documents(Run({"q": a})), sketch_documents(Run({"q": b})))
+        assert abs(found - exact) <= 4 * (exact * (1 - exact) / SKETCH_SIZE) ** 0.5
 
 
 def test_a_sketch_does_not_depend_on_the_form_or_on_the_process(write: Any) -> None:
     docs = [f"document-{i}" for i in range(300)]
     lines = "".join(f"q{i % 3} Q0 {doc} 1 {-i} t\n" for i, doc in enumerate(docs))
     path = write("new.run", lines)
-    expected = sketch_of(Run({"q": docs}))
-    assert sketch_of(Run({"q": dict.fromkeys(docs, 1.0)})) == expected
+    expected = sketch_documents(Run({"q": docs}))
+    assert sketch_documents(Run({"q": dict.fromkeys(docs, 1.0)})) == expected
     qrels = write("qrels.txt", "q0 0 document-0 1\nq1 0 document-1 1\nq2 0 x 1\n")
     out = write("new.json", "")
     assert invoke("evaluate", qrels, path, "-m", "RR", "-q", "-o", out).exit_code == 0
     assert json.loads(Path(out).read_text())["runs"][0]["retrieved"] == expected
     # Made in another process, by hand: the hash of a short id is its bytes, mixed by splitmix64.
-    assert sketch_of(Run({"q": ["a"]})) == f"{splitmix(int.from_bytes(b'a', 'little')):016x}"
+    assert sketch_documents(Run({"q": ["a"]})) == f"{splitmix(int.from_bytes(b'a', 'little')):016x}"
 
 
 def splitmix(word: int) -> int:
@@ -253,7 +253,7 @@ def test_files_that_do_not_say_are_taken_with_a_note(save: Save, tmp_path: Path)
     old, new, csv = save("old.json", BM25), save("new.json", DENSE), save("new.csv", DENSE)
     found = compare([old, csv])
     assert codes(found) == ["over-all", "judgments-unknown"]
-    said = note_of(found.notes, "judgments-unknown")
+    said = find_note(found.notes, "judgments-unknown")
     assert said.severity == "info"
     assert said.source == csv
     assert "judgments-unknown" not in codes(compare(csv))  # there is nothing that may differ
@@ -299,12 +299,12 @@ def test_what_others_write_there_breaks_nothing(change: Any, write: Any) -> None
     files = [
         write(f"{i}.json", json.dumps(one)) for i, one in enumerate((plain, {**plain, **change}))
     ]
-    assert len(compare(files).aligned.names) == 2
+    assert len(compare(files).aligned.system_names) == 2
 
 
 def test_a_stated_top_grade_that_is_a_fraction_is_part_of_the_hash() -> None:
     """As ERR and others depend on it."""
     qrels = Qrels({"q": {"a": 0.25}})
-    hashes = {hash_of_judgments(qrels.replaced(top_of_all=top)) for top in (0.25, 0.5, 0.75, 1)}
+    hashes = {hash_judgments(qrels.replace_fields(top_of_all=top)) for top in (0.25, 0.5, 0.75, 1)}
     assert len(hashes) == 4
-    assert hash_of_judgments(qrels.replaced(top_of_all=1.0)) in hashes
+    assert hash_judgments(qrels.replace_fields(top_of_all=1.0)) in hashes

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cranfield.arrays.products as module
-from cranfield.arrays.products import MOST, product
+from cranfield.arrays.products import MAX_MULTIPLICATIONS, matrix_product
 from cranfield.arrays.ranked import Floats
 
 SOURCE = Path(module.__file__).parent.parent
@@ -42,13 +42,13 @@ SHAPES = [
 def test_a_product_is_that_of_the_definition(n: int, inner: int, columns: int) -> None:
     chance = np.random.default_rng(n)
     left, right = chance.random((n, inner)), chance.random((inner, columns))
-    found = product(left, right)
+    found = matrix_product(left, right)
     assert found.shape == (n, columns)
     for i, j in ((0, 0), (n // 2, columns // 2), (n - 1, columns - 1)):
         if 0 <= i < n and 0 <= j < columns:
             slow = sum(x * y for x, y in zip(left[i].tolist(), right[:, j].tolist(), strict=True))
             assert found[i, j] == pytest.approx(slow, rel=1e-12)
-    stacked = product(np.stack((left, 2 * left)), np.stack((right, right)))
+    stacked = matrix_product(np.stack((left, 2 * left)), np.stack((right, right)))
     np.testing.assert_allclose(stacked, np.stack((found, 2 * found)), 1e-12)
 
 
@@ -56,10 +56,10 @@ def test_a_product_is_that_of_the_definition(n: int, inner: int, columns: int) -
 def test_none_is_dealt_out_to_threads(n: int, inner: int, columns: int) -> None:
     Noted.shapes.clear()
     left: Floats = np.ones((n, inner)).view(Noted)
-    assert (product(left, np.ones((inner, columns))) == inner).all()
+    assert (matrix_product(left, np.ones((inner, columns))) == inner).all()
     done = 0
     for rows, deep, wide in Noted.shapes:
-        assert rows * deep * wide <= MOST
+        assert rows * deep * wide <= MAX_MULTIPLICATIONS
         done += rows * deep * wide
     assert done == n * inner * columns  # each multiplication once
 

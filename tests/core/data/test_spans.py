@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from helpers import rows as rows_in
 from helpers.commands import invoke
-from helpers.notes import codes, note_of
+from helpers.notes import codes, find_note
 from helpers.profile import seeds
-from helpers.rows import EVERY, in_blocks, run_of
+from helpers.rows import ALL_FORMS, vary_block_sizes, make_run
 
 from cranfield import (
     InputError,
@@ -93,11 +93,11 @@ def as_ids(rows: list[Row]) -> list[tuple[str, str, float]]:
 
 def with_ids(name: str) -> Callable[[list[Row], Any], Run]:
     """Return how a run is made whose ids carry the spans."""
-    return lambda rows, write: run_of(EVERY[name](as_ids(rows), write)).spans(PATTERN)
+    return lambda rows, write: make_run(ALL_FORMS[name](as_ids(rows), write)).spans(PATTERN)
 
 
 FORMS: dict[str, Callable[[list[Row], Any], Run]] = {
-    **{name: with_ids(name) for name in EVERY},
+    **{name: with_ids(name) for name in ALL_FORMS},
     "frame of spans": lambda rows, write: Run(rows_in.frame(FOUND, rows)),
     "table of spans": lambda rows, write: Run(rows_in.table(FOUND, rows)),
     "CSV of spans": lambda rows, write: read_run(write("a.csv", rows_in.csv(FOUND, rows))),
@@ -117,7 +117,7 @@ def test_spans_are_those_of_a_slow_loop(
     plain = evaluate(*by_loop(judged, rows, overlap), MEASURES)
     qrels = Qrels(pd.DataFrame(judged, columns=JUDGED))
     run = FORMS[form](rows, write)
-    for _ in in_blocks(monkeypatch):
+    for _ in vary_block_sizes(monkeypatch):
         scores = evaluate(qrels, run, MEASURES, overlap=overlap)
         assert scores.to_dict() == plain.to_dict()
         assert "spans" in codes(scores)
@@ -185,7 +185,7 @@ def test_a_judged_span_counts_once_and_a_retrieved_one_is_one_of_them() -> None:
     run = Run({"q": ["d:100-200", "d:110-210", "d:0-900", "d:300-320"]}).spans(PATTERN)
     scores = evaluate(Qrels(ONE), run, "P@4 AP Judged@4")
     assert scores.means() == {"P@4": 2 / 4, "AP": (1 / 1 + 2 / 3) / 2, "Judged@4": 2 / 4}
-    note = note_of(scores.notes, "spans")
+    note = find_note(scores.notes, "spans")
     assert note.count == 4
     assert "2 of them" in note.text
 

@@ -213,7 +213,7 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
     """Return the value in one order, as a fraction: by the definitions."""
     rel = one.parameters["rel"]
     relevant = [doc for doc, grade in grades.items() if grade >= rel]
-    depth = one.cutoff.ranks if isinstance(one.cutoff, Depth) else None
+    depth = one.cutoff.n_ranks if isinstance(one.cutoff, Depth) else None
     cut = len(ranking) if depth is None else depth
     hits = [rank for rank, doc in enumerate(ranking[:cut], 1) if doc in relevant]
     found, n = Fraction(len(hits)), len(relevant)
@@ -304,7 +304,7 @@ def test_what_stands_above_what() -> None:
     assert judged.hits.grade.tolist() == [-1, 0, 1]
 
 
-@pytest.mark.parametrize("seed", seeds(5, every=5))
+@pytest.mark.parametrize("seed", seeds(5, step=5))
 def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)
     untied = {doc: float(i) for i, doc in enumerate(scores)}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.explained import Judgments, Write, cranfield, last_line, pair, ranked, said, same
-from helpers.profile import some_of
+from helpers.explained import Judgments, Write, run_explain, last_line, explain_pair, rank_docs, join_notes, same_bits
+from helpers.profile import sample_cases
 
 from cranfield import Measure, MeasureError, Qrels, definitions, evaluate, read_qrels, read_run
 from cranfield import measure as measure_of
 from cranfield.data.judged import Judged
-from cranfield.measures import example_of
+from cranfield.measures import make_example
 
 
 def terms(name: str, docs: Sequence[str], judged: Judgments) -> dict[str, float]:
@@ -47,13 +47,13 @@ def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
     judgments = qrels.to_dict()
     scores = {run: one.to_dict() for run, one in runs.items()}
     values = evaluate(qrels, runs, name)
-    for query, judged in some_of(judgments.items()):
-        found = pair(qrels, runs, name, query)
-        docs = [ranked(scores[run][query], judged) for run in runs]
+    for query, judged in sample_cases(judgments.items()):
+        found = explain_pair(qrels, runs, name, query)
+        docs = [rank_docs(scores[run][query], judged) for run in runs]
         mine, theirs = (terms(name, its, judged) for its in docs)
         ours, other = (values[run].per_query(name)[query] for run in runs)
         assert found.method == "terms"
-        assert (same(found.left, ours), same(found.right, other)) == (True, True)
+        assert (same_bits(found.left, ours), same_bits(found.right, other)) == (True, True)
         parts = {part.document: part for part in found.parts}
         for doc in mine.keys() | theirs.keys():
             left, right = mine.get(doc, 0.0), theirs.get(doc, 0.0)
@@ -73,7 +73,7 @@ def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
         shown = f"dense - bm25 = {other!r} - {ours!r} = {other - ours!r}"
         assert last_line(str(found)) == shown
 
-        back = pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
+        back = explain_pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
         assert back.difference == -found.difference
         assert {part.document: -part.change for part in back.parts} == {
             part.document: part.change for part in found.parts
@@ -87,7 +87,7 @@ DATA: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(
-    "measure", [example_of(one)[0] for one in definitions() if not one.is_text], ids=str
+    "measure", [make_example(one)[0] for one in definitions() if not one.is_text], ids=str
 )
 def test_every_measure_says_which_documents_make_the_difference(measure: Measure) -> None:
     tried = 0
@@ -95,14 +95,14 @@ def test_every_measure_says_which_documents_make_the_difference(measure: Measure
         for other in (docs[::-1], docs[1:3] + "yfz", "z", docs):
             runs = {"left": {"q": list(docs)}, "right": {"q": list(other)}}
             try:
-                found = pair(Qrels(qrels), runs, measure, "q")
+                found = explain_pair(Qrels(qrels), runs, measure, "q")
             except MeasureError:  # of other judgments
                 continue
             tried += 1
             values = evaluate(Qrels(qrels), runs, measure)
             left, right = (values[run].per_query(measure)["q"] for run in runs)
-            assert same(found.left, left)
-            assert same(found.right, right)
+            assert same_bits(found.left, left)
+            assert same_bits(found.right, right)
             assert found.method in ("terms", "moved")
             if found.method == "terms":
                 total = math.fsum(part.change for part in found.parts)
@@ -113,11 +113,11 @@ def test_every_measure_says_which_documents_make_the_difference(measure: Measure
 
 def test_two_runs_of_one_name(write: Write) -> None:
     run = {"q": ["a", "b"]}
-    found = pair({"q": {"b": 1}}, [run, {"q": ["b", "a"]}], "RR")
+    found = explain_pair({"q": {"b": 1}}, [run, {"q": ["b", "a"]}], "RR")
     assert len(set(found.names)) == 2
     qrels = write("qrels", "q 0 b 1\n")
     first = write("x.run", "q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
-    shown = cranfield(qrels, first, first, "-m", "RR").stdout
+    shown = run_explain(qrels, first, first, "-m", "RR").stdout
     assert len(set(re.findall(r"rank in (\S+(?: \(2\))?)", shown))) == 2
     assert "Not by terms" in shown
     assert "No document, put alone where" in shown
@@ -126,17 +126,17 @@ def test_two_runs_of_one_name(write: Write) -> None:
 def test_what_else_is_said_of_two_runs() -> None:
     qrels = {"q": {"a": 1, "b": 0}}
     runs = {"x": {"q": {"a": 1.0, "b": 1.0}}, "y": {"q": {"z": 2.0}}}
-    found = pair(qrels, runs, "P@1")
+    found = explain_pair(qrels, runs, "P@1")
     assert [(one.code, one.source) for one in found.notes] == [
         ("level-scores", "x"),
         ("ties", "x"),
         ("nothing-judged", "y"),
     ]
-    assert "Every document adds the same to both runs." in said(pair(qrels, [runs["x"]] * 2, "P@1"))
-    found = pair(qrels, runs, "RR", ties="expected")
-    assert "With ties=expected no document has a rank to move to." in said(found)
-    found = pair(qrels, runs, "RR", judged_only=True)
-    assert "Ranks are those after unjudged documents were dropped." in said(found)
+    assert "Every document adds the same to both runs." in join_notes(explain_pair(qrels, [runs["x"]] * 2, "P@1"))
+    found = explain_pair(qrels, runs, "RR", ties="expected")
+    assert "With ties=expected no document has a rank to move to." in join_notes(found)
+    found = explain_pair(qrels, runs, "RR", judged_only=True)
+    assert "Ranks are those after unjudged documents were dropped." in join_notes(found)
 
 
 def test_what_is_taken_off_is_taken_off_the_difference() -> None:
@@ -151,7 +151,7 @@ def test_what_is_taken_off_is_taken_off_the_difference() -> None:
 
     assert lesser is not None
     qrels = {"q": {"a": 1, "b": 2, "c": 1}}
-    found = pair(qrels, [{"q": ["a", "b"]}, {"q": ["c"]}], "Lesser")
+    found = explain_pair(qrels, [{"q": ["a", "b"]}, {"q": ["c"]}], "Lesser")
     assert found.method == "terms"
     assert {part.document: part.change for part in found.parts} == {"a": -1, "b": 2 - 1, "c": 1}
 
@@ -166,12 +166,12 @@ def test_why_documents_do_not_add_to_a_value() -> None:
         ("SetP", "what documents add is divided by 6 in left, and 3 in right"),
         ("nDCG", ""),
     ):
-        found = pair(judged, runs, name)
+        found = explain_pair(judged, runs, name)
         assert found.reason == found.to_dict()["reason"] == reason
-        assert (f"Not by terms: {reason}." in said(found)) == bool(reason)
-        assert ("Both values are the same." in said(found)) == (found.left == found.right)
+        assert (f"Not by terms: {reason}." in join_notes(found)) == bool(reason)
+        assert ("Both values are the same." in join_notes(found)) == (found.left == found.right)
     tied = {"left": {"q": dict.fromkeys("aub", 1)}, "right": {"q": {"b": 1, "a": 1, "c": 2}}}
-    found = pair(judged, tied, "nDCG@2", ties="expected")
+    found = explain_pair(judged, tied, "nDCG@2", ties="expected")
     assert found.reason == "the value is added up over places among equal scores"
 
 
@@ -179,10 +179,10 @@ def test_no_table_is_without_rows() -> None:
     judged = {"q": {"x": 0, "a": 3, "b": 1}, "r": {}}
     runs = {"left": {"q": [*"xa"], "r": ["n"]}, "right": {"q": [*"xab"], "r": ["n"]}}
     rows = [["a", "3", "2", "2"], ["b", "1", "-", "3"], ["x", "0", "1", "1"]]
-    assert pair(judged, runs, "RR", "q").tables()[0].rows == rows
-    assert pair(judged, runs, "P@1", "q").tables(1)[0].rows == rows[:1]
-    assert "2 more judged documents." in said(pair(judged, runs, "P@1", "q"), 1)
-    assert pair(judged, runs, "RR", "r").tables()[0].rows == [["n", "-", "1", "1"]]
-    none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").tables()[0]
+    assert explain_pair(judged, runs, "RR", "q").tables()[0].rows == rows
+    assert explain_pair(judged, runs, "P@1", "q").tables(1)[0].rows == rows[:1]
+    assert "2 more judged documents." in join_notes(explain_pair(judged, runs, "P@1", "q"), 1)
+    assert explain_pair(judged, runs, "RR", "r").tables()[0].rows == [["n", "-", "1", "1"]]
+    none = explain_pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").tables()[0]
     assert [row[0] for row in none.rows] == ["a", "b", "x", "u", "v"]
-    assert none.rules == {3}  # above what is judged, below what was retrieved
+    assert none.ruled_rows == {3}  # above what is judged, below what was retrieved

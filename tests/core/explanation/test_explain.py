@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from helpers import diversity_oracle
-from helpers.explain_cases import IN_MEMORY, OPTIONS, SEEDS, collection, one, queries
-from helpers.explained import Judgments, Write, cranfield, last_line, pair, ranked, said, same
+from helpers.explain_cases import IN_MEMORY, OPTIONS, SEEDS, make_collection, explain_query, query_cases
+from helpers.explained import Judgments, Write, run_explain, last_line, explain_pair, rank_docs, join_notes, same_bits
 from helpers.notes import codes, sentence
-from helpers.profile import some_of
+from helpers.profile import sample_cases
 from markdown_it import MarkdownIt
 
 from cranfield import (
@@ -32,7 +32,7 @@ from cranfield import (
 from cranfield.data.judging import Judging
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
-from cranfield.render.plain import text
+from cranfield.render.plain import to_text
 from cranfield.render.table import to_html, to_markdown
 
 
@@ -78,11 +78,11 @@ def test_the_last_line_is_the_value_with_every_digit(
     qrels = read_qrels(demo_folder / "demo/qrels.txt")
     run = read_run(demo_folder / "demo/bm25.run")
     values = evaluate(qrels, run, SOME, **options)
-    for i, query in enumerate(some_of(qrels.query_ids)):
+    for i, query in enumerate(sample_cases(qrels.query_ids)):
         name = SOME[i % len(SOME)]
-        found = one(qrels, run, name, query, **options)
+        found = explain_query(qrels, run, name, query, **options)
         expected = values.per_query(name)[query]
-        assert same(found.value, expected)
+        assert same_bits(found.value, expected)
         assert last_line(str(found)).startswith(f"{name} = ")
         assert last_line(str(found)).endswith(f" = {expected!r}")
 
@@ -91,12 +91,12 @@ def test_the_last_line_is_the_value_with_every_digit(
 def test_odd_collections_too(options: dict[str, Any]) -> None:
     """Ties, scores equal as 32-bit floats only, no results, negative grades, nothing judged."""
     for seed in SEEDS:
-        qrels, run = collection(seed)
+        qrels, run = make_collection(seed)
         name = SOME[seed % len(SOME)]
         values = evaluate(qrels, run, name, **options).per_query(name)
         for query in qrels:
-            found = one(qrels, run, name, query, **options)
-            assert same(found.value, values[query])
+            found = explain_query(qrels, run, name, query, **options)
+            assert same_bits(found.value, values[query])
             assert last_line(str(found)).endswith(f" = {values[query]!r}")
 
 
@@ -115,12 +115,12 @@ def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyP
         "--depth",
         "9",
     ]
-    done = cranfield(*files, *arguments)
+    done = run_explain(*files, *arguments)
     value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
     assert last_line(done.stdout).endswith(f" = {value!r}")
     assert "Options: scores=single, ties=worst, depth=9." in done.stdout
-    found = json.loads(cranfield(*files, *arguments, "--format", "json").stdout)
-    assert same(found["value"], value)
+    found = json.loads(run_explain(*files, *arguments, "--format", "json").stdout)
+    assert same_bits(found["value"], value)
     assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
 
 
@@ -130,23 +130,23 @@ def test_lists_of_grades() -> None:
     for name in SOME:
         values = evaluate(qrels, run, name).per_query(name)
         for query in given:
-            found = one(qrels, run, name, query)
-            assert same(found.value, values[query])
-            assert "Judged: the grades stated for the collection." in said(found)
+            found = explain_query(qrels, run, name, query)
+            assert same_bits(found.value, values[query])
+            assert "Judged: the grades stated for the collection." in join_notes(found)
 
 
 def test_a_measure_of_one_letter_has_every_digit_too() -> None:
-    found = one({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
+    found = explain_query({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
     assert last_line(str(found)).endswith(f" = {found.value!r}")
     assert len(str(found.value)) > 12
 
 
 def test_which_ideal_a_list_of_grades_has() -> None:
     text = "The ideal ranking, where a measure has one: these grades, sorted."
-    assert text in said(one(*grades([5, 2, 4]), "nDCG"))
-    other = one(*grades([5, 2, 4]), "nDCG(ideal='top')")
-    assert "The ideal ranking, where" not in said(other)
-    assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in said(
+    assert text in join_notes(explain_query(*grades([5, 2, 4]), "nDCG"))
+    other = explain_query(*grades([5, 2, 4]), "nDCG(ideal='top')")
+    assert "The ideal ranking, where" not in join_notes(other)
+    assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in join_notes(
         other
     )
 
@@ -166,7 +166,7 @@ def test_which_ideal_a_list_of_grades_has() -> None:
 def test_a_formula_is_that_of_the_measure_or_is_said_to_be_another(
     name: str, is_variant: bool
 ) -> None:
-    found = one({"q": {"a": 1}}, {"q": ["a"]}, name)
+    found = explain_query({"q": {"a": 1}}, {"q": ["a"]}, name)
     formula = found.measure.definition.formula
     variant = ", of which this is a variant" if is_variant else ""
     assert f"{found.measure.name}{variant}: {formula} (" in str(found)
@@ -176,35 +176,35 @@ def test_the_cutoff_is_that_of_the_query() -> None:
     qrels, run = {"q": {"a": 2, "b": 1, "x": 0}}, {"q": ["u", "a", "v", "b"]}
     for name in ("nDCG@min(3,R)", "P@R", "nDCG@2"):
         text = "Unjudged: 1 of the 2 documents retrieved down to rank 2, at rank 1 (u)."
-        assert text in said(one(qrels, run, name)), name
+        assert text in join_notes(explain_query(qrels, run, name)), name
     text = "Unjudged: 1 of the 1 document retrieved down to rank 1, at rank 1 (u)."
-    assert text in said(one(qrels, run, "P(rel=2)@R"))
+    assert text in join_notes(explain_query(qrels, run, "P(rel=2)@R"))
     nothing = "No rank is looked at: R, the number of relevant documents, is 0."
-    assert nothing in said(one(qrels, run, "P(rel=3)@R"))
+    assert nothing in join_notes(explain_query(qrels, run, "P(rel=3)@R"))
 
 
 def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
     text = "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
     text += "value is not."
     qrels = {"q": {"a": 1, "b": 1}}
-    assert text in said(one(qrels, {"q": ["a", "x", "b"]}, "AP"))
-    assert text not in said(one(qrels, {"q": ["x", "a"]}, "AP"))
-    assert text not in said(one(qrels, {"q": ["a", "x", "b"]}, "P@3"))  # no number of a table
+    assert text in join_notes(explain_query(qrels, {"q": ["a", "x", "b"]}, "AP"))
+    assert text not in join_notes(explain_query(qrels, {"q": ["x", "a"]}, "AP"))
+    assert text not in join_notes(explain_query(qrels, {"q": ["a", "x", "b"]}, "P@3"))  # no number of a table
 
 
 def test_nothing_retrieved_is_said_once() -> None:
     for only_judged in (False, True):
         empty = {"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}
-        found = said(one(*empty, "AP", "q", judged_only=only_judged))
+        found = join_notes(explain_query(*empty, "AP", "q", judged_only=only_judged))
         assert found.count("Nothing was retrieved.") == 1
         assert "Not one judged document" not in found
-    found = said(one({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
+    found = join_notes(explain_query({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
     assert "Not one judged document was retrieved." in found
 
 
 @pytest.mark.parametrize("name", ["P@3", "R@3", "Success@3", "NumRet"])
 def test_csv_has_a_row_for_each_document(name: str) -> None:
-    shown = one({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
+    shown = explain_query({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
     read = list(csv.DictReader(io.StringIO(shown)))
     found = {row["document"]: (row["rank"], row["grade"]) for row in read}
     assert found["a"] == ("1", "2")
@@ -219,14 +219,14 @@ def test_csv_has_a_row_for_each_document(name: str) -> None:
 @pytest.mark.parametrize("options", [one for one in IN_MEMORY if one.get("ties") != "expected"])
 def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
     for seed in SEEDS:
-        qrels, run = collection(seed)
-        for query, judged, scores in queries(seed):
-            docs = ranked(scores, judged, **options)
-            found = one(qrels, run, "DCG@6", query, **options)
+        qrels, run = make_collection(seed)
+        for query, judged, scores in query_cases(seed):
+            docs = rank_docs(scores, judged, **options)
+            found = explain_query(qrels, run, "DCG@6", query, **options)
             assert listed(steps(found)[0]) == [
                 (rank, doc, judged.get(doc)) for rank, doc in enumerate(docs[:6], 1)
             ]
-            every = ranked(scores, judged, **{**options, "judged_only": False})
+            every = rank_docs(scores, judged, **{**options, "judged_only": False})
             assert [(each.rank, each.document, each.grade) for each in found.retrieved] == [
                 (rank, doc, judged.get(doc)) for rank, doc in enumerate(every, 1)
             ]
@@ -235,47 +235,47 @@ def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
             assert list(found.unjudged) == [
                 (rank, doc) for rank, doc in enumerate(every, 1) if doc not in judged
             ]
-            relevant = listed(steps(one(qrels, run, "AP(rel=2)", query, **options))[0])
+            relevant = listed(steps(explain_query(qrels, run, "AP(rel=2)", query, **options))[0])
             assert relevant == rows(docs, judged, least=2)
 
 
 @pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}], ids=str)
 def test_the_ideal_ranking_is_of_all_that_was_judged(options: dict[str, Any]) -> None:
     for seed in SEEDS:
-        qrels, run = collection(seed)
-        for query, judged, scores in queries(seed):
+        qrels, run = make_collection(seed)
+        for query, judged, scores in query_cases(seed):
             ideal = [row for row in rows(best_first(judged), judged) if row[2] >= 1]
-            found = one(qrels, run, "nDCG@5", query, **options)
+            found = explain_query(qrels, run, "nDCG@5", query, **options)
             assert listed(steps(found)[1]) == ideal[:5]
 
             gains = {1: 3.0, 2: 0.5, 3: 1.0}  # reordered: grade 1 is worth most
-            found = one(qrels, run, f"nDCG(gain={gains})", query, **options)
+            found = explain_query(qrels, run, f"nDCG(gain={gains})", query, **options)
             best = sorted(ideal, key=lambda row: -gains[row[2]])
             expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
             assert listed(steps(found)[1]) == expected
 
-            hits = rows(ranked(scores, judged, **options), judged, least=1)
+            hits = rows(rank_docs(scores, judged, **options), judged, least=1)
             best = sorted(hits, key=lambda row: -row[2])
             expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
-            found = one(qrels, run, "nDCG(ideal='retrieved')", query, **options)
+            found = explain_query(qrels, run, "nDCG(ideal='retrieved')", query, **options)
             assert listed(steps(found)[1]) == expected
 
 
 def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
     for seed in range(8):
-        qrels, run = diversity_oracle.subtopic_collection(seed)
+        qrels, run = diversity_oracle.make_subtopic_collection(seed)
         for query, subtopics in qrels.items():
-            found = one(Qrels(qrels), run, "alpha_nDCG@4", query)
+            found = explain_query(Qrels(qrels), run, "alpha_nDCG@4", query)
             tables = [
                 list(zip(step["group"], *zip(*listed(step), strict=True), strict=True))
                 for step in steps(found)
                 if step.get("document")
             ]
-            ideal = diversity_oracle.greedy(subtopics, 0.5, 1, None)
+            ideal = diversity_oracle.rank_greedily(subtopics, 0.5, 1, None)
             for docs in (ideal[:4], run.get(query, [])[:4]):
                 expected = [
                     (name, rank, doc, subtopics[name][doc])
-                    for name in diversity_oracle.by_name(subtopics)
+                    for name in diversity_oracle.sort_names(subtopics)
                     for rank, doc in enumerate(docs, 1)
                     if subtopics[name].get(doc, 0) >= 1
                 ]
@@ -292,11 +292,11 @@ def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
     run = write("run", "\n".join([*lines, "q1 Q0 d 4 no t", "q1 Q0 e 5 0.5 t", ""]))
     for order, docs in (("score", "cabe"), ("rank", "bcade"), ("given", "abcde")):
         options: dict[str, Any] = {"order": order, "errors": "skip"}
-        found = one(qrels, run, "DCG", "q1", **options)
+        found = explain_query(qrels, run, "DCG", "q1", **options)
         assert "".join(each.document for each in found.retrieved) == docs
         assert [row[1] for row in listed(steps(found)[0])] == list(docs)
-        assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
-        left_out = "1 row of the run left out" in said(found)
+        assert same_bits(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
+        left_out = "1 row of the run left out" in join_notes(found)
         assert left_out == (order == "score")
         assert left_out == ("left-out" in codes(evaluate(qrels, run, "DCG", **options).notes))
     with pytest.raises(InputError, match="expected a number as the score") as broken:
@@ -308,8 +308,8 @@ def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
 
 def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
     qrels = write("qrels", "q1 0 a 1\nq2 0 b\n")
-    found = one(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
-    assert "1 row of the qrels left out" in said(found)
+    found = explain_query(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
+    assert "1 row of the qrels left out" in join_notes(found)
 
 
 # ---- what is written beside the tables ----------------------------------------------------------
@@ -331,32 +331,32 @@ def test_what_was_not_judged() -> None:
          "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
     ]  # fmt: skip
     for name, docs, phrase in said_of:
-        found = one(qrels, {"q": docs}, name, "q")
-        assert phrase in said(found)
-        assert same(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
+        found = explain_query(qrels, {"q": docs}, name, "q")
+        assert phrase in join_notes(found)
+        assert same_bits(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
 
 
 def test_what_was_dropped() -> None:
     """The tables have the ranks after that, and a line says so."""
     qrels, run = {"q": {"a": 1, "b": 0, "z": -1}}, {"q": ["x", "b", "z", "a"]}
-    found = one(qrels, run, "AP", judged_only=True)
+    found = explain_query(qrels, run, "AP", judged_only=True)
     assert listed(steps(found)[0]) == [(2, "a", 1)]
-    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in said(found)
-    assert "Dropped" not in said(one(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
+    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in join_notes(found)
+    assert "Dropped" not in join_notes(explain_query(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
 
 
 def test_nothing_by_nothing() -> None:
-    found = one({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
+    found = explain_query({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
     assert found.value == 0
-    assert "0 / 0 counts as 0: in nDCG." in said(found)
+    assert "0 / 0 counts as 0: in nDCG." in join_notes(found)
     assert last_line(str(found)) == "nDCG = A / B = 0 / 0 = 0.0"
-    assert "0 / 0" not in said(one({"q": {"a": 1}}, {"q": []}, "nDCG"))
+    assert "0 / 0" not in join_notes(explain_query({"q": {"a": 1}}, {"q": []}, "nDCG"))
 
 
 def test_infinite_scores_are_json() -> None:
     infinite = float("inf")
     run = {"q": {"a": infinite, "b": 1.5, "c": -infinite}}
-    found = one({"q": {"a": 1}}, run, "AP")
+    found = explain_query({"q": {"a": 1}}, run, "AP")
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [row["score"] for row in document["retrieved"]] == ["inf", 1.5, "-inf"]
     assert [row.score for row in found.retrieved] == [infinite, 1.5, -infinite]
@@ -364,10 +364,10 @@ def test_infinite_scores_are_json() -> None:
 
 def test_a_text_is_explained_and_has_no_difference() -> None:
     qrels, run = {"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}
-    found = one(qrels, run, "RelString@3")
+    found = explain_query(qrels, run, "RelString@3")
     assert found.value == "0-2"
     assert last_line(str(found)).endswith(" = 0-2")
-    assert last_line(str(one(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
+    assert last_line(str(explain_query(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
     for query in ("q", None):
         with pytest.raises(MeasureError, match="RelString@3 is a string: two of them have no diff"):
             explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)
@@ -381,8 +381,8 @@ TWO = {"q1": {"a": 1, "b": 0}, "query two": {"a": 1}}
 def test_without_a_query_the_mean_is_explained() -> None:
     assert isinstance(explain(TWO, {"q1": ["a"]}, "AP"), MeanExplanation)
     assert isinstance(explain(TWO, {"q1": ["a"]}, "AP", queries="both"), MeanExplanation)
-    assert one({"q1": {"a": 1}}, {"q1": ["a"]}).query == "q1"
-    assert one({"q1": {"a": 1}}, [{"q1": ["a"]}]).query == "q1", "a list of one run"
+    assert explain_query({"q1": {"a": 1}}, {"q1": ["a"]}).query == "q1"
+    assert explain_query({"q1": {"a": 1}}, [{"q1": ["a"]}]).query == "q1", "a list of one run"
 
 
 def test_of_a_geometric_mean_the_ratio_of_a_query_is_said() -> None:
@@ -390,9 +390,9 @@ def test_of_a_geometric_mean_the_ratio_of_a_query_is_said() -> None:
     old = {"q1": ["a"], "q2": [*(f"d{i}" for i in range(9)), "a"]}  # AP 1, 1/10
     new = {"q1": ["x", "a"], "q2": [*(f"d{i}" for i in range(49)), "a"]}  # 1/2, 1/50
     runs = {"old": old, "new": new}
-    notes = pair(qrels, runs, "GMAP", "q1").tables()[0].notes
+    notes = explain_pair(qrels, runs, "GMAP", "q1").tables()[0].notes
     assert any(f"= -{math.log(2):.6f}, a ratio of 0.5000." in note for note in notes)
-    assert not any("a ratio of" in note for note in pair(qrels, runs, "AP", "q1").tables()[0].notes)
+    assert not any("a ratio of" in note for note in explain_pair(qrels, runs, "AP", "q1").tables()[0].notes)
 
 
 def test_what_cannot_be_explained_is_refused() -> None:
@@ -445,7 +445,7 @@ def test_wrong_options_and_queries() -> None:
 
 def test_long_tables_are_cut_in_the_middle_and_say_so() -> None:
     docs = [f"d{i:02}" for i in range(60)]
-    found = one({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
+    found = explain_query({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
 
     def shown(n_rows: int | None) -> list[str]:
         return [row[1] for row in found.tables(limit=n_rows)[0].rows]
@@ -460,7 +460,7 @@ def test_long_tables_are_cut_in_the_middle_and_say_so() -> None:
     assert shown(4) == ["d00", "d01", "(56 more)", "d58", "d59"]
     assert shown(3) == ["d00", "d01", "(57 more)", "d59"]
     assert shown(1) == ["d00", "(59 more)"]
-    two = pair({"q": dict.fromkeys(docs, 1)}, [{"q": docs}, {"q": docs[::-1]}], "DCG")
+    two = explain_pair({"q": dict.fromkeys(docs, 1)}, [{"q": docs}, {"q": docs[::-1]}], "DCG")
     assert len(two.tables(limit=None)[0].rows) == len(two.parts) == 60
     assert "59 more documents make a difference." in two.tables(limit=1)[0].notes
     assert "1 more document makes a difference." in two.tables(limit=59)[0].notes
@@ -482,7 +482,7 @@ def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
     """Nothing but what json.loads returns, and the formula of the last step."""
     files = demo_folder / "demo/qrels.txt", demo_folder / "demo/dense.run"
     for name in ("nDCG@10", "AP", "RBP", "ERR@10", "F@5"):
-        found = one(*files, name, "q17")
+        found = explain_query(*files, name, "q17")
         assert plain_values(found.to_dict())
         read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert read["complete"]
@@ -496,19 +496,19 @@ def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
                 value = len(step["rank"]) if not total["column"] else 0.0
                 for i, term in enumerate(columns.get(total["column"], [])):
                     value += term
-                    assert same(value, total["running"][i])
+                    assert same_bits(value, total["running"][i])
                 assert [value] == total["values"]
                 numbers[total["symbol"]] = value
         last = read["steps"][-1]
         again = eval(last["words"].replace("^", "**"), {"__builtins__": {}}, numbers)  # noqa: S307 - ours
         assert again == pytest.approx(read["value"], rel=1e-15)
         if name not in ("F@5", "RBP"):  # of which constants are shown with ten digits
-            assert same(again, read["value"])
+            assert same_bits(again, read["value"])
 
 
 def test_separated_values_read_back() -> None:
     qrels, run = {'q,"1"': {"a\nb": 3, "c\td": 1}}, {'q,"1"': ["c\td", "x", "a\nb"]}
-    found = one(qrels, run, "nDCG")
+    found = explain_query(qrels, run, "nDCG")
     for delimiter in ",\t":
         text = found.to_csv() if delimiter == "," else found.to_tsv()
         read = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
@@ -525,7 +525,7 @@ def test_separated_values_read_back() -> None:
         ]
         assert [float(row["gain"]) for row in gains] == [1, 0, 3]
         assert [row["step"] for row in cells if not row["document"]] == ["A"]
-    two = pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
+    two = explain_pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
     read = list(csv.DictReader(io.StringIO(two.to_csv(), newline="")))
     assert [row["document"] for row in read] == [part.document for part in two.parts]
     assert [float(row["change"]) for row in read] == [part.change for part in two.parts]
@@ -599,7 +599,7 @@ def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> Non
     arguments = [*files[: n_runs + 1], "--query", query, "-m", name, "--limit", "all"]
     shown = {}
     for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
-        done = cranfield(*arguments, "--format", form)
+        done = run_explain(*arguments, "--format", form)
         assert done.exit_code == 0, done.output
         shown[form] = done.stdout
     holds_no_markup(shown)
@@ -614,18 +614,18 @@ def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> Non
 def test_nothing_in_the_name_of_a_group_is_markup() -> None:
     judged = {doc: i % 2 for i, doc in enumerate(HOSTILE)}
     qrels = Qrels({HOSTILE[3]: dict.fromkeys(HOSTILE[:6], judged)})
-    tables = one(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
-    forms = {"table": text, "html": to_html, "markdown": to_markdown}
+    tables = explain_query(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
+    forms = {"table": to_text, "html": to_html, "markdown": to_markdown}
     holds_no_markup({form: "\n".join(map(shown, tables)) for form, shown in forms.items()})
 
 
 def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
     files = write("qrels", b"q\xff 0 d\xfe 1\nq2 0 a 1\n"), write("run", b"q\xff Q0 d\xfe 1 1 t\n")
     query = b"q\xff".decode(errors="surrogateescape")
-    done = cranfield(*files, "--query", query, "-m", "AP")
+    done = run_explain(*files, "--query", query, "-m", "AP")
     assert done.exit_code == 0
     assert "d\\udcfe" in done.stdout
-    done = cranfield(*files, "--query", query, "-m", "AP", "--format", "json")
+    done = run_explain(*files, "--query", query, "-m", "AP", "--format", "json")
     assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
 
 
@@ -666,7 +666,7 @@ def test_a_query_that_a_run_file_does_not_have_scores_as_in_evaluate(
 ) -> None:
     qrels = write("qrels", "q1 0 a 1\nq2 0 b 1\n")
     run = write("run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n")
-    found = one(qrels, run, measure, "q2", **options)
-    assert same(found.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"])
+    found = explain_query(qrels, run, measure, "q2", **options)
+    assert same_bits(found.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"])
     assert found.retrieved == []
-    assert "Nothing was retrieved." in said(found)
+    assert "Nothing was retrieved." in join_notes(found)

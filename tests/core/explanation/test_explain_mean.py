@@ -22,24 +22,24 @@ from cranfield import (
     parse,
 )
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import as_qrels
-from cranfield.data.run import as_run
+from cranfield.data.qrels import make_qrels
+from cranfield.data.run import make_run
 from cranfield.explanation.mean import MeanExplanation, QueryPart
-from cranfield.measures import example_of
+from cranfield.measures import make_example
 
-NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
+NUMBERS = [make_example(one)[0] for one in definitions() if not one.is_text]
 SEEDS = seeds(4)
 
 
 def explain_mean(qrels: Any, run: Any, name: str | Measure, **options: Any) -> MeanExplanation:
     one = name if isinstance(name, Measure) else parse(name)
     judging = Judging.of(options)
-    return MeanExplanation.of_run(as_qrels(qrels, "strict"), as_run(run, "strict"), one, judging)
+    return MeanExplanation.of_run(make_qrels(qrels, "strict"), make_run(run, "strict"), one, judging)
 
 
 @cache  # three tests look at each
 def explained(seed: int, one: Measure) -> MeanExplanation:
-    return explain_mean(*oracle.collection(seed), one)
+    return explain_mean(*oracle.make_collection(seed), one)
 
 
 def left_to_right(values: list[float]) -> float:
@@ -56,7 +56,7 @@ def in_byte_order(values: dict[str, float]) -> list[tuple[str, float]]:
 @pytest.mark.parametrize("one", NUMBERS, ids=str)
 def test_the_value_is_that_of_evaluate_to_the_last_bit(one: Measure) -> None:
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         scores = evaluate(qrels, run, one)
         found = explained(seed, one)
         values = in_byte_order(scores.per_query(one))
@@ -82,7 +82,7 @@ def test_the_value_is_that_of_evaluate_to_the_last_bit(one: Measure) -> None:
 def test_the_parts_are_those_of_the_definition(one: Measure) -> None:
     of = one.definition
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         values = evaluate(qrels, run, one).per_query(one)
         found = explained(seed, one)
         if of.aggregation == "sum":
@@ -142,7 +142,7 @@ def _helped_by_none(one: QueryPart, kind: str) -> bool:
 def test_counts_and_marks_say_why() -> None:
     marks = set()
     for seed in range(8):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         found = explain_mean(qrels, run, "P(rel=2)@5")
         assert found.level == 2
         for each in found.queries:
@@ -167,7 +167,7 @@ def test_counts_and_marks_say_why() -> None:
 
 
 def test_the_options_are_those_of_evaluate() -> None:
-    qrels, run = oracle.collection(3)
+    qrels, run = oracle.make_collection(3)
     options: list[dict[str, Any]] = [
         {"queries": "both"},
         {"ties": "expected"},
@@ -224,7 +224,7 @@ def test_the_ideal_is_that_of_the_measure_that_is_explained() -> None:
 
 
 def test_judgments_in_groups_are_not_counted() -> None:
-    qrels, run = oracle.grouped_collection(1, whole=True)
+    qrels, run = oracle.make_grouped_collection(1, whole_grades=True)
     for one in ("Prefs", "NumPrefs", "GroupAP"):
         found = explain_mean(qrels, run, one)
         assert found.value == evaluate(qrels, run, one)[one]
@@ -289,7 +289,7 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
 
 
 def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
-    qrels, run = oracle.collection(0)
+    qrels, run = oracle.make_collection(0)
     for one, said in (("P@5", True), ("AP@5", True), ("AP", False), ("nDCG@5", False)):
         notes = " ".join(explain_mean(qrels, run, one).tables()[0].notes)
         assert ("A perfect ranking may have less than 1, too: " in notes) is said

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from helpers.folders import DEMO_QRELS, DEMO_RUNS
-from helpers.profile import some_of
+from helpers.profile import sample_cases
 
 from cranfield import InputError, Run, explain, parse, read_qrels, read_run
 from cranfield.data.judging import Judging
-from cranfield.explanation.explain import explain_each
+from cranfield.explanation.explain import explain_queries
 
 QRELS = read_qrels(DEMO_QRELS)
 RUNS = [read_run(path) for path in DEMO_RUNS]
@@ -17,8 +17,8 @@ RUNS = [read_run(path) for path in DEMO_RUNS]
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR(rel=2)", "ERR@20", "bpref", "Judged@5"])
 def test_each_is_what_explain_says(measure: str) -> None:
-    run, queries = RUNS[1], some_of(QRELS.query_ids)
-    every = [*explain_each(QRELS, run, parse(measure), queries, Judging())]
+    run, queries = RUNS[1], sample_cases(QRELS.query_ids)
+    every = [*explain_queries(QRELS, run, parse(measure), queries, Judging())]
     assert [one.query for one in every] == [*queries]
     for one in every:
         alone = explain(QRELS, run, measure, one.query)
@@ -40,7 +40,7 @@ def test_each_is_what_explain_says(measure: str) -> None:
 )
 def test_each_is_judged_as_explain_judges(options: dict[str, Any]) -> None:
     queries = QRELS.query_ids[::7]
-    every = explain_each(QRELS, RUNS[2], parse("nDCG@5"), queries, Judging.of(options))
+    every = explain_queries(QRELS, RUNS[2], parse("nDCG@5"), queries, Judging.of(options))
     alone = [explain(QRELS, RUNS[2], "nDCG@5", query, **options) for query in queries]
     assert list(map(str, every)) == list(map(str, alone))
 
@@ -55,7 +55,7 @@ def test_rows_that_are_left_out_and_queries_that_come_back() -> None:
     ]
     run, queries = Run(rows, "x", errors="skip"), ["q02", "q01", "q03"]
     measure = parse("P@3")
-    every = [*explain_each(QRELS, run, measure, queries, Judging())]
+    every = [*explain_queries(QRELS, run, measure, queries, Judging())]
     for query, one in zip(queries, every, strict=True):
         alone = explain(QRELS, run, measure, query, errors="skip")
         assert (one.query, str(one)) == (query, str(alone))
@@ -64,21 +64,21 @@ def test_rows_that_are_left_out_and_queries_that_come_back() -> None:
 
 
 def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    n_read, every_row = [], Run.every_row
+    n_read, every_row = [], Run.read_columns
 
     def counted(self: Run, wanted: Any) -> Any:
         n_read.append(bool(self.sources))
         return every_row(self, wanted)
 
     monkeypatch.setattr(Run, "every_row", counted)
-    every = explain_each(QRELS, RUNS[0], parse("AP"), QRELS.query_ids, Judging())
+    every = explain_queries(QRELS, RUNS[0], parse("AP"), QRELS.query_ids, Judging())
     assert len([*every]) == 40
     assert n_read.count(True) == 1
 
 
 def test_a_query_that_is_not_judged_is_named() -> None:
     with pytest.raises(InputError, match="no query 'q99'"):
-        next(explain_each(QRELS, RUNS[0], parse("AP"), ["q01", "q99"], Judging()))
+        next(explain_queries(QRELS, RUNS[0], parse("AP"), ["q01", "q99"], Judging()))
 
 
 def test_a_profiler_goes_on_after_an_explanation() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.explained import cranfield, pair
+from helpers.explained import run_explain, explain_pair
 
 from cranfield import (
     MeasureError,
@@ -90,11 +90,11 @@ def test_what_changed_is_shown_and_how_to_explain_it() -> None:
         ["q1", "1.0000", "0.0000", "-1.0000", "worse"],
         ["query two", "0.5000", "1.0000", "+0.5000", "better"],
     ]
-    assert table.rules == {1}
+    assert table.ruled_rows == {1}
     assert table.title[1] == "y is worse on 1 query, better on 1, the same on 0"
     assert any("-m AP --query q1" in note for note in table.notes)
     (table,) = found.tables(1)
-    assert (len(table.rows), table.rules) == (1, frozenset())
+    assert (len(table.rows), table.ruled_rows) == (1, frozenset())
     assert "Not shown: 1 better." in table.notes
     far = [[f"d{i}" for i in range(n)] + ["a"] for n in (999, 1000)]
     tiny = over_all(TWO, [{"q1": docs} for docs in far], "RR").tables()[0]
@@ -108,8 +108,8 @@ def test_what_changed_is_shown_and_how_to_explain_it() -> None:
 
 def test_a_query_alone_or_named_is_explained_by_its_documents() -> None:
     runs = {"x": {"q1": ["a"]}, "y": {"q1": ["b"]}}
-    assert pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
-    assert pair(TWO, runs, "AP", "query two").difference == 0
+    assert explain_pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
+    assert explain_pair(TWO, runs, "AP", "query two").difference == 0
     with pytest.raises(MeasureError):
         explain(TWO, runs, "RelString")
 
@@ -137,10 +137,10 @@ def test_the_command_answers_with_the_list(
 ) -> None:
     monkeypatch.chdir(demo_folder)
     files = ["demo/qrels.txt", "demo/bm25.run", "demo/tfidf.run"]
-    done = cranfield(*files)
+    done = run_explain(*files)
     assert done.exit_code == 0
     assert "worse on 16 queries, better on 10, the same on 14" in done.stdout
-    done = cranfield(*files, "--limit", "3", "--format", "csv")
+    done = run_explain(*files, "--limit", "3", "--format", "csv")
     assert len(done.stdout.splitlines()) == 1 + 40
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cranfield import definitions, explain
-from cranfield.measures import Definition, example_of
+from cranfield.measures import Definition, make_example
 
 # The demonstration has no groups, and every document costs the same.
 OF_GRADES = [one for one in definitions() if not one.traits.takes_groups]
@@ -27,7 +27,7 @@ def test_what_is_shown_has_words(
     definition: Definition, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(demo_folder)
-    one, _ = example_of(definition)
+    one, _ = make_example(definition)
     found = words(str(explain("demo/qrels.txt", "demo/bm25.run", one, "q20")))
     assert found
     assert not [word for word in found if POOR.fullmatch(word)]

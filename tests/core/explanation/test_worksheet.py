@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import diversity_oracle, oracle, redo
-from helpers.profile import some_of
-from helpers.samples import collections as samples
+from helpers.profile import sample_cases
+from helpers.samples import make_sampled_collection as samples
 from helpers.variants import variants
 
 from cranfield import (
@@ -33,17 +33,17 @@ from cranfield import (
 from cranfield.arrays.elementary import log2
 from cranfield.arrays.ranked import Ranked, ratio
 from cranfield.arrays.trace import UNKNOWN
-from cranfield.data.judged import Groups, Judged, Places
+from cranfield.data.judged import Groups, Judged, TiePlaces
 from cranfield.data.judging import Judging
-from cranfield.data.preferences import Counted, Preferences
+from cranfield.data.preferences import PreferenceCounts, Preferences
 from cranfield.explanation.entries import Line, Sheet, Worksheet
-from cranfield.explanation.follow import follow
-from cranfield.explanation.retrieved import with_unjudged
+from cranfield.explanation.follow import trace_value
+from cranfield.explanation.retrieved import add_unjudged
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.words import BASES, SHORT, WORDS
-from cranfield.explanation.worksheet import worksheet
+from cranfield.explanation.words import BASES, SHORT_NAMES, WORDS
+from cranfield.explanation.worksheet import write_worksheet
 from cranfield.measures.cwl import QUANTITIES
-from cranfield.measures.user_models import MODELS
+from cranfield.measures.user_models import USER_MODELS
 
 QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
@@ -63,14 +63,14 @@ def explained(one: Measure, data: Data, query: str, options: keywords.Judging) -
 
 
 def of_scene(one: Measure, scene: Scene) -> Worksheet:
-    return worksheet(str(one), follow(one, scene))
+    return write_worksheet(str(one), trace_value(one, scene))
 
 
 @cache
 def lists() -> tuple[oracle.Qrels, oracle.Run]:
     """Return three queries that have everything, with ties, and some that lack something."""
     chance = random.Random(11)
-    qrels, run = oracle.collection(5, 6, lowest=-1)
+    qrels, run = oracle.make_collection(5, 6, lowest=-1)
     for i in range(3):
         docs = [f"d{j}" for j in range(24)]
         grades = [-1, 0, 0, 1, 1, 2, 3, 3, 1, 0, 2, 1, 0, 1] + [0, 1, 2, 3][i:] * i
@@ -94,7 +94,7 @@ def plain() -> Data:
 @cache
 def grouped(weighted: bool = False) -> Data:
     """Return queries with judgments in groups; weighted: subtopics that count differently."""
-    qrels, run = diversity_oracle.subtopic_collection(3, 5)
+    qrels, run = diversity_oracle.make_subtopic_collection(3, 5)
     for i in range(2):
         pool = [f"d{j}" for j in range(9 + i)]
         chance = random.Random(i)
@@ -135,7 +135,7 @@ def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], keywords.Judgin
     """Yield a measure with its parameters, judgments and runs of each shape, and options."""
     definition = Measure(name).definition
     every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]
-    every = some_of(every[:10] + every[10::3], every=5)
+    every = sample_cases(every[:10] + every[10::3], step=5)
     if name == "CWL":
         every += users()
     chance = random.Random(name)
@@ -160,9 +160,9 @@ def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], keywords.Judgin
 
 def users() -> Iterator[Measure]:
     """Yield every user model, the quantities in turn."""
-    for i, model in enumerate(MODELS.values()):
+    for i, model in enumerate(USER_MODELS.values()):
         one = Measure("CWL")(model=model.name, depth=12, value=QUANTITIES[i % 5])
-        yield one @ 7 if model.cut else one
+        yield one @ 7 if model.stops_at_cutoff else one
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,15 +178,15 @@ def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> No
                 costs = one.definition.traits.takes_cost
                 scene = Scene.of(*data, query, Judging.of(options), costs=costs)
                 made = of_scene(one, scene)
-                value, expected = made.result.value, values[query]
+                value, expected = made.value_line.value, values[query]
                 assert value == expected
                 assert isinstance(value, str) or float(value).hex() == float(expected).hex()
-                assert not made.lost, "it lost how it was made"
-                redo.check(made, scene.group_names)
-                wider = with_unjudged(made, one, scene, 10)
+                assert not made.is_incomplete, "it lost how it was made"
+                redo.check_worksheet(made, scene.group_names)
+                wider = add_unjudged(made, one, scene, 10)
                 if wider is not made:
-                    assert wider.result == made.result
-                    redo.check(wider, scene.group_names)
+                    assert wider.value_line == made.value_line
+                    redo.check_worksheet(wider, scene.group_names)
                 n_redone += 1
             except Exception as error:
                 error.add_note(f"{one}, {query!r}, {options}")
@@ -197,12 +197,12 @@ def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_the_formula_is_the_same_for_every_query(name: str) -> None:
     """A kernel that loses the derivation shows a number of the query's in place of how it came."""
-    for one, data, _, _ in some_of(tried(name)):
+    for one, data, _, _ in sample_cases(tried(name)):
         if data is plain() or data is costly():
-            made = [redo.form(explained(one, data, f"full{i}", {})) for i in range(3)]
+            made = [redo.describe_form(explained(one, data, f"full{i}", {})) for i in range(3)]
             assert made[0] == made[1] == made[2], one
-        elif data[0].in_groups:
-            made = [redo.form(explained(one, data, f"full{i}", {})) for i in range(2)]
+        elif data[0].has_groups:
+            made = [redo.describe_form(explained(one, data, f"full{i}", {})) for i in range(2)]
             assert made[0] == made[1], one
 
 
@@ -244,7 +244,7 @@ def test_preferences_are_given_and_said_to_be() -> None:
 def test_a_constant_has_the_digits_that_it_takes() -> None:
     data = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
     for p, words in ((0.8, "A * (1 - 0.8)"), (0.5, "A * 0.5"), (1 / 3, "A * 0.6666666666666667")):
-        result = explained(Measure("RBP")(p=p), data, "q", {}).result
+        result = explained(Measure("RBP")(p=p), data, "q", {}).value_line
         assert (result.words, result.value) == (words, 1 - p)
         assert eval(result.numbers) == 1 - p  # noqa: S307 - our own text
 
@@ -253,15 +253,15 @@ def test_where_nothing_was_divided_by_nothing() -> None:
     """F of a query without anything relevant: P is known, R is 0 / 0, F too."""
     nothing = Qrels({"q": {"a": 0}}), Run({"q": ["a"]})
     made = explained(Measure("AP"), nothing, "q", {})
-    assert made.divided_by_nothing == ("AP",)
+    assert made.zero_divisions == ("AP",)
     something = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
-    assert explained(Measure("AP"), something, "q", {}).divided_by_nothing == ()
+    assert explained(Measure("AP"), something, "q", {}).zero_divisions == ()
     by_group = explained(Measure("GroupAP"), nothing, "q", {})
-    assert by_group.divided_by_nothing == ("AP",)  # the column of that name
+    assert by_group.zero_divisions == ("AP",)  # the column of that name
     both = explained(Measure("F") @ 5, nothing, "q", {})
     names = {entry.symbol for entry in both.entries if isinstance(entry, Line)}
-    assert set(both.divided_by_nothing) <= {*names, "F@5"}
-    assert both.divided_by_nothing
+    assert set(both.zero_divisions) <= {*names, "F@5"}
+    assert both.zero_divisions
 
 
 # ---- measures of one's own ------------------------------------------------------------------
@@ -280,14 +280,14 @@ def test_a_measure_of_ones_own_is_explained_as_any_other() -> None:
         return ratio(hits.total(1 / hits.rank**2), judged.n_relevant())
 
     made = [explained(declared(own), plain(), query, {}) for query in QUERIES]
-    assert redo.form(made[0]) == redo.form(made[1]) == redo.form(made[2])
+    assert redo.describe_form(made[0]) == redo.describe_form(made[1]) == redo.describe_form(made[2])
     for one, query in zip(made, QUERIES, strict=True):
-        redo.check(one, [])
-        assert not one.lost
-        assert one.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
+        redo.check_worksheet(one, [])
+        assert not one.is_incomplete
+        assert one.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
     (sheet,) = tables(made[0])
     assert [column.header for column in sheet.columns] == ["1 / rank^2"]
-    assert made[0].result.words == "A / B"
+    assert made[0].value_line.words == "A / B"
 
 
 def own(judged: Judged, numerator: Any) -> Any:
@@ -387,8 +387,8 @@ def test_a_measure_that_loses_the_derivation_says_so_and_keeps_its_value(functio
     for query in QUERIES:
         made = explained(one, plain(), query, {})
         alone = evaluate({query: lists()[0][query]}, {query: lists()[1][query]}, "Own")
-        assert made.result.value == alone["Own"]
-        assert made.lost
+        assert made.value_line.value == alone["Own"]
+        assert made.is_incomplete
 
 
 KEPT: dict[str, Any] = {
@@ -410,9 +410,9 @@ def test_what_only_looks_as_if_it_lost_the_derivation(function: Any) -> None:
     one = declared(kernel)
     for query in QUERIES:
         made = explained(one, plain(), query, {})
-        assert not made.lost
-        redo.check(made, [])
-        assert made.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
+        assert not made.is_incomplete
+        redo.check_worksheet(made, [])
+        assert made.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
 
 
 def test_a_cutoff_may_be_reckoned_with() -> None:
@@ -423,10 +423,10 @@ def test_a_cutoff_may_be_reckoned_with() -> None:
 
     one = declared(kernel) @ 4
     made = explained(one, plain(), "full0", {})
-    assert not made.lost
-    redo.check(made, [])
-    assert made.result.value == evaluate(*plain(), [one]).per_query(one)["full0"]
-    assert made.result.words == "A / min(4 + 1, 4 + 2)"
+    assert not made.is_incomplete
+    redo.check_worksheet(made, [])
+    assert made.value_line.value == evaluate(*plain(), [one]).per_query(one)["full0"]
+    assert made.value_line.words == "A / min(4 + 1, 4 + 2)"
     assert tables(made)[0].title.endswith("of grade 1 or more, down to rank 4 + 1")
 
 
@@ -442,9 +442,9 @@ def test_what_is_overwritten_is_the_arrays_own() -> None:
         return judged.n_relevant()
 
     scene = Scene.of(*plain(), "full0", Judging())
-    before = of_scene(Measure("nDCG"), scene).result.value
+    before = of_scene(Measure("nDCG"), scene).value_line.value
     of_scene(declared(kernel), scene)
-    assert of_scene(Measure("nDCG"), scene).result.value == before
+    assert of_scene(Measure("nDCG"), scene).value_line.value == before
     assert scene.judged.n_retrieved.all()
 
 
@@ -465,10 +465,10 @@ def test_arguments_may_have_keywords() -> None:
         explained(declared(kernel) @ 2, plain(), "full0", {})
         for kernel in (by_keyword, by_position)
     ]
-    assert redo.form(made[0]) == redo.form(made[1])
+    assert redo.describe_form(made[0]) == redo.describe_form(made[1])
     assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].entries))
-    assert made[0].result == made[1].result
-    assert not made[0].lost
+    assert made[0].value_line == made[1].value_line
+    assert not made[0].is_incomplete
 
 
 # ---- words ----------------------------------------------------------------------------------
@@ -495,7 +495,7 @@ def test_a_local_variable_is_the_word_for_what_it_holds() -> None:
     ]
     words = [entry.words.split(" = ")[0] for entry in made.entries if isinstance(entry, Line)]
     assert words == ["number of others", "mean gain", "half"]
-    redo.check(made, [])
+    redo.check_worksheet(made, [])
 
 
 def test_the_hook_that_names_leaves_no_trace() -> None:
@@ -512,9 +512,9 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
     was = sys.getprofile()
     sys.setprofile(before)
     try:
-        follow(Measure("AP"), scene)
+        trace_value(Measure("AP"), scene)
         with pytest.raises(MeasureError, match="on purpose"):
-            follow(one, scene)
+            trace_value(one, scene)
         assert sys.getprofile() is before
     finally:
         sys.setprofile(was)
@@ -523,12 +523,12 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
 
 def test_threads_are_named_apart() -> None:
     """The hook is that of the thread: what others compute meanwhile stays as it is."""
-    alone = {name: redo.form(explained(parse(name), plain(), "full0", {})) for name in SOME}
+    alone = {name: redo.describe_form(explained(parse(name), plain(), "full0", {})) for name in SOME}
     with ThreadPoolExecutor(4) as pool:
         jobs = {
             name: pool.submit(explained, parse(name), plain(), "full0", {}) for name in SOME * 5
         }
-        assert {name: redo.form(job.result()) for name, job in jobs.items()} == alone
+        assert {name: redo.describe_form(job.result()) for name, job in jobs.items()} == alone
 
 
 SOME = ["AP", "nDCG@10", "ERR", "Bpref", "RBP", "Q"]
@@ -538,10 +538,10 @@ def test_every_attribute_that_has_a_word_is_one() -> None:
     """Methods are named as they are; what is only held is named by a string."""
     held = {
         name
-        for kind in (Ranked, Judged, Groups, Places, Counted, Preferences)
+        for kind in (Ranked, Judged, Groups, TiePlaces, PreferenceCounts, Preferences)
         for name in (*vars(kind), *(one.name for one in fields(kind)))
     }
-    texts = {one for one in (*WORDS, *BASES, *SHORT) if isinstance(one, str)}
+    texts = {one for one in (*WORDS, *BASES, *SHORT_NAMES) if isinstance(one, str)}
     assert texts - {UNKNOWN} <= held
 
 
@@ -559,10 +559,10 @@ def test_dl_2019(data: Any) -> None:
         scene = Scene.of(qrels, run, query, Judging())
         for one in every:
             made = of_scene(one, scene)
-            assert made.result.value == scores.per_query(one)[query], (one, query)
-            assert not made.lost
+            assert made.value_line.value == scores.per_query(one)[query], (one, query)
+            assert not made.is_incomplete
             if i % 10 == 0 and one.name != "CWL":  # a thousand rows each
-                redo.check(made, scene.group_names)
+                redo.check_worksheet(made, scene.group_names)
             for sheet in tables(made):
                 for total in sheet.totals:
                     redo.check_total(sheet, total, scene.group_names)

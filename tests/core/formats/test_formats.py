@@ -32,13 +32,13 @@ from cranfield import (
     read_run,
 )
 from cranfield.arrays.ids import Ids
-from cranfield.formats.batches import ids_of
+from cranfield.formats.batches import read_ids
 from cranfield.formats.block import SIZES
-from cranfield.formats.columns import What
-from cranfield.formats.compression import KeptOpen
-from cranfield.formats.files import FORMATS, SUFFIXES
+from cranfield.formats.columns import Side
+from cranfield.formats.compression import Unclosable
+from cranfield.formats.files import FORMATS, FORMAT_OF_SUFFIX
 from cranfield.formats.source import Source
-from cranfield.progress import watching
+from cranfield.progress import watch_calls
 
 Found = dict[str, dict[str, float]]
 
@@ -334,14 +334,14 @@ def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> N
             return read_run(data, columns=columns)
         return Run(data, columns=columns)
 
-    assert run({"rank": "score"}).numbers == {"rank"}
+    assert run({"rank": "score"}).extra_roles == {"rank"}
     ranked = evaluate(qrels, run({"rank": "score"}), "RR")  # and there is no warning
     assert ranked["RR"] == 1 / 1
     with pytest.warns(CranfieldWarning, match="--columns rank="):
         assert evaluate(qrels, run(), "RR")["RR"] == 1 / 3
-    assert run({"rank": 3, "query_id": 1, "doc_id": 2}).numbers == {"rank"}
+    assert run({"rank": 3, "query_id": 1, "doc_id": 2}).extra_roles == {"rank"}
     with pytest.raises(InputError, match="has no column for 'doc_id': 'doc_id' is stated as score"):
-        list(run({"score": "doc_id"}).every_row(()))
+        list(run({"score": "doc_id"}).read_columns(()))
     with pytest.raises(OptionError, match="'doc_id' is stated as doc_id and as query_id"):
         run({"doc_id": "doc_id", "query_id": "doc_id"})
 
@@ -936,18 +936,18 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     by_pipe: bool, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"readings": 0}
-    readinto = KeptOpen.readinto
+    readinto = Unclosable.readinto
 
     def counted(self: Any, buffer: Any) -> int:
         counts["readings"] += 1
         return readinto(self, buffer)
 
-    monkeypatch.setattr(KeptOpen, "readinto", counted)
+    monkeypatch.setattr(Unclosable, "readinto", counted)
     path = write("run.gz", gzip.compress(b"q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n") + bytes(1 << 20))
     found = Source(path)
     if by_pipe:
         found._is_pipe = True
-    with watching(lambda n: None), found.open(heard=True) as stream:
+    with watch_calls(lambda n: None), found.open(heard=True) as stream:
         assert stream.read().count(b"\n") == 2
     assert 1 <= counts["readings"] <= 2 * (1 << 20) / 4096
 
@@ -1026,11 +1026,11 @@ def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> 
         entries = [entry.decode() for entry in entries]
     codes = pa.array([7, 3, None, 199, 7, 5], pa.int16())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(entries, kind))
-    ids, missing = ids_of(column.slice(1))
+    ids, missing = read_ids(column.slice(1))
     assert ids.take(np.array([0, 2, 3, 4])).to_list() == [b"1003", b"1199", b"1007", b"1005"]
     assert missing is not None
     assert missing.tolist() == [False, True, False, False, False]
-    assert len(ids._data) < 16 * len(ids) + 100, "200 entries would be 800 bytes, or more"
+    assert len(ids._buffer) < 16 * len(ids) + 100, "200 entries would be 800 bytes, or more"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
@@ -1038,7 +1038,7 @@ def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> 
 def test_a_missing_entry_of_a_large_dictionary_is_missing(kind: pa.DataType, long: str) -> None:
     entries = pa.array(["0", "a", None, "b" + long, *"cdefg"], kind).slice(1)
     column = pa.DictionaryArray.from_arrays(pa.array([2, 1, 0]), entries)
-    ids, missing = ids_of(column)
+    ids, missing = read_ids(column)
     assert (ids[0], ids[2]) == (b"b" + long.encode(), b"a")
     assert missing is not None
     assert missing.tolist() == [False, True, False]
@@ -1532,14 +1532,14 @@ def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
     for name, one in FORMATS.items():
         assert one.name == name
         assert one.qrels is not None or one.runs is not None
-        assert [SUFFIXES[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)
+        assert [FORMAT_OF_SUFFIX[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)
 
 
 def test_a_format_of_runs_alone_is_not_tried_for_judgments(write: Any, monkeypatch: Any) -> None:
-    asked: list[What] = []
+    asked: list[Side] = []
     sniff = lambda file: asked.append(file.what)  # noqa: E731
     other = replace(FORMATS["csv"], name="other", qrels=None, sniff=sniff)
     monkeypatch.setattr("cranfield.formats.files.FORMATS", {"other": other, **FORMATS})
     read_qrels(write("qrels", "q1 0 d1 1\n"))
     assert read_run(write("run", "q1 Q0 d1 1 2.0 t\n")).to_dict() == {"q1": {"d1": 2.0}}
-    assert asked == [What.RUN]
+    assert asked == [Side.RUN]

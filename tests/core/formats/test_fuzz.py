@@ -14,7 +14,7 @@ from typing import Any, get_args
 import fuzz
 import pytest
 from fuzz import bounded
-from helpers.profile import examples, some_of
+from helpers.profile import examples, sample_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -224,7 +224,7 @@ LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
 
 # Some, as each takes a fifth of a second: every way to stretch a file, of which there are nine.
 @pytest.mark.parametrize(
-    ("name", "case"), [pytest.param(*one, id=one[0]) for one in some_of(LARGE, every=5)]
+    ("name", "case"), [pytest.param(*one, id=one[0]) for one in sample_cases(LARGE, step=5)]
 )
 def test_inputs_of_megabytes_are_read_or_refused_in_time(
     name: str, case: fuzz.Case, tmp_path: Path

@@ -12,7 +12,7 @@ from helpers.notes import codes, sentence
 
 from cranfield import InputError
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.labels import label_rows
+from cranfield.formats.small.labels import read_labels
 
 Write = Callable[[str, str], str]
 TYPE = {"q1": "long", "q2": "short", "q3": "long"}
@@ -21,7 +21,7 @@ BOTH = {"type": TYPE, "language": LANGUAGE}
 
 
 def labels(data: Any) -> dict[str, dict[str, str]]:
-    return {name: dict(of) for name, of in label_rows(data).labels.items()}
+    return {name: dict(of) for name, of in read_labels(data).labels.items()}
 
 
 def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
         *(frame, frame.astype("category"), frame.set_index("query_id"), pl.DataFrame(rows), table),
         *(rows, iter(rows), BOTH),
     ):
-        found = label_rows(data)
+        found = read_labels(data)
         assert found.labels == BOTH, data
         assert codes(found.notes) == ["one-query-each"]  # of "language", which q3 has not
 
@@ -79,7 +79,7 @@ def test_a_query_may_stand_twice_with_the_same_label(write: Write) -> None:
 
 def test_ranges_by_hand() -> None:
     lengths = {f"q{n}": n for n in range(3, 15)}  # 3, ..., 14: twelve, three in each range
-    found = label_rows({"length": lengths})
+    found = read_labels({"length": lengths})
     ranges = ["3-5", "6-8", "9-11", "12-14"]
     assert list(dict.fromkeys(found.labels["length"].values())) == ranges
     assert found.labels["length"]["q3"] == found.labels["length"]["q5"] == "3-5"
@@ -96,7 +96,7 @@ def test_ranges_against_a_slow_loop(write: Write) -> None:
         if len(set(numbers.values())) <= 10:
             continue
         text = "".join(f"{q},{n}\n" for q, n in numbers.items())
-        found = label_rows(write(f"{seed}.csv", "qid,n\n" + text)).labels["n"]
+        found = read_labels(write(f"{seed}.csv", "qid,n\n" + text)).labels["n"]
         assert set(found) == set(numbers)
         values = sorted(numbers.values())
         ends = [values[-(-count * i // 4) - 1] for i in (1, 2, 3, 4)]
@@ -113,7 +113,7 @@ def test_ranges_against_a_slow_loop(write: Write) -> None:
 
 def test_equal_numbers_stay_together() -> None:
     numbers = {**{f"a{i}": 1 for i in range(30)}, **{f"b{i}": 2 + i for i in range(12)}}
-    found = label_rows({"n": numbers}).labels["n"]
+    found = read_labels({"n": numbers}).labels["n"]
     assert list(dict.fromkeys(found.values())) == ["1", "2-3", "4-13"]
 
 
@@ -124,26 +124,26 @@ def test_few_numbers_stay_as_they_are() -> None:
 
 def test_labels_of_one_query_each_are_said() -> None:
     own = {f"q{i}": f"kind {i}" for i in range(10)}
-    assert label_rows(own).labels["slice"] == own
-    assert codes(label_rows(own).notes) == ["one-query-each"]
-    assert codes(label_rows({**own, "q10": "kind 0"}).notes) == []  # one label has two
-    assert codes(label_rows({"q": "only"}).notes) == []
+    assert read_labels(own).labels["slice"] == own
+    assert codes(read_labels(own).notes) == ["one-query-each"]
+    assert codes(read_labels({**own, "q10": "kind 0"}).notes) == []  # one label has two
+    assert codes(read_labels({"q": "only"}).notes) == []
 
 
 def test_texts_of_queries_are_no_labels(write: Write) -> None:
     texts = "".join(f"{i}\twhat is the meaning of {i}\n" for i in range(60))
     with pytest.raises(InputError, match=r"a.tsv: no labels for slices: .* 60 labels of 60") as no:
-        label_rows(write("a.tsv", texts))
+        read_labels(write("a.tsv", texts))
     assert "lengths, are put into ranges" in str(no.value)
     rows = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(60)]
-    found = label_rows(rows)
+    found = read_labels(rows)
     assert list(found.labels) == ["type"]
     assert codes(found.notes) == ["labels-left-out"]
     assert "60 labels of 60 queries" in sentence(found.notes, "labels-left-out")
     few = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(11)]
-    assert list(label_rows(few).labels) == ["type"]
+    assert list(read_labels(few).labels) == ["type"]
     with pytest.raises(InputError, match="11 labels of 11 queries"):
-        label_rows({row["qid"]: row["text"] for row in few})
+        read_labels({row["qid"]: row["text"] for row in few})
     many = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
     assert labels(many)["slice"] == many
 
@@ -175,14 +175,14 @@ def test_texts_of_queries_are_no_labels(write: Write) -> None:
 )
 def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        label_rows(write(name, text))
+        read_labels(write(name, text))
     assert isinstance(caught.value, DuplicateError) == (" is 'b'" in str(caught.value))
 
 
 def test_rows_that_are_refused() -> None:
     with pytest.raises(InputError, match="expected labels as a file, a table or rows, got int"):
-        label_rows(3)
+        read_labels(3)
     with pytest.raises(InputError, match=r"the labels: row 0: expected \(query_id, slice\) or a"):
-        label_rows([("q", "a", "b")])
+        read_labels([("q", "a", "b")])
     with pytest.raises(DuplicateError, match="the labels: row 1: query 'q' is 'b'"):
-        label_rows([("q", "a"), ("q", "b")])
+        read_labels([("q", "a"), ("q", "b")])

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers.profile import some_of
+from helpers.profile import sample_cases
 from pyarrow import parquet
 from scipy import sparse
 
@@ -33,7 +33,7 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.data.run_names import several_runs
+from cranfield.data.run_names import make_several_runs
 from cranfield.formats.block import SIZES
 
 Row = namedtuple("Row", "query_id doc_id score")
@@ -418,12 +418,12 @@ def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> No
     table = pa.table({"qid": queries, "docno": docs, "score": np.arange(1000.0)})
     # Of the last block, a word would reach beyond the data.
     block = next(Run(table).blocks())()
-    at = block.doc._data.__array_interface__["data"][0]
+    at = block.doc._buffer.__array_interface__["data"][0]
     buffer = docs.buffers()[2]
     assert buffer.address <= at < buffer.address + buffer.size
-    assert block.value is not None
+    assert block.score_or_grade is not None
     assert (
-        block.value.__array_interface__["data"][0] == table["score"].chunk(0).buffers()[1].address
+        block.score_or_grade.__array_interface__["data"][0] == table["score"].chunk(0).buffers()[1].address
     )
 
 
@@ -482,7 +482,7 @@ IMPORTS = {
 
 
 # Some, as each starts a process.
-@pytest.mark.parametrize("library", some_of(IMPORTS))
+@pytest.mark.parametrize("library", sample_cases(IMPORTS))
 def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
     code = (
         "import sys\nqrels = {'q': {'a': 1}}\n"
@@ -528,7 +528,7 @@ def test_a_run_says_its_size_where_that_is_known(tmp_path: Path) -> None:
     assert repr(Run({"q": ["a", "b"], "r": ["a"]}, "x")) == "Run('x', 2 queries, 3 documents)"
     assert repr(Run([("q", "a", 1)])) == "Run('run', 1 row)"
     assert repr(Run(pl.DataFrame(FRAME))) == "Run('run', 3 rows)"
-    assert repr(Run({"q": ["a"], "r": ["a"]}).of("q")) == "Run('run', 1 query, 1 document)"
+    assert repr(Run({"q": ["a"], "r": ["a"]}).select_query("q")) == "Run('run', 1 query, 1 document)"
     file = tmp_path / "mine.run"
     assert repr(read_run(file)) == "Run('mine')", "it is not there"
     file.write_text("q Q0 a 1 2.5 t\n" * 100)
@@ -769,7 +769,7 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def reading_of_runs(data: Any) -> tuple[str, Any]:
-    found = several_runs(data, "strict")
+    found = make_several_runs(data, "strict")
     if found is None:
         return ONE, Run(data).to_dict()
     return SEVERAL, {

@@ -89,7 +89,7 @@ def test_small_batches_are_blocks_of_whole_queries(
     rows = sorted(rows_of(3), key=lambda row: row[0])
     table = pa.table({"query_id": [row[0] for row in rows], "doc_id": [row[1] for row in rows]})
     small = pa.Table.from_batches(table.to_batches(batch))
-    blocks = [load() for load in Run(small).every_row([])]
+    blocks = [load() for load in Run(small).read_columns([])]
     held = [(block.query[i], block.doc[i]) for block in blocks for i in range(len(block))]
     assert held == [(query.encode(), doc.encode()) for query, doc, _ in rows]
     assert all(one.query[len(one) - 1] != other.query[0] for one, other in pairwise(blocks))
@@ -140,15 +140,15 @@ def test_records_are_the_columns_they_were_made_of_in_any_layout() -> None:
     numbers: dict[str, Any] = {"score": np.array([1.5, -np.inf, 0.0]), "rank": np.arange(3)}
     query = Ids.of([queries[i % 2] for i in range(3)])
     own = Layout.of(query, Ids.of(docs), numbers)
-    wide = own.common(Layout(5, 5, {"score": np.dtype(float), "rank": np.dtype(float)}))
-    assert (wide.query, wide.doc) == (5, 0)  # the documents are too long for a record
+    wide = own.merge(Layout(5, 5, {"score": np.dtype(float), "rank": np.dtype(float)}))
+    assert (wide.query_words, wide.doc_words) == (5, 0)  # the documents are too long for a record
     rows = chance.permutation(3)
     for layout in (own, wide):
         made = Records.of(own, query, Ids.of(docs), numbers, np.array([4, 2**32 - 1, 0]))
-        found = Records.joined([made.laid(layout), made.laid(layout)]).take(rows + 3)
+        found = Records.concatenate([made.change_layout(layout), made.change_layout(layout)]).take(rows + 3)
         assert found.query.to_list() == [query[i] for i in rows]
         assert found.doc.to_list() == [docs[i] for i in rows]
-        assert found.given.tolist() == [[4, 2**32 - 1, 0][i] for i in rows]
+        assert found.position.tolist() == [[4, 2**32 - 1, 0][i] for i in rows]
         for name, column in numbers.items():
             assert found.numbers[name].tolist() == column[rows].tolist()
 

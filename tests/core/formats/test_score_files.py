@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes, sentence
-from helpers.saved import QRELS, RUN, read, scores
+from helpers.saved import QRELS, RUN, read_saved, read_score_dicts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cranfield import InputError, evaluate
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.score_files import file_name_of
+from cranfield.formats.small.score_files import system_name_of_file
 from cranfield.measures import parse
-from cranfield.render.table import delimited
+from cranfield.render.table import to_delimited
 
 Write = Callable[[str, str], str]
 
@@ -45,22 +45,22 @@ P_5                   \tall\t0.1000
 
 
 def test_trec_eval(write: Write) -> None:
-    found = read(write("bm25.txt", TREC_EVAL))
+    found = read_saved(write("bm25.txt", TREC_EVAL))
     assert found.scores == EXPECTED
     assert found.summaries == {"all": 4}
-    assert found.texts == {"relstring": 2}
+    assert found.text_counts == {"relstring": 2}
     assert codes(found.notes()) == ["over-all", "texts"]
     assert found.notes()[0].count == 4
     assert "relstring" in sentence(found.notes(), "texts")
     spaced = "".join(" ".join(line.split()) + "\r\n" for line in TREC_EVAL.splitlines())
-    assert scores(write("spaced.txt", spaced)) == EXPECTED
+    assert read_score_dicts(write("spaced.txt", spaced)) == EXPECTED
     alone = "".join(line + "\n" for line in TREC_EVAL.splitlines() if "\tall\t" not in line)
-    assert scores(write("alone.txt", alone)) == EXPECTED
+    assert read_score_dicts(write("alone.txt", alone)) == EXPECTED
 
 
 def test_trec_evals_own_output(data: Path) -> None:
     path = data / "dl19" / "trec_eval" / "bm25.out.gz"
-    found = scores(path)
+    found = read_score_dicts(path)
     by_hand: dict[str, dict[str, float]] = {}
     with gzip.open(path, "rt") as stream:
         for line in stream:
@@ -74,27 +74,27 @@ def test_trec_evals_own_output(data: Path) -> None:
 def test_a_measure_of_ones_own_is_told_by_the_row_of_all(write: Write) -> None:
     lines = "mine\tq1\t1\nmine\tq2\t0\n"
     expected = {(None, "mine"): {"q1": 1.0, "q2": 0.0}}
-    assert scores(write("a.txt", lines + "mine\tall\t0.5\n")) == expected
+    assert read_score_dicts(write("a.txt", lines + "mine\tall\t0.5\n")) == expected
     turned = "q1\tmine\t1\nq2\tmine\t0\nall\tmine\t0.5\n"
-    assert scores(write("b.txt", turned)) == expected
+    assert read_score_dicts(write("b.txt", turned)) == expected
     with pytest.raises(InputError, match=r"c.txt:1: which of the first two columns is the measure"):
-        read(write("c.txt", lines))
+        read_saved(write("c.txt", lines))
 
 
 def test_ir_measures(write: Write) -> None:
     lines = (
         "q1\tmap\t0.25\nq1\tP_5\t0.2\nq2\tmap\t0.5\nq2\tP_5\t0\nall\tmap\t0.375\nall\tP_5\t0.1\n"
     )
-    found = read(write("bm25.tsv", lines))
+    found = read_saved(write("bm25.tsv", lines))
     assert found.scores == EXPECTED
     assert found.summaries == {"all": 2}
     rows = [line.split("\t") for line in lines.splitlines()]
     objects = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in rows]
-    assert scores(write("b.jsonl", "".join(json.dumps(o) + "\n" for o in objects))) == EXPECTED
+    assert read_score_dicts(write("b.jsonl", "".join(json.dumps(o) + "\n" for o in objects))) == EXPECTED
     metric = namedtuple("metric", ["query_id", "measure", "value"])
     metrics = [metric(q, parse(m), float(v)) for q, m, v in rows]
-    assert scores(metrics) == {(None, "AP"): MAP, (None, "P@5"): P5}
-    assert scores([(q, m, float(v)) for q, m, v in rows]) == EXPECTED
+    assert read_score_dicts(metrics) == {(None, "AP"): MAP, (None, "P@5"): P5}
+    assert read_score_dicts([(q, m, float(v)) for q, m, v in rows]) == EXPECTED
 
 
 def test_pytrec_eval(write: Write) -> None:
@@ -107,22 +107,22 @@ def test_pytrec_eval(write: Write) -> None:
         (None, "ndcg_cut_10"): pytest.approx(own.per_query("nDCG@10")),
     }
     for data in (result, write("a.json", json.dumps(result))):
-        assert scores(data) == expected
+        assert read_score_dicts(data) == expected
     by_system = {"bm25": result, "dense": result}
     for several in (by_system, write("b.json", json.dumps(by_system, indent=2))):
-        found = scores(several)
+        found = read_score_dicts(several)
         assert set(found) == {(s, m) for s in by_system for m in ("map", "ndcg_cut_10")}
         assert found["dense", "map"] == expected[None, "map"]
 
 
 def test_ranx() -> None:
-    assert scores({"map": MAP, "P_5": P5}) == EXPECTED
+    assert read_score_dicts({"map": MAP, "P_5": P5}) == EXPECTED
 
 
 def test_dicts_whose_sides_nobody_knows() -> None:
     with pytest.raises(InputError, match="which names are measures"):
-        read({"bm25": {"q1": 0.5}})
-    assert scores({"bm25": {"q1": 0.5}}, "systems") == {("bm25", None): {"q1": 0.5}}
+        read_saved({"bm25": {"q1": 0.5}})
+    assert read_score_dicts({"bm25": {"q1": 0.5}}, "systems") == {("bm25", None): {"q1": 0.5}}
 
 
 def test_frames_and_tables_of_one_row_each() -> None:
@@ -142,8 +142,8 @@ def test_frames_and_tables_of_one_row_each() -> None:
         pl.DataFrame(rows),
         pa.table(pl.DataFrame(rows)),
     ):
-        assert scores(data) == NAMED
-    assert scores(pd.DataFrame(rows).astype({"qid": "category", "name": "category"})) == NAMED
+        assert read_score_dicts(data) == NAMED
+    assert read_score_dicts(pd.DataFrame(rows).astype({"qid": "category", "name": "category"})) == NAMED
 
 
 def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
@@ -170,21 +170,21 @@ def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
     files = list(tmp_path.iterdir())
     assert len(files) == 7
     for data in (frame, table, systems.to_polars(), *files):
-        assert scores(data) == {key: pytest.approx(own) for key, own in expected.items()}, data
+        assert read_score_dicts(data) == {key: pytest.approx(own) for key, own in expected.items()}, data
     wide = pd.DataFrame({"map": MAP, "P_5": P5})  # the queries are its index
     wide.to_csv(tmp_path / "wide.csv")
     for data in (wide, wide.rename_axis("qid"), tmp_path / "wide.csv"):
-        assert scores(data) == EXPECTED
+        assert read_score_dicts(data) == EXPECTED
     numbered = pl.DataFrame({"query_id": [7, 8], "AP": [1, None], "BP": [1.5, None]})
-    assert scores(numbered) == {(None, "AP"): {"7": 1.0}, (None, "BP"): {"7": 1.5}}
-    assert read(numbered).missing == 2
+    assert read_score_dicts(numbered) == {(None, "AP"): {"7": 1.0}, (None, "BP"): {"7": 1.5}}
+    assert read_saved(numbered).n_missing == 2
 
 
 def test_gdeval_has_a_row_of_means(write: Write) -> None:
     path = write(
         "a.csv", "runid,topic,ndcg@20,err@20\nx,51,0.5,0.25\nx,52,0,0\nx,amean,0.25,0.125\n"
     )
-    found = read(path)
+    found = read_saved(path)
     assert found.scores == {
         ("x", "ndcg@20"): {"51": 0.5, "52": 0.0},
         ("x", "err@20"): {"51": 0.25, "52": 0.0},
@@ -195,10 +195,10 @@ def test_gdeval_has_a_row_of_means(write: Write) -> None:
 def test_a_column_for_each_system(write: Write) -> None:
     path = write("a.csv", "topic;bm25;dense\nq1;.25;.5\nq2;.5;\n")
     expected = {("bm25", None): {"q1": 0.25, "q2": 0.5}, ("dense", None): {"q1": 0.5}}
-    assert scores(path, "systems") == expected
-    assert set(scores(path)) == {(None, "bm25"), (None, "dense")}
+    assert read_score_dicts(path, "systems") == expected
+    assert set(read_score_dicts(path)) == {(None, "bm25"), (None, "dense")}
     both = write("b.csv", "query,measure,a,b\nq1,map,.25,.5\nq1,P_5,.2,0\n")
-    assert scores(both, "systems") == {
+    assert read_score_dicts(both, "systems") == {
         ("a", "map"): {"q1": 0.25},
         ("b", "map"): {"q1": 0.5},
         ("a", "P_5"): {"q1": 0.2},
@@ -227,11 +227,11 @@ def test_what_evaluate_prints_is_read(form: str, demo_folder: Path, tmp_path: Pa
     (tmp_path / "out").write_text(printed.stdout, "utf-8")
     own = evaluate(qrels, paths, "AP")
     expected = {(run, "AP"): own[run].per_query("AP") for run in runs}
-    assert scores(tmp_path / "out") == expected
+    assert read_score_dicts(tmp_path / "out") == expected
     without = CliRunner().invoke(cli, [one for one in command if one != "-q"])
     (tmp_path / "out").write_text(without.stdout, "utf-8")
     with pytest.raises(InputError, match=r"--per-query|-q of trec_eval"):
-        read(tmp_path / "out")
+        read_saved(tmp_path / "out")
 
 
 # Ids as they may be: of any form that this library writes as text.
@@ -260,19 +260,19 @@ def test_own_forms_keep_every_row(tmp_path_factory: pytest.TempPathFactory, rows
         if form == "jsonl":
             text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in listed)
         else:
-            text = delimited([names, *listed], "," if form == "csv" else "\t")
+            text = to_delimited([names, *listed], "," if form == "csv" else "\t")
         path.write_bytes(text.encode())
         if not kept:
             with pytest.raises(InputError, match="over all queries only"):
-                read(path)
+                read_saved(path)
             continue
-        found = read(path).scores.items()
+        found = read_saved(path).scores.items()
         assert {(*key, query, value) for key, of in found for query, value in of.items()} == kept
 
 
 def test_a_query_called_all_is_one_where_it_cannot_be_a_mean(write: Write) -> None:
     run = {"run": "bm25", "all": {"map": 0.5}, "queries": {"all": {"map": 0.5}}}
-    found = scores(write("a.json", json.dumps({"recipe": {}, "runs": [run]})))
+    found = read_score_dicts(write("a.json", json.dumps({"recipe": {}, "runs": [run]})))
     assert found == {("bm25", "map"): {"all": 0.5}}
 
 
@@ -324,18 +324,18 @@ HEADER = "run,measure,query_id,value\n"
 def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
     kind = DuplicateError if "second" in said or "twice" in said else InputError
     with pytest.raises(InputError, match=said) as caught:
-        read(write(name, text))
+        read_saved(write(name, text))
     assert type(caught.value) is kind
 
 
 def test_a_second_system_in_the_file_is_told_where_to_go(write: Write) -> None:
     with pytest.raises(DuplicateError, match="or add a column `run`"):
-        read(write("two.txt", TREC_EVAL + TREC_EVAL))
+        read_saved(write("two.txt", TREC_EVAL + TREC_EVAL))
 
 
 def test_the_line_itself_is_shown(write: Write) -> None:
     with pytest.raises(InputError) as caught:
-        read(write("a.txt", "map\tq1\t0.5\nmap\tq2\tinf\n"))
+        read_saved(write("a.txt", "map\tq1\t0.5\nmap\tq2\tinf\n"))
     assert "map\\tq2\\tinf" in str(caught.value)
     assert "For a query without a value, leave out the row" in str(caught.value)
 
@@ -344,35 +344,35 @@ def test_rows_that_are_refused() -> None:
     import pyarrow as pa
 
     with pytest.raises(InputError, match=r"the scores: row 1: expected \(query_id, measure, value"):
-        read([("q", "AP", 1.0), ("q", "AP")])
+        read_saved([("q", "AP", 1.0), ("q", "AP")])
     with pytest.raises(InputError, match="expected scores as a file, a table or rows, got int"):
-        read(3)
+        read_saved(3)
     with pytest.raises(DuplicateError, match="the scores: row 1: a second 'AP' for query 'q'"):
-        read([("q", "AP", 1.0), ("q", "AP", 1.0)])
+        read_saved([("q", "AP", 1.0), ("q", "AP", 1.0)])
     with pytest.raises(InputError, match=r"row 0: an id is a string or a whole number, got 1\.5"):
-        read([(1.5, "AP", 1.0)])
+        read_saved([(1.5, "AP", 1.0)])
     with pytest.raises(InputError, match="row 2: expected a finite number as AP of query 'c'"):
-        read(pa.table({"qid": ["a", "b", "c"], "AP": [1.0, None, float("nan")]}))
+        read_saved(pa.table({"qid": ["a", "b", "c"], "AP": [1.0, None, float("nan")]}))
     with pytest.raises(InputError, match="several columns named 'AP'"):
-        read(pa.table([["q"], [1], [1]], names=["qid", "AP", "AP"]))
+        read_saved(pa.table([["q"], [1], [1]], names=["qid", "AP", "AP"]))
     with pytest.raises(InputError, match="expected a finite number"):
-        read([("q", "AP", 10**400)])
+        read_saved([("q", "AP", 10**400)])
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     for content in (b"map\tq\xff\t1\n", b"map\tq\0\t1\n"):
         (tmp_path / "a").write_bytes(content)
         with pytest.raises(InputError, match="not text"):
-            read(tmp_path / "a")
+            read_saved(tmp_path / "a")
 
 
 def test_quotation_marks_are_ids_where_nobody_quotes(write: Write) -> None:
-    assert scores(write("a.txt", 'map\t"q1\t1\n')) == {(None, "map"): {'"q1': 1.0}}
+    assert read_score_dicts(write("a.txt", 'map\t"q1\t1\n')) == {(None, "map"): {'"q1': 1.0}}
     quoted = io.StringIO()
     csv.writer(quoted).writerows([["map", 'a"b,c', 1]])
-    assert scores(write("b.csv", quoted.getvalue())) == {(None, "map"): {'a"b,c': 1.0}}
+    assert read_score_dicts(write("b.csv", quoted.getvalue())) == {(None, "map"): {'a"b,c': 1.0}}
 
 
 def test_a_file_is_a_systems_name() -> None:
-    assert file_name_of("runs/bm25.txt.gz") == "bm25"
-    assert file_name_of("-") == "stdin"
+    assert system_name_of_file("runs/bm25.txt.gz") == "bm25"
+    assert system_name_of_file("-") == "stdin"

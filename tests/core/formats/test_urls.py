@@ -27,7 +27,7 @@ from pyarrow import fs, parquet
 
 from cranfield import CranfieldError, InputError, Qrels, Run, evaluate, read_qrels, read_run
 from cranfield.formats import url
-from cranfield.formats.source import written
+from cranfield.formats.source import open_to_write
 
 QRELS = {"q1": {"d1": 1}}
 RUN = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"  # AP is 1/2
@@ -404,10 +404,10 @@ def test_a_result_is_not_written_over_what_is_read_by_its_url(
 @pytest.mark.parametrize("spelling", range(3))
 def test_a_file_url_is_replaced_whole_or_not_at_all(spelling: int, stored_run: Path) -> None:
     url = spellings(stored_run)[spelling]
-    with pytest.raises(TypeError), written(url) as stream:
+    with pytest.raises(TypeError), open_to_write(url) as stream:
         stream.writelines([b"half", "no bytes"])  # type: ignore[list-item] # what is wrong
     assert stored_run.read_text() == RUN_TEXT
-    with written(url) as stream:
+    with open_to_write(url) as stream:
         assert stored_run.read_text() == RUN_TEXT
         stream.write(b"whole")
     assert stored_run.read_text() == "whole"

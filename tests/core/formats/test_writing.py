@@ -351,4 +351,4 @@ def test_ranks_are_made_of_scores_that_the_format_has_no_place_for(tmp_path: Pat
     path.write_text("query_id,doc_id,score\nq1,d1,0.5\nq1,d2,2.0\n")
     written = read_run(path).write(tmp_path / "marco.tsv", "msmarco")
     assert (tmp_path / "marco.tsv").read_text() == "q1\td2\t1\nq1\td1\t2\n"
-    assert written.lost == ["score"]
+    assert written.lost_roles == ["score"]

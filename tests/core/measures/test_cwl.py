@@ -66,12 +66,12 @@ def test_every_model_and_quantity_equals_its_slow_loop_to_the_bit() -> None:
     measures = [parse(text) for text in EVERY]
     assert len(set(measures)) == len(MODELS) * 5 * 3
     for seed in range(8):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         top = max(grade for docs in qrels.values() for grade in docs.values())
         values = evaluate(qrels, run, measures).to_dict()
-        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+        for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
-                k: Any = measure.cutoff and measure.cutoff.ranks  # type: ignore[union-attr] # a Depth
+                k: Any = measure.cutoff and measure.cutoff.n_ranks  # type: ignore[union-attr] # a Depth
                 expected = oracle.cwl(ranking, grades, k, **measure.parameters, top_grade=top)
                 assert values[query][str(measure)] == expected, (measure, seed, query)
 
@@ -85,7 +85,7 @@ def test_precision_reciprocal_rank_and_average_precision_are_among_them() -> Non
         f"CWL('TrAP', gain={binary})": "AP",
     }
     for seed in range(20):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         scores = evaluate(qrels, run, [*pairs, *pairs.values()])
         for ours, theirs in pairs.items():
             values, known = scores.per_query(ours), scores.per_query(theirs)
@@ -174,12 +174,12 @@ Rows = list[tuple[str, str, float, float]]
 
 def with_costs(seed: int) -> tuple[oracle.Qrels, oracle.Run, dict[str, list[float]], Rows]:
     """Return judgments, a run, each query's costs by rank, and the run's rows with their costs."""
-    qrels, run = oracle.collection(seed)
+    qrels, run = oracle.make_collection(seed)
     run = {query: docs for query, docs in run.items() if docs}
     chance = random.Random(seed)
     cost = {q: {doc: chance.choice([0.5, 1, 3, 20.25]) for doc in docs} for q, docs in run.items()}
     rows = [(q, doc, score, cost[q][doc]) for q, docs in run.items() for doc, score in docs.items()]
-    by_rank = {q: [cost[q][doc] for doc in oracle.ranked(docs)] for q, docs in run.items()}
+    by_rank = {q: [cost[q][doc] for doc in oracle.rank_docs(docs)] for q, docs in run.items()}
     return qrels, run, by_rank, rows
 
 
@@ -211,9 +211,9 @@ def test_costs_count_in_the_order_of_the_ranking(form: str, tmp_path: Path) -> N
         random.Random(seed).shuffle(rows)  # queries come back after others
         top = max(grade for docs in qrels.values() for grade in docs.values())
         values = evaluate(qrels, read_as(form, rows, tmp_path), measures).to_dict()
-        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+        for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
-                k: Any = measure.cutoff and measure.cutoff.ranks  # type: ignore[union-attr] # a Depth
+                k: Any = measure.cutoff and measure.cutoff.n_ranks  # type: ignore[union-attr] # a Depth
                 given = {**measure.parameters, "top_grade": top, "costs": costs.get(query, [])}
                 expected = oracle.cwl(ranking, grades, k, **given)
                 assert values[query][str(measure)] == expected, (measure, seed, query)
@@ -255,10 +255,10 @@ def test_a_cost_that_is_none_is_refused_where_it_is_asked_for(cost: Any, tmp_pat
 
 def test_a_format_without_costs_says_so(tmp_path: Path) -> None:
     run = cranfield.Run([dict(zip(HEADER, ("q", "a", 2.0, 1.5), strict=True))])
-    assert run.numbers == {"score", "cost"}
-    assert "cost" in run.write(tmp_path / "a.run").lost
-    assert "cost" in run.write(tmp_path / "a.json").lost
-    assert "cost" not in run.write(tmp_path / "a.tsv").lost
+    assert run.extra_roles == {"score", "cost"}
+    assert "cost" in run.write(tmp_path / "a.run").lost_roles
+    assert "cost" in run.write(tmp_path / "a.json").lost_roles
+    assert "cost" not in run.write(tmp_path / "a.tsv").lost_roles
     assert (tmp_path / "a.tsv").read_text() == "query_id\tdoc_id\tscore\tcost\nq\ta\t2\t1.5\n"
     (tmp_path / "b.tsv").write_text("query_id\tdoc_id\tscore\nq2\ta\t1\n")
     with pytest.raises(cranfield.InputError, match="have costs, or none of them"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.folders import ROOT
-from helpers.profile import some_of
+from helpers.profile import sample_cases
 
 from cranfield import MeasureError, Names, Traits, definitions, measure, parse
 from cranfield.measures import registry
@@ -162,7 +162,7 @@ PAGES = ("-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure 
 
 
 # Some, as each starts a process.
-@pytest.mark.parametrize("command", some_of(PAGES))
+@pytest.mark.parametrize("command", sample_cases(PAGES))
 def test_without_docstrings_the_help_says_so(command: str) -> None:
     shown = python("-m", "cranfield", *command.split())
     assert shown.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1

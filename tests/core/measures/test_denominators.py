@@ -58,7 +58,7 @@ def by_definition(grades: Grades, ranking: Sequence[str], k: int) -> dict[str, f
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_is_divided_by_is_as_defined(seed: int) -> None:
-    qrels, run = oracle.collection(seed)
+    qrels, run = oracle.make_collection(seed)
     cutoffs = (1, 2, 3, 5, 20, 100)
     measures = [name for k in cutoffs for name in by_definition({}, [], k)]
     scores = evaluate(qrels, run, measures)  # the cutoffs of a measure in one pass

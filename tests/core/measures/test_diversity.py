@@ -85,8 +85,8 @@ def by_oracle(
     cutoff: tuple[int, ...] = ()
     if isinstance(measure.cutoff, Depth):
         rel = measure.parameters.get("rel", 1)
-        relevant = {doc for name in subtopics for doc in oracle.relevant_to(subtopics, name, rel)}
-        ranks = measure.cutoff.ranks if measure.cutoff.ranks is not None else len(relevant)
+        relevant = {doc for name in subtopics for doc in oracle.relevant_docs(subtopics, name, rel)}
+        ranks = measure.cutoff.n_ranks if measure.cutoff.n_ranks is not None else len(relevant)
         cutoff = (min(ranks, len(relevant)) if measure.cutoff.at_relevant else ranks,)
     return oracle.DIVERSITY[measure.name](
         run, subtopics, *cutoff, **measure.parameters, weights=weights
@@ -101,7 +101,7 @@ def test_every_measure_of_subtopics_has_an_oracle() -> None:
 def test_every_measure_of_subtopics_equals_its_slow_loop_to_the_bit(name: str) -> None:
     measures = list(variants(name))
     for seed in SEEDS:
-        qrels, run = oracle.subtopic_collection(seed)
+        qrels, run = oracle.make_subtopic_collection(seed)
         scores = evaluate(qrels, run, measures)
         for query, subtopics in qrels.items():
             for measure in measures:
@@ -116,7 +116,7 @@ def test_every_measure_of_subtopics_equals_its_slow_loop_to_the_bit(name: str) -
 def test_weights(name: str) -> None:
     measures = list(variants(name))
     for seed in SEEDS:
-        qrels, run = oracle.subtopic_collection(seed)
+        qrels, run = oracle.make_subtopic_collection(seed)
         chance = random.Random(seed)
         weights = {
             query: {name: chance.choice([0.25, 1, 3]) for name in subtopics}
@@ -125,7 +125,7 @@ def test_weights(name: str) -> None:
         scores = evaluate(list(rows(qrels, weights)), run, measures)
         for query, subtopics in qrels.items():
             total = 0.0
-            for one in oracle.by_name(subtopics):
+            for one in oracle.sort_names(subtopics):
                 total += weights[query][one]
             shares = {one: weight / total for one, weight in weights[query].items()}
             for measure in measures:
@@ -147,7 +147,7 @@ def test_queries_in_both_a_depth_and_judged_documents_only(name: str, only: bool
     """Judged, that is, for any subtopic."""
     measures = list(variants(name))
     for seed in range(5):
-        qrels, run = oracle.subtopic_collection(seed)
+        qrels, run = oracle.make_subtopic_collection(seed)
         both = evaluate(qrels, run, measures, judged_only=only, queries="both", depth=4)
         assert both.query_ids == sorted(qrels.keys() & run.keys())
         for query in both.query_ids:
@@ -219,7 +219,7 @@ def table(header: str, rows: Any = ROWS) -> str:
 def test_a_column_of_subtopics(name: str, write: Write) -> None:
     qrels = read_qrels(write("qrels.csv", table(f"query_id,{name},doc_id,relevance")))
     assert qrels.to_dict() == AS_DICT
-    assert qrels.form == f"CSV with columns query_id, doc_id, relevance, {name}"
+    assert qrels.description == f"CSV with columns query_id, doc_id, relevance, {name}"
 
 
 def test_every_kind_of_table_has_subtopics(write: Write, tmp_path: Any) -> None:
@@ -338,7 +338,7 @@ def test_what_is_written_is_read_again(suffix: str, tmp_path: Any) -> None:
     path = tmp_path / f"out{suffix}"
     form: Any = "subtopics" if suffix == ".qrels" else None
     for seed in range(5):
-        judged, _ = oracle.subtopic_collection(seed)
+        judged, _ = oracle.make_subtopic_collection(seed)
         qrels = Qrels(judged)
         qrels.write(path, form)
         assert read_qrels(path, form).to_dict() == qrels.to_dict()
@@ -392,4 +392,4 @@ def test_judgments_by_subtopic_that_were_not_said_to_be_such_are_told_so(write: 
     path = write("a.qrels", "1 1 d1 1\n1 2 d1 1\n")
     with pytest.raises(InputError, match=r"occurs twice.*\n.*\n.*--qrels-format subtopics"):
         read_qrels(path)
-    assert read_qrels(path, "subtopics").in_groups
+    assert read_qrels(path, "subtopics").has_groups

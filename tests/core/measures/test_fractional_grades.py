@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from helpers import oracle, redo
 from helpers.commands import invoke
-from helpers.fractions import NAMES, QRELS, RUN, THRESHOLDS, stated, takes
+from helpers.fractions import NAMES, QRELS, RUN, THRESHOLDS, list_measures, takes_fractions
 from helpers.notes import codes
 from helpers.profile import seeds
 from helpers.variants import variants
@@ -44,7 +44,7 @@ LEVELS = (-0.5, 0.0, 0.1, 0.3, 0.5, 0.87, 1.0, 1.0, 2.5)
 def collection(seed: int) -> tuple[Any, Any]:
     """Return an odd collection whose grades are fractions."""
     chance = random.Random(seed)
-    qrels, run = oracle.collection(seed)
+    qrels, run = oracle.make_collection(seed)
     fractions: Any = {q: {doc: chance.choice(LEVELS) for doc in docs} for q, docs in qrels.items()}
     next(iter(fractions.values()))["half"] = 0.5
     return fractions, run
@@ -55,7 +55,7 @@ def collection(seed: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
-    measures = stated(name)
+    measures = list_measures(name)
     assert bool(measures) == (name not in ("RelString", "Dsharp_nDCG"))
     for seed in seeds(4 if len(measures) > 100 else 12):
         qrels, run = collection(seed)
@@ -63,21 +63,21 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
             continue
         scores = evaluate(qrels, run, measures)
         top_grade = max(0, *(grade for docs in qrels.values() for grade in docs.values()))
-        for query, (ranking, its) in oracle.rankings(qrels, run).items():
+        for query, (ranking, its) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
                 if name == "D_nDCG":  # nDCG of plain judgments, as its own loop counts from 1 on
                     as_ndcg = nDCG if measure.cutoff is None else nDCG @ measure.cutoff
-                    expected = oracle.value_of(as_ndcg, ranking, its, top_grade)
+                    expected = oracle.compute_value(as_ndcg, ranking, its, top_grade)
                 else:
-                    expected = oracle.value_of(measure, ranking, its, top_grade)
+                    expected = oracle.compute_value(measure, ranking, its, top_grade)
                 value = scores.per_query(measure)[query]
-                assert value == oracle.rounded(measure, expected), (measure, seed, query)
+                assert value == oracle.allow_rounding(measure, expected), (measure, seed, query)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_threshold_makes_them_relevant_or_not(name: str) -> None:
     """With rel=t a value is that of the judgments 1 from t on and 0 below, with rel=1."""
-    measures = [one for one in stated(name) if one.fractions == "level" and name != "RnDCG"]
+    measures = [one for one in list_measures(name) if one.fractions == "level" and name != "RnDCG"]
     for seed, level in itertools.product(seeds(3), THRESHOLDS):
         its = [one for one in measures if one.parameters["rel"] == level]
         if not its:
@@ -95,9 +95,9 @@ def test_a_threshold_makes_them_relevant_or_not(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_queries_of_whole_grades_keep_their_bits_beside_fractions(name: str) -> None:
     """Another query's fraction makes doubles of all grades; the values are the same."""
-    measures = [one for one in stated(name) if one.definition.aggregation != "none"]
+    measures = [one for one in list_measures(name) if one.definition.aggregation != "none"]
     for seed in seeds(2 if measures else 0):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         top = max(grade for docs in qrels.values() for grade in docs.values())
         beside = {**qrels, "zz": {"half": 0.5, "top": top}}
         alone, there = evaluate(qrels, run, measures), evaluate(beside, run, measures)
@@ -180,14 +180,14 @@ def test_a_threshold_that_is_the_default_is_the_same_measure() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_who_does_not_take_them_says_what_to_write(name: str) -> None:
     """What an error says to write is a measure that takes them."""
-    every = [one for one in variants(name) if not takes(one)]
+    every = [one for one in variants(name) if not takes_fractions(one)]
     for one in every:
         with pytest.raises(MeasureError, match="the grades are not whole numbers") as caught:
             evaluate(QRELS, RUN, one)
         text = str(caught.value)
         if "as in " in text:
             wanted = text.partition("as in ")[2].partition(";")[0]
-            assert takes(parse(wanted)), one
+            assert takes_fractions(parse(wanted)), one
             evaluate(QRELS, RUN, wanted)
 
 
@@ -398,7 +398,7 @@ def test_an_explanation_can_be_redone(text: str) -> None:
     for query in QRELS:
         found: Any = explain(QRELS, RUN, text, query=query)
         assert found.value == evaluate(QRELS, RUN, text).per_query(text)[query]
-        redo.check(found.worksheet, ["all"])
+        redo.check_worksheet(found.worksheet, ["all"])
         assert str(found)
     whole: Any = explain(QRELS, RUN, text)
     assert whole.value == evaluate(QRELS, RUN, text)[text]

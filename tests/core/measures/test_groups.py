@@ -59,7 +59,7 @@ def every(name: str) -> Iterator[Measure]:
     if name == "PrefsRnonrel":
         yield from (Measure(name), Measure(name)(over="retrieved"))
     elif "over" in definition.parameters:
-        yield from (Measure(name)(over=over) for over in oracle.COUNTS)
+        yield from (Measure(name)(over=over) for over in oracle.COUNTED_KINDS)
     elif name == "GroupRprec":
         yield from (Measure(name)(multiple=multiple) for multiple in (0.4, 1, 1.6))
     else:
@@ -78,7 +78,7 @@ def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: boo
             relevant = (
                 oracle.n_relevant(list(part.values()), 1) if measure.cutoff.at_relevant else 99
             )
-            cutoff = (min(measure.cutoff.ranks or 99, relevant),)
+            cutoff = (min(measure.cutoff.n_ranks or 99, relevant),)
         ranking = [part.get(doc) for doc in run]
         if only:
             ranking = [grade for grade in ranking if grade is not None and grade >= 0]
@@ -93,11 +93,11 @@ def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: boo
 def test_every_measure_of_groups_equals_its_slow_loop_to_the_bit(name: str, only: bool) -> None:
     compared = 0
     for seed in SEEDS:
-        qrels, run = oracle.grouped_collection(seed, whole=name.startswith("Group"))
+        qrels, run = oracle.make_grouped_collection(seed, whole_grades=name.startswith("Group"))
         measures = list(every(name))
         scores = evaluate(qrels, run, measures, judged_only=only)
         for query, groups in qrels.items():
-            ranked = oracle.ranked(run.get(query, {}))
+            ranked = oracle.rank_docs(run.get(query, {}))
             for measure in measures:
                 value = scores.per_query(measure)[query]
                 assert value == expected(measure, ranked, groups, only), (measure, seed, query)
@@ -107,11 +107,11 @@ def test_every_measure_of_groups_equals_its_slow_loop_to_the_bit(name: str, only
 
 def test_queries_in_both_and_a_depth() -> None:
     for seed in SEEDS:
-        qrels, run = oracle.grouped_collection(seed, whole=True)
+        qrels, run = oracle.make_grouped_collection(seed, whole_grades=True)
         scores = evaluate(qrels, run, "PrefsByGroup GroupAP", queries="both", depth=4)
         assert scores.query_ids == sorted(qrels.keys() & run.keys())
         for query in scores.query_ids:
-            ranked = oracle.ranked(run[query])[:4]
+            ranked = oracle.rank_docs(run[query])[:4]
             for name in ("PrefsByGroup", "GroupAP"):
                 value = scores.per_query(name)[query]
                 assert value == expected(parse(name), ranked, qrels[query], False)
@@ -146,7 +146,7 @@ def test_what_follows_goes_by_way_of_documents_in_several_subgroups() -> None:
 
 def test_plain_judgments_are_one_group() -> None:
     for seed in SEEDS:
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         names = "Prefs PrefsByPair PrefsByGroup PrefsRnonrel GroupAP GroupP@3"
         plain = evaluate(qrels, run, names).to_dict()
         grouped = {query: {"all": docs} for query, docs in qrels.items()}

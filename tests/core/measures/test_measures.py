@@ -14,7 +14,7 @@ from helpers.variants import variants
 
 import cranfield
 from cranfield import Measure, definitions, evaluate, parse, read_run
-from cranfield.measures import Definition, example_of
+from cranfield.measures import Definition, make_example
 
 # The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.
 TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}
@@ -206,7 +206,7 @@ def test_every_measure_is_declared_with_all_that_is_shown_of_it(definition: Defi
     assert "unjudged" in definition.documentation.lower(), "what do they do?"
     low, high = definition.range
     assert high is None or low <= high
-    measure, value = example_of(definition)
+    measure, value = make_example(definition)
     assert measure.name == definition.name
     assert isinstance(value, str) == definition.is_text
 
@@ -262,15 +262,15 @@ def test_every_measure_has_an_oracle() -> None:
 @pytest.mark.parametrize("name", [definition.name for definition in definitions()])
 def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
     measures = list(variants(name))
-    for seed in seeds(60, every=6):
-        qrels, run = oracle.collection(seed)
+    for seed in seeds(60, step=6):
+        qrels, run = oracle.make_collection(seed)
         scores = evaluate(qrels, run, measures)
         top_grade = max(grade for docs in qrels.values() for grade in docs.values())
-        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+        for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
-                expected = oracle.value_of(measure, ranking, grades, top_grade)
+                expected = oracle.compute_value(measure, ranking, grades, top_grade)
                 value = scores.per_query(measure)[query]
-                assert value == oracle.rounded(measure, expected), (measure, seed, query)
+                assert value == oracle.allow_rounding(measure, expected), (measure, seed, query)
 
 
 # ---- trec_eval's own numbers ----------------------------------------------------------------

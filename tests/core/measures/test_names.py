@@ -10,9 +10,9 @@ from helpers.commands import invoke
 
 import cranfield
 from cranfield import Measure, MeasureError, definitions, parse, parse_all
-from cranfield.measures.absent import absent
-from cranfield.measures.grammar import _are_one_name
-from cranfield.measures.registry import EXACT, VARIANTS, bare_name, variant, without_library
+from cranfield.measures.absent import describe_absent
+from cranfield.measures.grammar import _form_name
+from cranfield.measures.registry import EXACT_NAMES, VARIANTS, bare_name, find_variant, strip_library_words
 
 QRELS, RUN = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d1", "d2"]}
 
@@ -152,7 +152,7 @@ def test_what_is_said_to_come_nearest_is_there() -> None:
 
 
 def test_no_name_of_a_measure_is_said_to_be_none() -> None:
-    assert [name for name in VARIANTS if absent(without_library(name))] == []
+    assert [name for name in VARIANTS if describe_absent(strip_library_words(name))] == []
 
 
 def test_a_name_that_is_whole_is_never_cut() -> None:
@@ -166,16 +166,16 @@ def test_a_name_that_is_whole_is_never_cut() -> None:
 
 
 def test_two_measures_side_by_side_are_not_read_as_one() -> None:
-    pairs = [(a, b) for a, b in product(VARIANTS, VARIANTS) if variant(f"{a}_{b}")]
+    pairs = [(a, b) for a, b in product(VARIANTS, VARIANTS) if find_variant(f"{a}_{b}")]
     assert {("g", "map"), ("r", "ndcg"), ("r", "precision")} <= {*pairs}
-    joined = [(a, b) for a, b in pairs if _are_one_name([a, b])]
+    joined = [(a, b) for a, b in pairs if _form_name([a, b])]
     assert joined == [("r", "precision")], "and R needs a cutoff"
 
 
 def test_case_and_lines_between_do_not_matter() -> None:
     """No two measures have names that are the same without these; else one would be lost."""
     bare: dict[str, set[str]] = {}
-    for name, (canonical, _) in EXACT.items():
+    for name, (canonical, _) in EXACT_NAMES.items():
         bare.setdefault(bare_name(name), set()).add(canonical)
     assert [name for name, measures in bare.items() if len(measures) > 1] == []
 
@@ -200,7 +200,7 @@ def test_no_module_is_hidden_by_a_measure() -> None:
     package = Path(cranfield.__file__).parent
     modules = {path.stem for path in package.iterdir() if not path.stem.startswith("_")}
     assert {"data", "measures", "figures", "pytrec_eval"} <= modules
-    assert [name for name in modules if variant(name)] == ["compat"]
+    assert [name for name in modules if find_variant(name)] == ["compat"]
     assert import_module("cranfield.compat").__name__ == "cranfield.compat"
     with pytest.raises(AttributeError, match="'faithfulness'"):
         _ = cranfield.faithfulness

@@ -26,7 +26,7 @@ from cranfield import (
 )
 from cranfield.cli import cli
 from cranfield.data.judged import Judged
-from cranfield.explanation.expressions import number
+from cranfield.explanation.expressions import to_six_decimals
 from cranfield.measures import registry
 from cranfield.measures.parameters import between
 from cranfield.measures.traits import Traits
@@ -235,7 +235,7 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
         found = explain(QRELS, RUN, name, query)
         assert isinstance(found, Explanation)
         assert found.value == evaluate(QRELS, RUN, name).per_query(name)[query]
-        assert (found.worksheet.lost, found.worksheet.is_deep) == (lost, deep)
+        assert (found.worksheet.is_incomplete, found.worksheet.is_deep) == (lost, deep)
         assert ("too many steps" in str(found)) == deep
         both = explain(QRELS, {"a": RUN, "b": {query: ["nothing"]}}, name, query)
         assert isinstance(both, Difference)
@@ -254,4 +254,4 @@ def test_numbers_that_are_none_are_shown_as_such() -> None:
     assert isinstance(found, Explanation)
     assert found.value == 2 + 1 / 2  # of the ranks 1 and 3
     assert "Endless = A = 2.5" in str(found)
-    assert [number(one) for one in (np.inf, -np.inf, np.nan)] == ["inf", "-inf", "nan"]
+    assert [to_six_decimals(one) for one in (np.inf, -np.inf, np.nan)] == ["inf", "-inf", "nan"]

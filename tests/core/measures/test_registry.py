@@ -28,7 +28,7 @@ from cranfield import (
     parse,
     parse_all,
 )
-from cranfield.measures import find
+from cranfield.measures import find_definition
 
 CANONICAL = [
     "nDCG@10",
@@ -423,10 +423,10 @@ def test_one_list_is_scored_without_ceremony() -> None:
 def test_find_knows_every_name() -> None:
     for definition in definitions():
         for name in (definition.name, *definition.aliases, definition.name.upper()):
-            assert find(name) is definition
-    assert find("ndcg_cut_10").name == "nDCG"
+            assert find_definition(name) is definition
+    assert find_definition("ndcg_cut_10").name == "nDCG"
     with pytest.raises(MeasureError, match="Did you mean nDCG"):
-        find("nDGC")
+        find_definition("nDGC")
 
 
 def test_no_name_stands_for_two_measures() -> None:
@@ -469,5 +469,5 @@ def test_a_declaration_is_shorter_than_what_it_says_of_the_measure() -> None:
                 if isinstance(node, ast.FunctionDef) and ast.unparse(call).startswith(registering):
                     decorators.append(call.end_lineno - call.lineno + 1)
                     docstrings.append((ast.get_docstring(node) or "").count("\n") + 1)
-    assert len(decorators) == sum(not one.is_own for one in definitions())
+    assert len(decorators) == sum(not one.is_user_defined for one in definitions())
     assert statistics.median(decorators) < statistics.median(docstrings)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from helpers import oracle
-from helpers.samples import collections
+from helpers.samples import make_sampled_collection
 
 import cranfield
 from cranfield import InputError, OptionError, Qrels, evaluate, read_qrels
@@ -58,11 +58,11 @@ def statap(ranking: list[str], sample: dict[str, tuple[int, float]], itself: str
 
 def test_against_slow_loops() -> None:
     for seed in range(60):
-        rows, samples, run = collections(seed)
+        rows, samples, run = make_sampled_collection(seed)
         names = ["xinfAP", "statAP", "statAP(itself='weighted')"]
         scores = evaluate(Qrels(rows), run, names)
         for query, sample in samples.items():
-            ranking = oracle.ranked(run.get(query, {}))
+            ranking = oracle.rank_docs(run.get(query, {}))
             strata = {doc: (grade, stratum) for doc, (grade, stratum, _) in sample.items()}
             drawn = {doc: (grade, chance) for doc, (grade, _, chance) in sample.items()}
             found = [scores.per_query(name)[query] for name in names]
@@ -73,14 +73,14 @@ def test_against_slow_loops() -> None:
 
 def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
     for seed in range(20):
-        rows, samples, run = collections(seed)
+        rows, samples, run = make_sampled_collection(seed)
         batch = evaluate(Qrels(rows), run, "xinfAP statAP").to_dict()
         for query in samples.keys() & run.keys():
             own = Qrels([row for row in rows if row["query_id"] == query])
             assert (
                 evaluate(own, {query: run[query]}, "xinfAP statAP").to_dict()[query] == batch[query]
             )
-            some = Qrels(rows).of([query])
+            some = Qrels(rows).select_queries([query])
             assert (
                 evaluate(some, {query: run[query]}, "xinfAP statAP").to_dict()[query]
                 == batch[query]
@@ -89,7 +89,7 @@ def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
 
 def test_one_stratum_is_infap_and_probability_1_is_ap_to_the_bit() -> None:
     for seed in range(60):
-        rows, _, run = collections(seed)
+        rows, _, run = make_sampled_collection(seed)
         rows = [row | {"stratum": 3, "probability": 1} for row in rows]
         scores = evaluate(Qrels(rows), run, "xinfAP infAP statAP AP")
         assert scores.per_query("xinfAP") == scores.per_query("infAP")

@@ -13,9 +13,9 @@ import pytest
 from helpers.commands import invoke
 
 from cranfield import OptionError, Qrels, evaluate
-from cranfield.arrays.byte_strings import in_several
+from cranfield.arrays.byte_strings import find_repeated_keys
 from cranfield.formats.block import SIZES
-from cranfield.formats.text import query_change
+from cranfield.formats.text import find_query_change
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 300, 65_536, 65_537])
@@ -24,7 +24,7 @@ def test_rows_that_share_a_key_are_found(n: int, n_keys: int) -> None:
     keys = np.random.default_rng(n).integers(0, n_keys, n).astype(np.uint64)
     count = Counter(keys.tolist())
     expected = [row for row, key in enumerate(keys.tolist()) if count[key] > 1]
-    assert in_several(keys).tolist() == expected
+    assert find_repeated_keys(keys).tolist() == expected
 
 
 def query_of(line: bytes) -> bytes:
@@ -54,7 +54,7 @@ def lines_of(chance: random.Random) -> list[bytes]:
 def test_a_block_is_cut_where_its_last_query_begins(seed: int) -> None:
     chance = random.Random(seed)
     text = b"".join(lines_of(chance)) + chance.choice([b"", b"q9 Q0 cut"])
-    assert query_change(text, query_of) == ([0, *changes_of(text)])[-1]
+    assert find_query_change(text, query_of) == ([0, *changes_of(text)])[-1]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -63,14 +63,14 @@ def test_where_queries_come_back_a_block_is_cut_where_one_begins(seed: int) -> N
     lines = lines_of(chance)
     chance.shuffle(lines)
     text = b"".join(lines)
-    assert query_change(text, query_of) in (changes_of(text) or [0])
+    assert find_query_change(text, query_of) in (changes_of(text) or [0])
 
 
 def test_one_other_query_between_rows_of_the_last_is_found() -> None:
     rows = [b"q1 Q0 d%d 1 2.5 t\n" % doc for doc in range(1000)]
     for at in (1, 137, 998):
         text = b"".join([*rows[:at], b"q2 Q0 x 1 2.5 t\n", *rows[at:]])
-        assert query_change(text, query_of) in changes_of(text)
+        assert find_query_change(text, query_of) in changes_of(text)
 
 
 @pytest.mark.parametrize("given", [None, "3"])

@@ -81,7 +81,7 @@ def test_which_measures_need_no_order() -> None:
     truth = {"a": 2, "b": 1, "c": 1, "d": 0}
     for definition in definitions():
         groups = definition.traits.takes_groups and not definition.traits.of_sets
-        if not groups and not definition.is_own and definition.cutoff != "required":
+        if not groups and not definition.is_user_defined and definition.cutoff != "required":
             try:
                 values = {Measure(definition.name)(truth, order) for order in permutations("abdx")}
             except MeasureError:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from helpers.list_grades import invoke
+from helpers.list_grades import invoke_evaluate
 from helpers.notes import codes, sentence
 
 import cranfield
@@ -39,7 +39,7 @@ def ndcg(listed: list[int], every: list[int], k: int) -> float:
 
 
 def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    done = invoke(*arguments, "--format", "json", "-q", stdin=stdin)
+    done = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
     assert done.exit_code == 0, done.stderr
     run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
     return run
@@ -127,7 +127,7 @@ def test_the_documents_have_names_to_read() -> None:
     assert qrels.to_dict() == {"1": {"#2": 2, "#3": 0, "other 1": 1, "other 2": 0}}
     assert list(run.to_dict()["1"]) == ["#1", "#2", "#3"]
     assert run.name == "grades"
-    assert (qrels.form, run.form) == ("lists of grades", "lists of grades")
+    assert (qrels.description, run.description) == ("lists of grades", "lists of grades")
 
 
 def test_many_lists() -> None:
@@ -191,7 +191,7 @@ def test_the_result_says_which_ideal_it_used() -> None:
     assert f"\n\n1 query averaged.\n{sentence(one.notes, 'collection')}\n" in str(one)
     shown = document("--grades", "1 0", "-m", "nDCG")["notes"]
     assert [note["code"] for note in shown] == ["queries", "grades", "ideal-sorted"]
-    assert f"note: {sentence(alone, 'grades')}\n" in invoke("--grades", "1 0").stderr
+    assert f"note: {sentence(alone, 'grades')}\n" in invoke_evaluate("--grades", "1 0").stderr
 
 
 def test_the_names_of_documents_survive_every_form(write: Any) -> None:
@@ -421,7 +421,7 @@ HINT = "Write a list as '5 2 4 - 1', best rank first"
     ],
 )
 def test_the_command_refuses(arguments: list[str], problem: str) -> None:
-    done = invoke(*arguments, stdin="")
+    done = invoke_evaluate(*arguments, stdin="")
     assert done.exit_code == 2
     assert done.stderr.startswith(f"Error: {problem}"), done.stderr
     assert done.stdout == ""
@@ -429,9 +429,9 @@ def test_the_command_refuses(arguments: list[str], problem: str) -> None:
 
 def test_a_line_of_a_file_is_named(write: Any) -> None:
     path = write("lists.txt", "# grades\na: 1 0\nb: 1 y\n")
-    done = invoke("--grades", path)
+    done = invoke_evaluate("--grades", path)
     assert done.stderr.startswith(f"Error: {path}:3: expected numbers or -, got 'y'\n    b: 1 y")
-    assert "is not text in UTF-8" in invoke("--grades", write("x.txt", b"\xff 1")).stderr
+    assert "is not text in UTF-8" in invoke_evaluate("--grades", write("x.txt", b"\xff 1")).stderr
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_a_line_of_a_file_is_named(write: Any) -> None:
     ],
 )
 def test_wrong_usage(arguments: list[str], problem: str) -> None:
-    done = invoke(*arguments)
+    done = invoke_evaluate(*arguments)
     assert done.exit_code == 2
     assert done.stderr.startswith("Usage: ")
     assert problem in done.stderr
@@ -466,7 +466,7 @@ def test_wrong_usage(arguments: list[str], problem: str) -> None:
     ],
 )
 def test_an_option_without_effect_is_refused(arguments: list[str]) -> None:
-    done = invoke("--grades", "5 2", *arguments)
+    done = invoke_evaluate("--grades", "5 2", *arguments)
     assert done.exit_code == 2
     assert done.stderr.startswith(f"Error: {arguments[0]} has no effect on --grades")
 

@@ -24,7 +24,7 @@ from cranfield import (
     gate,
     read_qrels,
 )
-from cranfield.data.run_notes import other_affix
+from cranfield.data.run_notes import describe_affix
 
 OLD: list[dict[str, Any]] = [
     {"question": "How?", "expected_ids": ["a", "b"], "retrieved_ids": ["x", "a"]},
@@ -183,7 +183,7 @@ def test_chunks_beside_documents_are_answered_with_the_pattern(tmp_path: Path) -
     pattern = "^([^#]*)"
     assert f"Run.map_docs({pattern!r}) (--map-docs-pattern '{pattern}')" in str(caught[0].message)
     assert evaluate(Qrels(CHUNKS), Run(CHUNKS).map_docs(pattern), "R@5")["R@5"] == MEANS["new"]
-    underscored = other_affix(["d_1", "d_2"], ["d_1_7", "d_2_8"])
+    underscored = describe_affix(["d_1", "d_2"], ["d_1_7", "d_2_8"])
     assert underscored is not None
     assert "'^(.*)_'" in underscored, "the sign is part of the documents' ids, too"
     path = tmp_path / "mixed.json"
@@ -240,7 +240,7 @@ def test_two_runs_on_one_question_show_what_each_retrieved() -> None:
         ["a", "1", "2", "1"],
         ["z", "-", "-", "3"],
     ]
-    assert table.rules == {1}
+    assert table.ruled_rows == {1}
     assert all(cell == "" for row in table.rows[1:] for cell in row[4:])
 
 

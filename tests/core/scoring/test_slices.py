@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, note_of
+from helpers.notes import codes, find_note
 
 from cranfield import InputError, compare, evaluate
 from cranfield.arrays.ranked import mean
@@ -40,7 +40,7 @@ def test_a_slice_is_evaluated_as_if_it_were_alone() -> None:
 
 def test_queries_without_a_label_are_counted_and_said() -> None:
     found = evaluate(QRELS, RUN, "RR", slices={"type": TYPES, "half": dict.fromkeys(QRELS, "x")})
-    said = note_of(found.notes, "without-label")
+    said = find_note(found.notes, "without-label")
     assert said.queries == 1  # q4
     assert found.slice("x", "half")["RR"] == found["RR"]
     with pytest.raises(KeyError, match="how to"):
@@ -73,7 +73,7 @@ def test_several_runs_have_a_table_of_each_kind() -> None:
         ["fact", "2", "one", "0.5000"],
         ["fact", "2", "two", "0.0000"],
     ]
-    assert of_type.strong == {(2, 3)}  # of "how to", neither is the best
+    assert of_type.bold_cells == {(2, 3)}  # of "how to", neither is the best
     assert len(whole.rows) == 2
     assert found.slice("fact")["two"]["RR"] == 0
     assert codes(found).count("without-label") == 1

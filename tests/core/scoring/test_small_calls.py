@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.calls import calls_of, ranking
+from helpers.calls import count_calls, make_ranking
 
 from cranfield import Qrels, evaluate, measure, parse_all
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.values import whole_numbers
+from cranfield.formats.values import to_whole_numbers
 
 MEASURES = "nDCG@10 AP RR P@5,10"
 JUDGED = {"q": {f"d{i}": i % 4 for i in range(15)}}
@@ -20,14 +20,14 @@ def test_there_are_no_more_calls_for_more_documents() -> None:
     def call(run: Any) -> Any:
         return evaluate(JUDGED, run, MEASURES)
 
-    call(ranking(300))
-    assert calls_of(call, ranking(3000)) == calls_of(call, ranking(300))
+    call(make_ranking(300))
+    assert count_calls(call, make_ranking(3000)) == count_calls(call, make_ranking(300))
 
 
 def test_no_text_is_parsed_twice() -> None:
     text = "nDCG(gain='exp2')@7919 AP@6841 Rprec"
-    first = calls_of(parse_all, text)
-    assert calls_of(parse_all, text) < first / 10
+    first = count_calls(parse_all, text)
+    assert count_calls(parse_all, text) < first / 10
 
 
 def test_what_was_parsed_is_the_callers() -> None:
@@ -46,7 +46,7 @@ def test_a_measure_declared_again_is_parsed_and_computed_anew() -> None:
             """
             return np.full((len(judged.n_retrieved), 1), worth)
 
-    run = ranking(20)
+    run = make_ranking(20)
     declare(0.25, ("the_constant",))
     assert evaluate(JUDGED, run, "Constant AP")["Constant"] == 0.25
     assert str(*parse_all("the_constant")) == "Constant"
@@ -84,13 +84,13 @@ def test_whole_numbers_are_those_that_lose_nothing(kind: str, number: float) -> 
         values = np.array([1, 0]).astype(kind)
         values[1] = np.array(number).astype(kind)
     held = values.tolist()
-    found = whole_numbers(values)
+    found = to_whole_numbers(values)
     if all(float(one).is_integer() and abs(one) <= LARGEST_GRADE for one in held):
         assert found is not None
         assert found.tolist() == [int(one) for one in held]
     else:
         assert found is None
-    assert whole_numbers(values[:0]) is not None
+    assert to_whole_numbers(values[:0]) is not None
 
 
 def test_a_cut_is_kept_for_the_same_cutoffs_alone() -> None:

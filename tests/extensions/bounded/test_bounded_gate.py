@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.gates import BM25, DENSE, QRELS, A, B, differing, judged, named, run_gate, saved_scores
+from helpers.gates import BM25, DENSE, QRELS, A, B, gate_differences, gate_scores, number_queries, run_gate, save_scores
 from helpers.notes import codes
 from helpers.vectors import CASE_E as E
 
 from cranfield import Gate, InputError, OptionError, Verdict, gate
 from cranfield.comparison.settings import GateSettings
-from cranfield.extensions.bounded.betting import Reach, bounded
+from cranfield.extensions.bounded.betting import DifferenceRange, bet_on_bounds
 
 # What is reported of a verdict is asserted by its code, where it matters.
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
@@ -26,7 +26,7 @@ def bounded_of(hundredths: Sequence[float], margin: float, **options: Any) -> Ve
 
 def differing_from_half(hundredths: Sequence[float], margin: float, **options: Any) -> Gate:
     more: dict[str, Any] = {"test": "bounded", "range": (0, 1), **options}
-    return judged([50 + d for d in hundredths], [50] * len(hundredths), margin, **more)
+    return gate_scores([50 + d for d in hundredths], [50] * len(hundredths), margin, **more)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_bounded_by_multiplying() -> None:
     for n, size in ((3, 1.0), (40, 1.0), (40, 4.0)):
         d = chance.uniform(-0.3, 0.5, n) * size
         old = np.full(n, size / 2)
-        data = {"old": named(old), "new": named(old + d)}
+        data = {"old": number_queries(old), "new": number_queries(old + d)}
         found = gate(data, baseline="old", margin=0.05, test="bounded", range=(0, size))
         one = found.verdicts[0]
         assert one.p == pytest.approx(min(1, 1 / wealth_of(d, -0.05, size)), rel=1e-9)
@@ -84,13 +84,13 @@ def test_bounded_limits_and_p_values_never_contradict_each_other() -> None:
     differences = chance.integers(-3, 4, (60, 30)) / 10
     bounds = np.array([-0.2, -0.1, 0, 0.1, 0.2])[:, None] + np.zeros(30)
     for weights, reach in (
-        (None, Reach(0, 1)),
-        (np.where(np.arange(60) % 2, 1.4, 0.6), Reach(0, 1, True, 0.5)),
-        (np.where(np.arange(60) % 2, 1.4, 0.6), Reach(0, 1, False, 0.5)),
+        (None, DifferenceRange(0, 1)),
+        (np.where(np.arange(60) % 2, 1.4, 0.6), DifferenceRange(0, 1, True, 0.5)),
+        (np.where(np.arange(60) % 2, 1.4, 0.6), DifferenceRange(0, 1, False, 0.5)),
     ):
-        lower, upper, above, below = bounded(differences, bounds, reach, 0.05, weights)
+        lower, upper, above, below = bet_on_bounds(differences, bounds, reach, 0.05, weights)
         again = np.concatenate((bounds, lower[None], upper[None]))
-        lower, upper, above, below = bounded(differences, again, reach, 0.05, weights)
+        lower, upper, above, below = bet_on_bounds(differences, again, reach, 0.05, weights)
         assert ((above <= 0.05) == (lower > again)).all()
         assert ((below <= 0.05) == (upper < again)).all()
         assert (above[5] > 0.05).all()
@@ -117,7 +117,7 @@ def test_bounded_needs_neither_many_changes_nor_a_seed() -> None:
 
 def test_bounded_needs_a_range() -> None:
     with pytest.raises(OptionError, match=r"the least and the greatest score of a query are not"):
-        judged(A, B, 0.1, test="bounded")
+        gate_scores(A, B, 0.1, test="bounded")
     with pytest.raises(OptionError, match=r"the least and the greatest DCG@10 of a query are not"):
         gate(QRELS, [BM25, DENSE], "DCG@10", baseline="bm25", margin=0.1, test="bounded")
     assert gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.1, test="bounded").recipe[
@@ -125,14 +125,14 @@ def test_bounded_needs_a_range() -> None:
     ] == {"nDCG@10": [0, 1]}
     for bad in ((1, 0), (0, 0), (0,), 3, (0, math.inf), ("a", "b")):
         with pytest.raises(OptionError, match="range="):
-            judged(A, B, 0.1, range=bad)
+            gate_scores(A, B, 0.1, range=bad)
 
 
 def test_bounded_where_less_is_better() -> None:
     chance = np.random.default_rng(31)
     old, new = chance.uniform(0, 0.6, 80), chance.uniform(0, 0.6, 80)
-    up = {"old": {"nDCG@10": named(old)}, "new": {"nDCG@10": named(new)}}
-    down = {"old": {"Unjudged@10": named(1 - old)}, "new": {"Unjudged@10": named(1 - new)}}
+    up = {"old": {"nDCG@10": number_queries(old)}, "new": {"nDCG@10": number_queries(new)}}
+    down = {"old": {"Unjudged@10": number_queries(1 - old)}, "new": {"Unjudged@10": number_queries(1 - new)}}
     one = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
     other = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
     for name in ("p", "p_worse", "lower", "upper", "difference"):
@@ -154,7 +154,7 @@ def test_a_share_by_the_bounded_test_is_the_test_of_a_contrast(rising: bool) -> 
     for n in (12, 40):
         old = chance.uniform(0, 0.8, n)
         new = np.clip(old + chance.normal(0.02 if rising else -0.02, 0.1, n), 0, 1)
-        systems = {"old": {measure: named(old)}, "new": {measure: named(new)}}
+        systems = {"old": {measure: number_queries(old)}, "new": {measure: number_queries(new)}}
         verdict = gate(systems, baseline="old", margin="10%", test="bounded").verdicts[0]
         contrast = new - 0.9 * old if rising else 1.1 * old - new
         # The least that it may be: 0 - 0.9 x 1, or 1.1 x 0 - 1.
@@ -170,7 +170,7 @@ def test_a_share_by_the_bounded_test_is_the_test_of_a_contrast(rising: bool) -> 
 
 def test_bounded_shows_nothing_where_every_score_is_0() -> None:
     for n in (1, 50):
-        found = differing([0] * n, 0.1, test="bounded", range=(0, 1))
+        found = gate_differences([0] * n, 0.1, test="bounded", range=(0, 1))
         assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
 
 
@@ -189,15 +189,15 @@ def test_the_least_p_value_of_the_bounded_test() -> None:
 
 def test_bounded_refuses_scores_out_of_the_range() -> None:
     with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
-        judged([50, 150], [50, 50], 0.1, test="bounded", range=(0, 1))
+        gate_scores([50, 150], [50, 50], 0.1, test="bounded", range=(0, 1))
     in_percent = {name: {"nDCG@10": {"q1": 40.0, "q2": 60.0}} for name in ("old", "new")}
     with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
         gate(in_percent, baseline="old", margin=0.02, test="bounded")
 
 
 def test_ranges_on_the_command_line(tmp_path: Path) -> None:
-    old = saved_scores(tmp_path, "old", [50.0] * 300, "rating")
-    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48], "rating")
+    old = save_scores(tmp_path, "old", [50.0] * 300, "rating")
+    new = save_scores(tmp_path, "new", [50.0] * 298 + [49, 48], "rating")
     judged = ["--saved", new, "--baseline", old, "--margin", "5", "--test", "bounded"]
     assert run_gate(*judged)[0] == 2
     status, shown, _ = run_gate(*judged, "--range", "0,100")

@@ -9,7 +9,7 @@ from helpers.folders import DEMO_QRELS, DEMO_RUNS
 from helpers.notes import codes
 
 from cranfield import OptionError, gate
-from cranfield.extensions.bounded.betting import wealth
+from cranfield.extensions.bounded.betting import log_wealth
 
 
 def saved(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
@@ -26,9 +26,9 @@ def test_the_limit_by_the_bounded_test_is_where_betting_makes_20() -> None:
     assert one.lower is not None
     assert one.upper is not None
     # All scores are from 0 to 1: against a mean of at most m they are at least -m from it.
-    assert wealth(values - one.lower, -one.lower) == pytest.approx(-math.log(0.05))
-    assert wealth(one.upper - values, one.upper - 1) == pytest.approx(-math.log(0.05))
-    assert one.p == pytest.approx(math.exp(-max(0, wealth(values - 0.5, -0.5))))
+    assert log_wealth(values - one.lower, -one.lower) == pytest.approx(-math.log(0.05))
+    assert log_wealth(one.upper - values, one.upper - 1) == pytest.approx(-math.log(0.05))
+    assert one.p == pytest.approx(math.exp(-max(0, log_wealth(values - 0.5, -0.5))))
 
 
 def test_equal_scores_show_something_to_the_bounded_test() -> None:

@@ -13,7 +13,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.edgeworth import upper_tail
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.sequential import STOP
-from cranfield.extensions.bounded.betting import BETS, Reach, bounded, wealth
+from cranfield.extensions.bounded.betting import N_BETS, DifferenceRange, bet_on_bounds, log_wealth
 
 
 def cumulants(values: Floats) -> tuple[float, float, float]:
@@ -41,63 +41,63 @@ def test_the_upper_tail_is_edgeworths_expansion(shift: float) -> None:
 def test_the_wealth_is_the_mean_of_what_every_share_makes() -> None:
     values = np.random.default_rng(6).uniform(-0.4, 0.6, 30)
     made = []
-    for i in range(BETS):
-        share, owned = (i + 0.5) / BETS / 0.4, 1.0
+    for i in range(N_BETS):
+        share, owned = (i + 0.5) / N_BETS / 0.4, 1.0
         for value in values.tolist():
             owned *= 1 + share * value
         made.append(owned)
-    assert wealth(values, -0.4) == pytest.approx(math.log(sum(made) / BETS))
-    assert wealth(values, 0.0) == math.inf  # no value is below 0: the claim is impossible
+    assert log_wealth(values, -0.4) == pytest.approx(math.log(sum(made) / N_BETS))
+    assert log_wealth(values, 0.0) == math.inf  # no value is below 0: the claim is impossible
     counts = np.arange(30) % 3 + 1
-    assert wealth(values, -0.4, counts) == pytest.approx(wealth(np.repeat(values, counts), -0.4))
+    assert log_wealth(values, -0.4, counts) == pytest.approx(log_wealth(np.repeat(values, counts), -0.4))
 
 
 REACHES = [
-    Reach(0, 1),
-    Reach(-1, 2),
-    Reach(0, 1, rising=False),
-    Reach(0, 1, whole=0.5),
-    Reach(0, 3, rising=False, whole=0.5),
-    Reach(0, 2, against=0.75),
+    DifferenceRange(0, 1),
+    DifferenceRange(-1, 2),
+    DifferenceRange(0, 1, higher_is_better=False),
+    DifferenceRange(0, 1, baseline_mean=0.5),
+    DifferenceRange(0, 3, higher_is_better=False, baseline_mean=0.5),
+    DifferenceRange(0, 2, target=0.75),
 ]
 
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
 @pytest.mark.parametrize("bound", [-0.3, 0.0, 0.2])
-def test_the_ends_are_those_of_all_scores_that_are_possible(reach: Reach, bound: float) -> None:
+def test_the_ends_are_those_of_all_scores_that_are_possible(reach: DifferenceRange, bound: float) -> None:
     """A difference less its bound is linear in both scores: the corners are enough."""
     possible = []
     for old, new in itertools.product((reach.low, reach.high), repeat=2):
-        if reach.against is not None:
-            possible.append(new - reach.against - bound)
+        if reach.target is not None:
+            possible.append(new - reach.target - bound)
             continue
-        difference = new - old if reach.rising else old - new
-        weight = 1.0 if reach.whole is None else old / reach.whole
+        difference = new - old if reach.higher_is_better else old - new
+        weight = 1.0 if reach.baseline_mean is None else old / reach.baseline_mean
         possible.append(difference - bound * weight)
-    assert reach.ends(bound) == pytest.approx((min(possible), max(possible)))
+    assert reach.find_ends(bound) == pytest.approx((min(possible), max(possible)))
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_limits_by_betting_are_where_the_wealth_is_one_over_alpha(alpha: float) -> None:
     differences = np.random.default_rng(7).uniform(-0.3, 0.7, (40, 1))
-    low, high, _, _ = bounded(differences, np.array([[0.0]]), Reach(0, 1), alpha)
+    low, high, _, _ = bet_on_bounds(differences, np.array([[0.0]]), DifferenceRange(0, 1), alpha)
     for sign, limit in ((1, float(low[0])), (-1, float(high[0]))):
         moved = sign * (differences[:, 0] - limit)
-        assert wealth(moved, -1 - sign * limit) == pytest.approx(-math.log(alpha), abs=1e-6)
+        assert log_wealth(moved, -1 - sign * limit) == pytest.approx(-math.log(alpha), abs=1e-6)
     assert low[0] < differences.mean() < high[0]
 
 
 def test_a_p_by_betting_is_one_over_the_wealth_and_never_above_1_or_0() -> None:
     differences = np.random.default_rng(8).uniform(-0.2, 0.8, (25, 1))
     bounds = np.array([[-0.1], [0.9]])
-    _, _, above, below = bounded(differences, bounds, Reach(0, 1), 0.05)
-    against = [wealth(differences[:, 0] - bound, -1 - bound) for bound in (-0.1, 0.9)]
+    _, _, above, below = bet_on_bounds(differences, bounds, DifferenceRange(0, 1), 0.05)
+    against = [log_wealth(differences[:, 0] - bound, -1 - bound) for bound in (-0.1, 0.9)]
     assert above[:, 0].tolist() == pytest.approx([math.exp(-against[0]), 1.0])
-    from_above = [wealth(bound - differences[:, 0], bound - 1) for bound in (-0.1, 0.9)]
+    from_above = [log_wealth(bound - differences[:, 0], bound - 1) for bound in (-0.1, 0.9)]
     assert from_above[0] < 0 < from_above[1]
     assert below[:, 0].tolist() == pytest.approx([1.0, math.exp(-from_above[1])])
     certain = np.ones((2_000, 1))
-    _, _, above, _ = bounded(certain, np.array([[-0.5]]), Reach(0, 1), 0.05)
+    _, _, above, _ = bet_on_bounds(certain, np.array([[-0.5]]), DifferenceRange(0, 1), 0.05)
     assert 0 < above[0, 0] < 1e-300
 
 
@@ -106,11 +106,11 @@ def test_a_p_by_betting_is_one_over_the_wealth_and_never_above_1_or_0() -> None:
 def test_the_least_count_is_that_of_which_the_share_is_above_alpha(
     flips: Flips, alpha: float
 ) -> None:
-    total = flips.looked_at if flips.exact else flips.drawn + 1
-    more = 0 if flips.exact else 1
+    total = flips.n_flips if flips.is_exact else flips.n_drawn + 1
+    more = 0 if flips.is_exact else 1
     # Shares are compared as doubles are: count / total.
     (first, *_) = (count for count in range(total + 1) if (count + more) / total > alpha)
-    assert flips.needed(alpha) == first
+    assert flips.least_count(alpha) == first
 
 
 def by_query(old: Floats, new: Floats) -> dict[str, dict[str, float]]:

@@ -27,14 +27,14 @@ from cranfield import (
 )
 from cranfield.cli import cli
 from cranfield.comparison.alignment import align
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.noninferiority import Question, hold
-from cranfield.comparison.randomization import inverted, sign_flip
+from cranfield.comparison.flips import Flips, PairedScores
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests
+from cranfield.comparison.randomization import invert_sign_flips, sign_flip_p_values
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.comparison.units import EACH_QUERY
 from cranfield.errors import DuplicateError
-from cranfield.extensions.clusters.clusters import _looks_clustered
+from cranfield.extensions.clusters.clusters import _id_pattern_notes
 from cranfield.extensions.clusters.units import Clusters
 
 GAINS = [0.10, 0.12, 0.08, -0.05, -0.02, 0.20, 0.18, 0.22, 0.15, 0.01, -0.10, 0.05]
@@ -133,8 +133,8 @@ def test_many_clusters_are_drawn_flips_of_their_sums(seed: int) -> None:
     n = int(code.max()) + 1
     sums = np.array([gains[code == one].sum() for one in range(n)])
     flips = Flips(n, 5_000, seed)
-    own = sign_flip(Paired.of(gains[:, None]).summed(code), flips)
-    assert own == sign_flip(Paired.of(sums[:, None]), flips)
+    own = sign_flip_p_values(PairedScores.from_differences(gains[:, None]).sum_clusters(code), flips)
+    assert own == sign_flip_p_values(PairedScores.from_differences(sums[:, None]), flips)
     ids = [f"q{i:03}" for i in range(100)]
     data = {"old": dict.fromkeys(ids, 0.5), "new": dict(zip(ids, 0.5 + gains, strict=True))}
     labels = dict(zip(ids, (f"c{one}" for one in code.tolist()), strict=True))
@@ -152,12 +152,12 @@ def test_level_of_queries_and_of_clusters() -> None:
     code = np.repeat(np.arange(24), 5)
     of_cluster = chance.normal(size=(24, 2_000))[code]
     gains = (of_cluster + chance.normal(size=(120, 2_000))) * sqrt(0.5)
-    paired = Paired.of(gains)
-    clusters = paired.summed(code)
+    paired = PairedScores.from_differences(gains)
+    clusters = paired.sum_clusters(code)
     alarms = [
         float(np.mean(p <= 0.05))
         for p in (
-            sign_flip(clusters, Flips(24, 2_000, 7)),
+            sign_flip_p_values(clusters, Flips(24, 2_000, 7)),
             t_test(Moments.of(clusters)),
             t_test(Moments.of(paired)),
         )
@@ -181,12 +181,12 @@ def test_a_cluster_of_half_the_queries_needs_flips(correlation: float) -> None:
     chance = np.random.default_rng(20261127)
     code = np.array([0] * 20 + list(range(1, 21)))
     of_cluster = chance.normal(size=(21, 4_000))[code] * sqrt(correlation)
-    clusters = Paired.of(of_cluster + chance.normal(size=(40, 4_000)) * sqrt(1 - correlation))
-    clusters = clusters.summed(code)
+    clusters = PairedScores.from_differences(of_cluster + chance.normal(size=(40, 4_000)) * sqrt(1 - correlation))
+    clusters = clusters.sum_clusters(code)
     low, high = t_interval(Moments.of(clusters), 0.05)
     held = float(np.mean((low <= 0) & (high >= 0)))
     assert 0.73 <= held <= 0.91  # as the note says
-    alarms = float(np.mean(sign_flip(clusters, Flips(21, 2_000, 7)) <= 0.05))
+    alarms = float(np.mean(sign_flip_p_values(clusters, Flips(21, 2_000, 7)) <= 0.05))
     least, most = stats.binom.ppf([0.0005, 0.9995], 4_000, 0.05) / 4_000
     assert least <= alarms <= most
 
@@ -223,7 +223,7 @@ def test_on_real_scores_clusters_are_as_often_wrong_as_the_page_says(
     margin.
     """
     runs = sorted((data / "dl19").glob("*.run.gz"))
-    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
     real = values[:, systems[0]] - values[:, systems[1]]
     real -= real.mean()
     chance, times = np.random.default_rng(20261124), 1_000
@@ -232,17 +232,17 @@ def test_on_real_scores_clusters_are_as_often_wrong_as_the_page_says(
     for _ in range(times):
         code = np.repeat(np.arange(n_clusters), chance.integers(1, 6, n_clusters))
         gains = (chance.choice(real, n_clusters)[code] + chance.normal(0, 0.05, len(code)))[:, None]
-        queries = Paired.of(gains)
-        clusters = queries.summed(code)
-        _, *ends = inverted(clusters, Flips(n_clusters, 1_000, 7), 0.05)
+        queries = PairedScores.from_differences(gains)
+        clusters = queries.sum_clusters(code)
+        _, *ends = invert_sign_flips(clusters, Flips(n_clusters, 1_000, 7), 0.05)
         intervals = {"flips": ends, "t": t_interval(Moments.of(clusters), 0.05)}
         intervals["queries"] = t_interval(Moments.of(queries), 0.05)
         for name, (low, high) in intervals.items():
             missed[name] += not low[0] <= 0 <= high[0]
-        asked = Question(gains - 0.02, 0.02, units=Clusters([None] * len(code), code))
-        passed["flips"] += bool(hold(asked, by_flips).above[0, 0])
-        passed["t"] += bool(hold(asked, by_t).above[0, 0])
-        passed["queries"] += bool(hold(replace(asked, units=EACH_QUERY), by_t).above[0, 0])
+        asked = GainSample(gains - 0.02, 0.02, units=Clusters([None] * len(code), code))
+        passed["flips"] += bool(run_gain_tests(asked, by_flips).is_above[0, 0])
+        passed["t"] += bool(run_gain_tests(asked, by_t).is_above[0, 0])
+        passed["queries"] += bool(run_gain_tests(replace(asked, units=EACH_QUERY), by_t).is_above[0, 0])
     least, most = stats.binom.ppf(0.0005, times, 0.03), stats.binom.ppf(0.9995, times, 0.07)
     for name in ("flips", "t"):
         assert least <= missed[name] <= most
@@ -260,7 +260,7 @@ def test_power_with_clusters_is_that_of_a_test_of_their_means() -> None:
     chance = np.random.default_rng(5)
     of_cluster = np.repeat(chance.normal(size=(n // 4, 4_000)), 4, axis=0)
     gains = 0.3 + sqrt(0.3) * of_cluster + sqrt(0.7) * chance.normal(size=(n, 4_000))
-    clusters = Paired.of(gains).summed(np.repeat(np.arange(n // 4), 4))
+    clusters = PairedScores.from_differences(gains).sum_clusters(np.repeat(np.arange(n // 4), 4))
     found = float(np.mean(t_test(Moments.of(clusters)) <= 0.05))
     least, most = stats.binom.ppf([0.0005, 0.9995], 4_000, promised) / 4_000
     assert least <= found <= most
@@ -486,5 +486,5 @@ def test_ids_of_many_parts_take_time_as_they_are_long(end: str) -> None:
     """It would be minutes where the time grows with the square of the length."""
     query_ids = [f"{'a-' * 200_000}{i}{end}" for i in range(10)]
     begin = time.process_time()
-    [*_looks_clustered(query_ids)]
+    [*_id_pattern_notes(query_ids)]
     assert time.process_time() - begin < 20

@@ -25,9 +25,9 @@ from cranfield import (
 )
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.alignment import align
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import inverted
-from cranfield.extensions.collections.strata import Strata, flipped
+from cranfield.comparison.flips import Flips, PairedScores
+from cranfield.comparison.randomization import invert_sign_flips
+from cranfield.extensions.collections.strata import Strata, flip_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 
@@ -122,14 +122,14 @@ def test_of_many_queries_the_interval_is_that_of_all_flips() -> None:
     values[:, 1] += 0.01
     strata = Strata(values, code)
     pairs = np.array([1, 2]), np.array([0, 0])
-    paired = strata.paired(*pairs)
+    paired = strata.pair_systems(*pairs)
     assert paired.n_units > 7_000
-    quick = flipped(paired, Flips(paired.n_units), 0.05)
-    _, low, high = inverted(paired, Flips(paired.n_units), 0.05)
+    quick = flip_pairs(paired, Flips(paired.n_units), 0.05)
+    _, low, high = invert_sign_flips(paired, Flips(paired.n_units), 0.05)
     width = high - low
     assert (np.abs(quick.low - low) / width).max() < 0.01
     assert (np.abs(quick.high - high) / width).max() < 0.01
-    slow = inverted(paired, Flips(paired.n_units), 0.05)[0]
+    slow = invert_sign_flips(paired, Flips(paired.n_units), 0.05)[0]
     assert quick.p == pytest.approx(slow, abs=0.02)
     assert quick.method == "sequential"
 
@@ -140,10 +140,10 @@ def test_of_a_collection_of_a_few_queries_all_flips_are_drawn(few: int) -> None:
     random = np.random.default_rng(4)
     code = np.repeat([0, 1], [7_000, few])
     strata = Strata(random.beta(0.5, 0.7, (len(code), 3)), code)
-    paired = strata.paired(np.array([1, 2]), np.array([0, 0]))
+    paired = strata.pair_systems(np.array([1, 2]), np.array([0, 0]))
     assert paired.n_units > 7_000
-    quick = flipped(paired, Flips(paired.n_units, 20_000), 0.05)
-    p, low, high = inverted(paired, Flips(paired.n_units, 20_000), 0.05)
+    quick = flip_pairs(paired, Flips(paired.n_units, 20_000), 0.05)
+    p, low, high = invert_sign_flips(paired, Flips(paired.n_units, 20_000), 0.05)
     assert (quick.low.tolist(), quick.high.tolist()) == (low.tolist(), high.tolist())
     assert quick.p.tolist() == p.tolist()
 
@@ -237,7 +237,7 @@ def test_a_measure_of_which_less_is_better_turns_the_verdicts() -> None:
     }
     (found,) = compare_collections(given).results
     pair = found["new"]
-    assert not found.rising
+    assert not found.higher_is_better
     assert pair.difference < 0
     assert (pair.verdict, pair.others_verdict) == ("better", "better")
     assert (pair.wins, pair.losses) == (7, 0)
@@ -251,7 +251,7 @@ SIZES = [8, 12, 20, 43, 60, 80, 150]
 def shifted(data: Path) -> Floats:
     """Return the differences of two systems of DL 2019, less their mean: nDCG@10."""
     runs = sorted((data / "dl19").glob("*.run.gz"))[:2]
-    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
     found: Floats = values[:, 0] - values[:, 1]
     found -= found.mean()
     return found
@@ -278,13 +278,13 @@ def test_flips_and_intervals_are_as_often_wrong_as_they_say(data: Path, kind: st
         d = d + own[code]
         strata = Strata(np.stack([d, np.zeros(len(d))], axis=1), code)
         one = np.array([0]), np.array([1])
-        p, low, high = inverted(strata.paired(*one), Flips(len(d), 2_000), 0.05)
-        error, degrees = strata.welch(*one)
-        mean = strata.paired(*one).means[0]
+        p, low, high = invert_sign_flips(strata.pair_systems(*one), Flips(len(d), 2_000), 0.05)
+        error, degrees = strata.welch_errors(*one)
+        mean = strata.pair_systems(*one).means[0]
         alarms["these"] += bool(p[0] <= 0.05)
         alarms["t"] += bool(abs(mean) / error[0] > stats.t.ppf(0.975, degrees[0]))
         alarms["micro"] += bool(stats.ttest_1samp(d, 0).pvalue <= 0.05)
-        every = inverted(Paired.of(strata.means[:, :1]), Flips(7), 0.05)[0]
+        every = invert_sign_flips(PairedScores.from_differences(strata.means[:, :1]), Flips(7), 0.05)[0]
         alarms["others"] += bool(every[0] <= 0.05)
         missed += not low[0] <= 0 <= high[0]
     least, most = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
@@ -306,7 +306,7 @@ def test_a_system_that_a_collection_lacks_has_no_average_and_is_named() -> None:
     ):
         found = compare_collections(given)
     assert [one.name for one in found["score"].systems] == ["old", "new0"]
-    assert "new1" in found.comparisons["0"].aligned.names
+    assert "new1" in found.comparisons["0"].aligned.system_names
     assert found["score"]["new0"].p == 11992 / 65536
     with pytest.raises(InputError, match="the baseline 'new1' has no run on some collections"):
         compare_collections(given, baseline="new1")

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.commands import invoke, run, run_bytes
+from helpers.commands import invoke, run_command, run_bytes
 from transcripts import on_terminal, plain
 
 import cranfield
@@ -27,17 +27,17 @@ def test_the_demonstration(tmp_path: Path) -> None:
     assert "Next: `cranfield demo --save demo`" in beside
     scores = evaluate(str(demo.QRELS), str(demo.RUNS[2]), "nDCG@10")
     assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in beside
-    done = run("demo", "--save", "demo", cwd=tmp_path)
+    done = run_command("demo", "--save", "demo", cwd=tmp_path)
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 8
     assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
     (tmp_path / "file").write_text("")
-    assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2
+    assert run_command("demo", "--save", "file", cwd=tmp_path).returncode == 2
     (tmp_path / "half" / "bm25.run").mkdir(parents=True)
-    refused = run("demo", "--save", "half", cwd=tmp_path)
+    refused = run_command("demo", "--save", "half", cwd=tmp_path)
     place = os.path.join("half", "bm25.run")
     assert refused.stderr == f"Error: {place}: cannot be written: it is a directory\n"
-    refused = run("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
+    refused = run_command("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
     assert refused.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
 
 

@@ -21,13 +21,13 @@ from helpers.profile import seeds
 from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, fuse, read_run
 from cranfield.arrays import slots
 from cranfield.arrays.ids import Ids
-from cranfield.arrays.threads import at_most
+from cranfield.arrays.threads import limit_threads
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
 from cranfield.extensions.fusion import fused_rows
 from cranfield.extensions.fusion.fusing import Method
 from cranfield.extensions.fusion.methods import METHODS as WAYS
-from cranfield.extensions.fusion.run_lists import Found
+from cranfield.extensions.fusion.run_lists import DocumentValues
 from cranfield.formats.block import SIZES
 
 Scored = dict[str, dict[str, float]]
@@ -363,7 +363,7 @@ def test_sums_are_rounded_once() -> None:
     chance = np.random.default_rng(20261127)
     n, doc = 400, np.repeat(np.arange(400), 12)
     values = chance.normal(size=len(doc)) * 2.0 ** chance.integers(-30, 3, len(doc))
-    found = Found(
+    found = DocumentValues(
         np.arange(n) // 20, doc, values, np.ones(len(doc)), np.ones(len(doc), np.bool_)
     ).total(values)
     exact = [math.fsum(values[doc == one]) for one in range(n)]
@@ -374,7 +374,7 @@ def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPa
     docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
     query = np.array([0, 0, 0, 0, 1])
     monkeypatch.setattr(slots, "keyed", lambda hashes, group: np.ones(len(hashes), np.uint64))
-    rows, doc = slots.numbered(query, docs)
+    rows, doc = slots.number_pairs(query, docs)
     assert {(docs[row], int(query[row])) for row in rows.tolist()} == {
         (b"long document a", 0),
         (b"long document b", 0),
@@ -437,12 +437,12 @@ def test_files_are_read_side_by_side(
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 20)
     several = of_many(1)
     paths = written(tmp_path, several)
-    with at_most(threads):
+    with limit_threads(threads):
         fuse(paths, "mnz").write(tmp_path / "out.run")
         found = fuse(paths, "mnz").to_dict()
     assert_same(found, slowly([*as_dicts(several).values()], "mnz", "min-max", None))
     order = (tmp_path / "out.run").read_bytes()
-    with at_most(1):
+    with limit_threads(1):
         fuse(paths, "mnz").write(tmp_path / "out.run")
     assert (tmp_path / "out.run").read_bytes() == order
 
@@ -483,7 +483,7 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
     long = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
     short = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
     paths = written(tmp_path, {"long": long, "short": short})
-    sizes = [len(load().query.begins()) for load in fuse(paths).blocks()]
+    sizes = [len(load().query.find_changes()) for load in fuse(paths).blocks()]
     assert sum(sizes) == 500
     assert len(sizes) > 50  # given out as it is read, although one is ten times as long
 
@@ -502,15 +502,15 @@ def test_a_run_says_how_it_was_made() -> None:
     assert found.name == "sum"
     assert (found.recipe["method"], found.recipe["norm"]) == ("sum", "min-max")
     assert (found.recipe["weights"], list(found.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
-    assert found.form == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
+    assert found.description == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
     again = fuse({"sum": found, "c": {"q": {"e": 1.0}}})
     assert again.recipe["runs"]["sum"] == found.recipe
-    assert again.form == "rrf of sum, c (norm none, absent left-out, k 60)"
+    assert again.description == "rrf of sum, c (norm none, absent left-out, k 60)"
     many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
-    assert many.form == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
-    assert evaluate({"q": {"d": 1}}, found, "RR").recipe["run"] == found.form
+    assert many.description == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
+    assert evaluate({"q": {"d": 1}}, found, "RR").recipe["run"] == found.description
     assert Run({"q": {"d": 1.0}}).recipe == {}
-    assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).form
+    assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).description
 
 
 def test_ranks_need_no_scores() -> None:

@@ -229,14 +229,14 @@ def test_the_best_of_many_settings_with_one_mean_is_among_the_listed(measure: st
     _, settings = tuned.tables()
     assert settings.title == ["The best 10 of 66 settings"]
     assert settings.rows[0][:3] == ["0.3", "0.3", "0.4"]
-    assert settings.strong == {(0, 3)}
+    assert settings.bold_cells == {(0, 3)}
 
 
 @pytest.mark.parametrize("seed", seeds(8))
 def test_the_best_setting_is_listed_for_every_small_collection(seed: int) -> None:
     qrels, runs = collection(seed, (0.5, 0.5, 1.0), n=3 + seed % 3)
     tuned = tune(qrels, runs, "sum", "P@3", folds=2, steps=6)
-    (place,) = tuned.tables()[1].strong
+    (place,) = tuned.tables()[1].bold_cells
     listed = tuned.tables()[1].rows[place[0]]
     assert listed[:3] == [f"{weight:g}" for weight in tuned.best.values()]
 

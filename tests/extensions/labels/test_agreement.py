@@ -35,10 +35,10 @@ def by_definition(
 def test_compat_is_the_overlap_depth_by_depth(p: float, normalize: bool, depth: int) -> None:
     measure = cranfield.Compat(p=p, normalize=normalize, depth=depth)
     for seed in range(30):
-        qrels, run = oracle.collection(seed)
+        qrels, run = oracle.make_collection(seed)
         values = evaluate(qrels, run, measure).per_query(measure)
         for query, grades in qrels.items():
-            ranking = oracle.ranked(run.get(query, {}))
+            ranking = oracle.rank_docs(run.get(query, {}))
             expected = by_definition(grades, ranking, p, normalize, depth)
             # The sums are the same, added in another order.
             assert values[query] == pytest.approx(expected, rel=1e-14, abs=0)

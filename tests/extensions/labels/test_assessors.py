@@ -21,8 +21,8 @@ import cranfield
 from cranfield import Agreement, InputError, MeasureError, OptionError, agreement, evaluate
 from cranfield.cli import cli
 from cranfield.errors import NothingSharedError
-from cranfield.extensions.labels.assessors.judgments import Agreed
-from cranfield.measures import definitions, example_of
+from cranfield.extensions.labels.assessors.judgments import PairAgreement
+from cranfield.measures import definitions, make_example
 
 Grades = dict[str, dict[str, int]]
 
@@ -164,8 +164,8 @@ def test_qrels_agree_with_themselves(a: Grades) -> None:
 
 def test_what_has_no_value_is_none() -> None:
     found = agreement({"p": {"a": 1}, "q": {"a": 0}}, {"p": {"a": 1}, "q": {"b": 0, "a": 0}})
-    assert found.per_query["p"] == Agreed(1, 0, 0, 1, 1, 1.0, None, 1.0, None, 1.0, 1.0)
-    assert found.per_query["q"] == Agreed(1, 0, 1, 0, 0, 1.0, None, 1.0, None, None, None)
+    assert found.per_query["p"] == PairAgreement(1, 0, 0, 1, 1, 1.0, None, 1.0, None, 1.0, 1.0)
+    assert found.per_query["q"] == PairAgreement(1, 0, 1, 0, 0, 1.0, None, 1.0, None, None, None)
     table = found.tables(per_query=True)[0]
     assert [row[0] for row in table.rows] == ["p", "q", "mean of 2", "all together"]
     assert table.rows[1][-2:] == ["-", "-"]
@@ -361,7 +361,7 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
     (a, _), runs, n = two_of(5), some_runs(3), 6
     del a["q2"]["d3"], runs["s1"]["q4"]
     measures = [
-        example_of(one)[0]
+        make_example(one)[0]
         for one in definitions()
         if not one.traits.takes_groups and one.aggregation in ("mean", "sum")
     ]
@@ -586,7 +586,7 @@ def test_queries_are_left_out_where_two_of_several_assessors_share_them() -> Non
     other = {
         q: {d: chance.choice([g, 1 - g, g]) for d, g in its.items()} for q, its in whole.items()
     }
-    one = agreement({"q0": whole["q0"]}, whole, others={"third": other})
+    one = agreement({"q0": whole["q0"]}, whole, extra_qrels={"third": other})
     assert "leave out one query after the other" in str(one)  # nine, of which all judge one
     assert {each.left_out for each in one.coefficients} == {"query"}
     alone = agreement({"q0": whole["q0"]}, {"q0": other["q0"]})
@@ -605,7 +605,7 @@ def test_grades_below_0_are_told() -> None:
     found = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
     assert "1 grade of A below 0, compared as any other" in str(found)
     third = {"q": {"a": -1, "b": 0}}
-    found = agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, others={"crowd": third})
+    found = agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, extra_qrels={"crowd": third})
     assert "1 grade of crowd below 0" in str(found)
     assert "below-0" in {one.code for one in found.notes}
 
@@ -613,4 +613,4 @@ def test_grades_below_0_are_told() -> None:
 def test_which_two_of_several_assessors_share_nothing_is_told() -> None:
     a, b, c = ({query: {"d": 1, "e": 0}} for query in ("q1", "q1", "q2"))
     with pytest.raises(NothingSharedError, match="These are the assessors A and third"):
-        agreement(a, b, others={"third": c})
+        agreement(a, b, extra_qrels={"third": c})

@@ -18,9 +18,9 @@ from cranfield.extensions.labels.assessors.beyond_chance import (
     COEFFICIENTS,
     FLEISS,
     Coefficient,
-    Judgments,
-    coefficients_of,
-    sums_of,
+    GradeCounts,
+    estimate_coefficients,
+    sum_documents,
 )
 
 Grades = dict[str, dict[str, int]]
@@ -146,7 +146,7 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         for i, grade in given.items():
             qrels[i].setdefault(f"q{q}", {})[f"d{d}"] = grade
         units += [list(given.values())] if given else []
-    found = agreement(qrels[0], qrels[1], others=qrels[2:] or None, rel=2)
+    found = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
     for of, values in (
         ("grade", units),
         ("relevance", [[int(g >= 2) for g in one] for one in units]),
@@ -191,7 +191,7 @@ def test_the_interval_leaves_out_one_query_after_the_other(missing: float) -> No
 # ---- coverage, simulated ------------------------------------------------------------------------
 
 
-def drawn(random: np.random.Generator, n_queries: int, missing: float) -> Judgments:
+def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeCounts:
     """Draw three assessors' grades of 20 documents a query, of which some are easy to judge."""
     size = (n_queries, 20)
     true = random.normal(-0.5, 0.7, (n_queries, 1)) + random.normal(0, 1, size)
@@ -201,7 +201,7 @@ def drawn(random: np.random.Generator, n_queries: int, missing: float) -> Judgme
     counts = np.stack([((grades == k) & there).sum(axis=2) for k in range(4)], axis=2)
     counts, query = counts.reshape(-1, 4), np.repeat(np.arange(n_queries), 20)
     kept = counts.sum(axis=1) > 0
-    return Judgments(3, query[kept], counts[kept], (0, 1, 2, 3))
+    return GradeCounts(3, query[kept], counts[kept], (0, 1, 2, 3))
 
 
 @pytest.mark.parametrize(("n_queries", "missing"), [(10, 0.0), (25, 0.3), (43, 0.0)])
@@ -209,12 +209,12 @@ def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float)
     times, random = repetitions(1_000), np.random.default_rng(20261124)
     many = drawn(random, repetitions(100_000), 0.0)
     truth: dict[tuple[str, str], float] = {}
-    for of, sample in (("relevance", many.of_relevance(1)), ("grade", many)):
-        whole = sums_of(sample, sample.query).whole
+    for of, sample in (("relevance", many.group_by_relevance(1)), ("grade", many)):
+        whole = sum_documents(sample, sample.query).overall
         truth |= {(of, name): float(way.compute(whole)[0]) for name, way in COEFFICIENTS.items()}
     held = dict.fromkeys(truth, 0)
     for _ in range(times):
-        for one in coefficients_of(drawn(random, n_queries, missing), 1, 0.05):
+        for one in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
             assert one.low is not None
             assert one.high is not None
             held[one.of, one.name] += one.low <= truth[one.of, one.name] <= one.high
@@ -250,7 +250,7 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         name: {q: {d: float(random.random()) for d in docs} for q, docs in one.items()}
         for name in ("x", "y")
     }
-    found = agreement(one, two, runs, "nDCG", others={"crowd": three}, mixtures=20)
+    found = agreement(one, two, runs, "nDCG", extra_qrels={"crowd": three}, mixtures=20)
     assert [*found.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
     assert found.pairs["A", "crowd"] == agreement(one, three).pooled
     assert found.pairs["B", "crowd"] == agreement(two, three).pooled
@@ -265,7 +265,7 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
     assert "significant under" not in shown.lower().replace(
         "significant under one of them", ""
     ).replace("significant under both", "")
-    assert [*agreement(one, two, others=[three]).others] == ["C"]
+    assert [*agreement(one, two, extra_qrels=[three]).others] == ["C"]
     rows = found.rows()
     assert {"coefficient", "assessors", "pair", "pair, A and crowd"} <= {
         row["part"] for row in rows
@@ -307,12 +307,12 @@ def test_assessors_whose_files_have_one_name_are_called_by_their_paths(tmp_path:
 def test_assessors_that_cannot_be_compared_are_refused_in_words() -> None:
     one, two = {"q": {"d": 1}}, {"q": {"d": 0}}
     with pytest.raises(OptionError, match="'A' is no name for a further assessor"):
-        agreement(one, two, others={"A": one})
+        agreement(one, two, extra_qrels={"A": one})
     with pytest.raises(OptionError, match="state the second one, too"):
-        agreement(one, confusion={1: {1: 1}}, others=[two])
+        agreement(one, confusion={1: {1: 1}}, extra_qrels=[two])
     with pytest.raises(OptionError, match=r"expected \{name: qrels\}, or a list"):
-        agreement(one, two, others="x")
+        agreement(one, two, extra_qrels="x")
     with pytest.raises(NothingSharedError):
-        agreement(one, two, others=[{"z": {"d": 1}}])
+        agreement(one, two, extra_qrels=[{"z": {"d": 1}}])
     with pytest.raises(InputError, match="whole"):
-        agreement(one, two, others=[{"q": {"d": 0.5}}])
+        agreement(one, two, extra_qrels=[{"q": {"d": 0.5}}])

@@ -11,7 +11,7 @@ from helpers.commands import invoke
 from helpers.profile import repetitions
 
 from cranfield import InputError, OptionError, Qrels, collect, evaluate, pool, read_qrels
-from cranfield.extensions.labels.label_files import labels_in
+from cranfield.extensions.labels.label_files import read_labels
 
 JUDGED = {"q1": {"x": 1}, "q2": {"x": 1}}
 RUNS = {"a": {"q1": ["d1", "d2", "d3"], "q2": ["d1", "d4"]}, "b": {"q1": ["d5", "d1"]}}
@@ -99,7 +99,7 @@ def test_a_task_without_annotations_has_no_label(value: Any) -> None:
         {"data": IDS, "annotations": [{"result": value}]},
         {"fields": {}, "metadata": IDS, "responses": {"relevance": value}},
     ):
-        assert [label.label for label in labels_in([record])] == [None]
+        assert [label.label for label in read_labels([record])] == [None]
 
 
 def test_label_studio_as_short_json() -> None:

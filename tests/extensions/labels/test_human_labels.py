@@ -28,14 +28,14 @@ from cranfield import (
 from cranfield.comparison.alignment import align
 from cranfield.data.judge import judge
 from cranfield.data.qrels import Qrels
-from cranfield.extensions.labels.added import added
+from cranfield.extensions.labels.added import score_contributions
 from cranfield.extensions.labels.human.powered import (
-    Powered,
-    by_documents,
-    by_queries,
-    off_by_chance,
+    PoweredEstimate,
+    estimate_by_documents,
+    estimate_by_queries,
+    deviation_from_chance,
 )
-from cranfield.extensions.labels.pools.draw import chances, drawn
+from cranfield.extensions.labels.pools.draw import proportional_chances, draw_rows
 
 Y = [0.2, 0.5, 0, 0.7, 0.4, 0.9, 0.1, 0.6, 0.3, 0.5]
 F = [0.35, 0.45, 0.30, 0.6, 0.7, 0.8, 0.2, 0.75, 0.25, 0.7]
@@ -61,7 +61,7 @@ def slow(y: list[float], f: list[float], others: list[float]) -> tuple[float, fl
 
 
 def test_the_published_vector() -> None:
-    found = by_queries(*columns(Y, F, OTHERS))
+    found = estimate_by_queries(*columns(Y, F, OTHERS))
     assert [found.lam, found.estimate, found.error] == pytest.approx(slow(Y, F, OTHERS), rel=1e-13)
     assert round(found.lam, 10) == 0.8445308162
     assert round(found.estimate, 10) == 0.4256302054
@@ -79,23 +79,23 @@ def test_the_published_vector() -> None:
 
 def test_a_stated_lam() -> None:
     y, f, others = columns(Y, F, OTHERS)
-    assert round(by_queries(y, f, others, None, 1.0).estimate, 10) == 0.4266666667
-    alone = by_queries(y, f, others, None, 0.0)
+    assert round(estimate_by_queries(y, f, others, None, 1.0).estimate, 10) == 0.4266666667
+    alone = estimate_by_queries(y, f, others, None, 0.0)
     assert (alone.estimate, alone.error, alone.worth) == (alone.human, alone.human_error, 10)
 
 
 def test_a_model_that_says_the_opposite_counts_for_nothing() -> None:
-    found = by_queries(*columns(Y, [1 - one for one in F], OTHERS))
+    found = estimate_by_queries(*columns(Y, [1 - one for one in F], OTHERS))
     assert (found.lam, found.estimate) == (0, found.human)
 
 
 def test_where_all_are_labelled_the_model_counts_for_nothing() -> None:
-    found = by_queries(*columns(Y, F, []))
+    found = estimate_by_queries(*columns(Y, F, []))
     assert (found.lam, found.estimate, found.error) == (0, found.human, found.human_error)
 
 
 def test_scores_that_are_all_the_same() -> None:
-    found = by_queries(*columns([0.1] * 3, [0.3] * 3, [0.3] * 4))
+    found = estimate_by_queries(*columns([0.1] * 3, [0.3] * 3, [0.3] * 4))
     assert found.estimate == pytest.approx(0.1)
     assert (found.error, found.worth) == (0, None)
 
@@ -105,7 +105,7 @@ CHANCE = [0.2, 0.3, 0.2, 0.5, 0.2, 0.6, 0.2, 0.5, 0.3, 0.4]
 
 def test_unequal_probabilities_are_the_ratio_of_the_definition() -> None:
     """A loop over all queries: what each adds to the estimate, and the variance of that."""
-    found = by_queries(*columns(Y, F, OTHERS, CHANCE))
+    found = estimate_by_queries(*columns(Y, F, OTHERS, CHANCE))
     every = [*F, *OTHERS]
     weights = [1 / one for one in CHANCE]
     off = [y - found.lam * f for y, f in zip(Y, F, strict=True)]
@@ -122,7 +122,7 @@ def test_unequal_probabilities_are_the_ratio_of_the_definition() -> None:
         total += share**2 * n_all / (n_all - 1)
     assert found.error == pytest.approx(sqrt(total))
     y, f, others, chance = columns(Y, F, OTHERS, CHANCE)
-    tried = [by_queries(y, f, others, chance, lam).error for lam in np.linspace(0, 1, 101).tolist()]
+    tried = [estimate_by_queries(y, f, others, chance, lam).error for lam in np.linspace(0, 1, 101).tolist()]
     assert found.error <= min(tried) + 1e-12
 
 
@@ -148,12 +148,12 @@ def held(population: Any, level: str, n: int, times: int, seed: int) -> int:
     for _ in range(times):
         y = chance.choice(population, 200)
         f = by_model(y, level, chance)
-        one = by_queries(y[:n], f[:n], f[n:])
+        one = estimate_by_queries(y[:n], f[:n], f[n:])
         found += covers(one, n - 1, population.mean())
     return found
 
 
-def covers(one: Powered, degrees: int, truth: float) -> bool:
+def covers(one: PoweredEstimate, degrees: int, truth: float) -> bool:
     return bool(abs(one.estimate - truth) <= stats.t.ppf(0.975, degrees) * one.error)
 
 
@@ -181,7 +181,7 @@ def test_intervals_of_real_scores_hold(
 ) -> None:
     """nDCG@10 of DL 2019, of a system, or the difference of two: 1,000 times."""
     runs = sorted((data / "dl19").glob("*.run.gz"))
-    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
     population = values[:, 0] if pair is None else values[:, pair] - values[:, 0]
     found = held(population, level, n, 1_000, 20261127)
     assert stats.binom.ppf(0.0005, 1_000, least) <= found <= stats.binom.ppf(0.9995, 1_000, most)
@@ -199,8 +199,8 @@ def test_unequal_probabilities_hold_too() -> None:
         is_drawn = chance.random(300) < likely
         labelled, rest = np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
         args = y[labelled], f[labelled], f[rest]
-        hits += covers(by_queries(*args, likely[labelled]), len(labelled) - 1, truth)
-        naive += covers(by_queries(*args, lam=0.0), len(labelled) - 1, truth)
+        hits += covers(estimate_by_queries(*args, likely[labelled]), len(labelled) - 1, truth)
+        naive += covers(estimate_by_queries(*args, lam=0.0), len(labelled) - 1, truth)
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
     assert naive < stats.binom.ppf(0.0005, times, 0.9)  # as if all had been as likely
 
@@ -220,7 +220,7 @@ def test_the_published_vector_of_documents() -> None:
         [weights[i] * GAIN_F[i] for i in rows],
         [PI[i] for i in rows],
     )
-    found = by_documents(np.zeros(4, np.int64), y, f, pi, np.array([model]), 1.0)
+    found = estimate_by_documents(np.zeros(4, np.int64), y, f, pi, np.array([model]), 1.0)
     slow = model + sum((y[j] - f[j]) / pi[j] for j in range(4))
     error = sqrt(sum((1 - pi[j]) / pi[j] ** 2 * (y[j] - f[j]) ** 2 for j in range(4)))
     assert (found.estimate, found.label_error) == pytest.approx((slow, error))
@@ -241,7 +241,7 @@ def test_over_all_draws_the_estimate_is_the_truth(lam: float) -> None:
         chance = float(np.prod(np.where(kept, pi, 1 - pi)))
         if not chance:
             continue
-        one = by_documents(query[kept], y[kept], f[kept], pi[kept], of_model, lam)
+        one = estimate_by_documents(query[kept], y[kept], f[kept], pi[kept], of_model, lam)
         expected += chance * one.estimate
         whole += chance * one.estimate**2
         variances += chance * (one.label_error or 0) ** 2
@@ -263,7 +263,7 @@ def test_intervals_of_labelled_documents_hold(data: Path) -> None:
         wrong = chance.random(y.shape) < 0.25
         f = np.where(wrong, 0.1 - y, y)
         query, rank = np.nonzero(chance.random(y.shape) < pi)
-        one = by_documents(query, y[query, rank], f[query, rank], pi[rank], f.sum(axis=1))
+        one = estimate_by_documents(query, y[query, rank], f[query, rank], pi[rank], f.sum(axis=1))
         hits += covers(one, 59, real.sum(axis=1).mean())
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
 
@@ -273,7 +273,7 @@ def test_what_documents_add_is_the_measure(name: str, demo_folder: Path) -> None
     judged = judge(
         read_qrels(demo_folder / "demo/qrels.txt"), read_run(demo_folder / "demo/bm25.run")
     ).judged
-    adds, hits = added(parse(name), judged), judged.hits
+    adds, hits = score_contributions(parse(name), judged), judged.hits
     sums = np.bincount(hits.query, adds, hits.n_queries)
     assert sums == pytest.approx(parse(name).values(judged)[:, 0])
     assert (adds >= 0).all()
@@ -498,7 +498,7 @@ def test_by_chance_few_alarms(share: float | None) -> None:
     chance, alarms = np.random.default_rng(2), 0
     for _ in range(2_000):
         every = chance.beta(0.6, 0.6, 200) if share is None else (chance.random(200) < share) * 1.0
-        found = off_by_chance(every[:10], every)
+        found = deviation_from_chance(every[:10], every)
         alarms += found is not None and found[1] < 0.01
     assert alarms <= stats.binom.ppf(0.9995, 2_000, 0.02)
 
@@ -608,7 +608,7 @@ def test_a_query_that_the_model_did_not_label_is_counted(quiet: None) -> None:
 
 def test_a_model_whose_scores_are_constant_tells_nothing_of_chance(quiet: None) -> None:
     one = np.full(5, 0.1 + 0.2)
-    assert off_by_chance(one, np.full(12, 0.1 + 0.2)) is None
+    assert deviation_from_chance(one, np.full(12, 0.1 + 0.2)) is None
 
 
 def test_labels_below_0_are_told_as_none(quiet: None) -> None:
@@ -740,9 +740,9 @@ def test_very_unequal_probabilities_hold_as_rarely_as_the_note_says(n: int, spre
     for _ in range(1_000):
         truth = chance.beta(0.6, 0.6, 400)
         model = np.clip(truth + chance.normal(0, 0.2, 400), 0, 1)
-        likely = chances(np.exp(chance.normal(0, spread, 400)), n)
-        got = drawn(likely, chance)
-        found = by_queries(truth[got], model[got], model[~got], likely[got])
+        likely = proportional_chances(np.exp(chance.normal(0, spread, 400)), n)
+        got = draw_rows(likely, chance)
+        found = estimate_by_queries(truth[got], model[got], model[~got], likely[got])
         half = stats.t.ppf(0.975, n - 1) * found.error
         held += abs(found.estimate - 0.5) <= half
         weight = 1 / likely[got]

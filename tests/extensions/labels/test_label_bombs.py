@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from helpers.bombs import check_bomb
 
-from cranfield.extensions.labels.label_files import labels_in
-from cranfield.extensions.labels.nugget_files import nugget_rows
+from cranfield.extensions.labels.label_files import read_labels
+from cranfield.extensions.labels.nugget_files import read_nuggets
 
 
 @pytest.mark.parametrize(
     ("name", "read_file", "begin", "repeated"),
     [
-        ("a.csv", labels_in, "query_id,doc_id,relevance\nq1,d1,1\n", "\r\n"),
-        ("a.jsonl", nugget_rows, "", '{"qid": 1}\n'),
+        ("a.csv", read_labels, "query_id,doc_id,relevance\nq1,d1,1\n", "\r\n"),
+        ("a.jsonl", read_nuggets, "", '{"qid": 1}\n'),
     ],
 )
 def test_a_file_of_labels_that_would_fill_the_memory_is_refused(

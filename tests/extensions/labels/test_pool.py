@@ -26,7 +26,7 @@ from cranfield import (
     prediction_powered,
     read_qrels,
 )
-from cranfield.extensions.labels.pools.draw import chances, drawn
+from cranfield.extensions.labels.pools.draw import proportional_chances, draw_rows
 
 JUDGED = {"q1": {"d1": 1, "d9": 0}, "q2": {"d3": 1}, "q3": {"d4": 1}}
 RUNS = {
@@ -72,12 +72,12 @@ def test_the_same_seed_draws_the_same_from_the_same_pool() -> None:
 
 def test_documents_are_drawn_with_their_probabilities() -> None:
     """4,000 draws of 5 of 9: how often each is drawn, and always 5."""
-    chance = chances(np.array([1, 1, 2, 2, 3, 4, 5, 6, 40.0]), 5)
+    chance = proportional_chances(np.array([1, 1, 2, 2, 3, 4, 5, 6, 40.0]), 5)
     assert chance.sum() == pytest.approx(5)
     generator, times = np.random.default_rng(1), repetitions(4_000)
     counts = np.zeros(9)
     for _ in range(times):
-        one = drawn(chance, generator)
+        one = draw_rows(chance, generator)
         assert one.sum() == 5
         counts += one
     assert (counts >= stats.binom.ppf(0.00005, times, chance)).all()
@@ -88,17 +88,17 @@ def test_documents_are_drawn_with_their_probabilities() -> None:
 def test_with_equal_probabilities_every_part_is_as_likely() -> None:
     generator, counts = np.random.default_rng(7), dict.fromkeys(combinations(range(5), 2), 0)
     for _ in range(repetitions(5_000)):
-        counts[tuple(np.flatnonzero(drawn(chances(np.ones(5), 2), generator)).tolist())] += 1  # type: ignore[index]
+        counts[tuple(np.flatnonzero(draw_rows(proportional_chances(np.ones(5), 2), generator)).tolist())] += 1  # type: ignore[index]
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
 
 
 def test_probabilities_add_up_and_none_is_above_1() -> None:
     for n in range(1, 12):
-        found = chances(np.array([1, 2, 3, 4, 100, 200, 1, 1, 1.0]), n)
+        found = proportional_chances(np.array([1, 2, 3, 4, 100, 200, 1, 1, 1.0]), n)
         assert found.sum() == pytest.approx(min(n, 9))
         assert found.max() <= 1
     sizes = np.array([1, 2, 3, 4, 100.0])
-    assert chances(sizes, 3)[:4] == pytest.approx(2 * sizes[:4] / 10)
+    assert proportional_chances(sizes, 3)[:4] == pytest.approx(2 * sizes[:4] / 10)
 
 
 def test_by_rank_the_top_is_more_likely() -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cranfield import compare, correlate, discriminative_power
-from cranfield.comparison.flips import MANY, Flips, Paired
+from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.pair_tests import p_values
-from cranfield.comparison.randomization import sign_flip
+from cranfield.comparison.randomization import sign_flip_p_values
 
-N = MANY + 1_000
+N = MANY_UNITS + 1_000
 
 
 def scores_of(*shifts: float) -> dict[str, dict[str, float]]:
@@ -24,19 +24,19 @@ def scores_of(*shifts: float) -> dict[str, dict[str, float]]:
 def test_p_is_that_of_a_comparison() -> None:
     systems = scores_of(0.0, 0.003, 0.1)
     values = np.array([[one[q] for q in sorted(one)] for one in systems.values()]).T
-    paired = Paired(values, np.array([1, 2]), np.array([0, 0]))
+    paired = PairedScores(values, np.array([1, 2]), np.array([0, 0]))
     pairs = compare(systems, baseline="s0", flips=20_000).results[0].pairs
     found = p_values(paired, Flips(N, 20_000))
     assert [pair.method for pair in pairs] == ["sequential", "bound"]
     assert found.tolist() == pytest.approx([pair.p for pair in pairs], rel=1e-12)
-    of_all = sign_flip(paired, Flips(N, 20_000))
+    of_all = sign_flip_p_values(paired, Flips(N, 20_000))
     assert abs(found[0] - of_all[0]) < 5 * 0.03 * of_all[0]  # five standard errors
 
 
 def test_up_to_7000_queries_all_flips_are_drawn() -> None:
-    paired = Paired.of(np.random.default_rng(1).normal(0.1, 1, (MANY, 2)))
-    flips = Flips(MANY, 2_000)
-    assert p_values(paired, flips).tolist() == sign_flip(paired, flips).tolist()
+    paired = PairedScores.from_differences(np.random.default_rng(1).normal(0.1, 1, (MANY_UNITS, 2)))
+    flips = Flips(MANY_UNITS, 2_000)
+    assert p_values(paired, flips).tolist() == sign_flip_p_values(paired, flips).tolist()
 
 
 def test_few_flips_are_enough_where_none_is_needed() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.vectors import CASE_A, parts
+from helpers.vectors import CASE_A, to_fractions
 from scipy import stats
 
 import cranfield
@@ -32,7 +32,7 @@ from cranfield.extensions.whatif import variants
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
 SAKAI = {  # case A: 20 queries, three systems
-    name: {f"q{i:02}": value for i, value in enumerate(parts(of_system))}
+    name: {f"q{i:02}": value for i, value in enumerate(to_fractions(of_system))}
     for name, of_system in CASE_A.items()
 }
 
@@ -182,7 +182,7 @@ def test_pairs_of_which_both_are_sure_are_counted_and_named() -> None:
     two = np.stack([rising, rising + 0.1, rising + 0.3 * (-1) ** np.arange(10)], axis=1)
     found = correlate(scores_of({"one": one, "two": two}))
     [pair] = found.pairs
-    sure = {(s.better, s.worse): s.sure(0.05) for s in pair.swapped}
+    sure = {(s.better, s.worse): s.is_sure(0.05) for s in pair.swapped}
     assert sure == {("s0", "s1"): True, ("s2", "s1"): False}
     assert pair.swapped_sure == 1
     text = str(found)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
-from cranfield.extensions.orderings.reproduce import _effects, _errors, kendall_union
+from cranfield.extensions.orderings.reproduce import _estimate_effects, _estimate_errors, kendall_union
 from cranfield.extensions.orderings.reproduction import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -145,7 +145,7 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
         hard_again = hard if shared else source.normal(0, 0.15, n)
         base, new = (level + hard + source.normal(0, 0.05, n) for level in (0.4, 0.5))
         again, new_again = (level + hard_again + source.normal(0, 0.05, n) for level in (0.4, 0.48))
-        found = _effects((base, new), (again, new_again), 0.05, shared=shared)
+        found = _estimate_effects((base, new), (again, new_again), 0.05, shared=shared)
         ratio += holds(found["effect_ratio"], 0.08 / 0.1)
         delta += holds(found["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
     return ratio, delta
@@ -162,7 +162,7 @@ def test_intervals_of_the_effect_hold_as_often_as_they_say(shared: bool) -> None
 def test_the_interval_of_rmse_holds_as_the_note_says(data: Path) -> None:
     """Twelve systems of DL 2019: all pairs, as run and reproduction, of resampled queries."""
     runs = sorted((data / "dl19").glob("*.run.gz"))
-    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10 AP P@10 RR").values
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10 AP P@10 RR").scores
     source = np.random.default_rng(20261124)
     for n, said in (25, 0.90), (43, 0.92), (97, 0.94):
         held = []
@@ -170,7 +170,7 @@ def test_the_interval_of_rmse_holds_as_the_note_says(data: Path) -> None:
             for x, y in combinations(of_measure.T, 2):
                 truth = sqrt(np.mean((x - y) ** 2))
                 held += [
-                    holds(_errors(x[rows], y[rows], 0, 1, 0.05)["rmse"], truth)
+                    holds(_estimate_errors(x[rows], y[rows], 0, 1, 0.05)["rmse"], truth)
                     for rows in source.integers(0, len(x), (20, n))
                 ]
         assert round(mean(held), 2) == pytest.approx(said, abs=0.015)

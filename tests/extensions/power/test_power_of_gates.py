@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.gates import differing
+from helpers.gates import gate_differences
 from helpers.notes import codes
 
 from cranfield import queries_needed
 from cranfield.cli import cli
-from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests
 from cranfield.comparison.settings import GateSettings
 
 # What is reported of a verdict is asserted by its code, where it matters.
@@ -22,26 +22,26 @@ def test_how_often_systems_pass() -> None:
     """As good as the baseline: with the power stated; at the margin: alpha."""
     n, chance = queries_needed(margin=0.3, sd=1), np.random.default_rng(11)
     for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
-        question = Question(chance.normal(mean, 1, (n, 4_000)), 0.3)
-        passed = hold(question, GateSettings(test="t")).above[0]
+        question = GainSample(chance.normal(mean, 1, (n, 4_000)), 0.3)
+        passed = run_gain_tests(question, GateSettings(test="t")).is_above[0]
         assert passed.mean() == pytest.approx(
             rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
         )
     n = queries_needed(margin=0.3, sd=1, power=0.9)
     both_sides = GateSettings(test="t", equivalence=True)
-    found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), both_sides)
-    both = found.above[0] & found.below[2]
+    found = run_gain_tests(GainSample(chance.normal(0, 1, (n, 4_000)), 0.3), both_sides)
+    both = found.is_above[0] & found.is_below[2]
     assert both.mean() == pytest.approx(0.8, abs=0.03)
 
 
 def test_undecided_says_how_many_queries_would_decide() -> None:
     spread = [-20, -10, 0, 10, 20] * 5
-    one = differing(spread, 0.02).verdicts[0]
+    one = gate_differences(spread, 0.02).verdicts[0]
     sd = float(np.std(np.array(spread) / 100, ddof=1))
     assert (one.outcome, one.queries_needed) == ("UNDECIDED", queries_needed(margin=0.02, sd=sd))
-    one = differing(spread, 0.02, equivalence=True).verdicts[0]
+    one = gate_differences(spread, 0.02, equivalence=True).verdicts[0]
     assert one.queries_needed == queries_needed(margin=0.02, sd=sd, power=0.9)
-    near = differing([d - 4 for d in spread[:10] * 3], 0.07)
+    near = gate_differences([d - 4 for d in spread[:10] * 3], 0.07)
     assert near.outcome == "UNDECIDED"
     assert (near.verdicts[0].queries_needed or 31) <= 30
     assert codes(near) == ["near-margin"]

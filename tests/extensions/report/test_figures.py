@@ -16,7 +16,7 @@ import altair as alt
 import make_docs
 import pytest
 from click.testing import CliRunner
-from helpers.commands import HEAVY, loaded
+from helpers.commands import HEAVY, loaded_modules
 
 from cranfield import InputError, LibraryError, MeasureError, OptionError, demo
 from cranfield.cli import cli
@@ -244,7 +244,7 @@ def test_nothing_is_fetched() -> None:
 
 
 def test_altair_is_imported_only_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not loaded("from cranfield import figures") & {*HEAVY, "vl_convert"}
+    assert not loaded_modules("from cranfield import figures") & {*HEAVY, "vl_convert"}
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
     draws = (reciprocal_rank, rank_weights, partial(precision_recall, *PAIR, "q1"))
     for draw in draws:

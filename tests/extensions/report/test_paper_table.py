@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import invoke
-from helpers.hard_names import NAMES, RESULTS, SCORES
+from helpers.hard_names import SYSTEM_NAMES, RESULTS, SCORES
 
 from cranfield import (
     Comparison,
@@ -80,7 +80,7 @@ def test_letters_name_the_systems_that_a_value_is_better_than() -> None:
     assert column(table, 0) == list("abcde")
     for r, name in enumerate(SYSTEMS):
         worse = "".join(letter[other] for other in SYSTEMS if (name, other) in better)
-        assert table.tables()[0].raised.get((r, 2), "") == worse
+        assert table.tables()[0].superscripts.get((r, 2), "") == worse
         assert table.rows()[r]["marks"] == worse
 
 
@@ -105,7 +105,7 @@ def test_marks_are_made_from_either_comparison() -> None:
     assert paper_table(pairs, marks="daggers").rows() == daggers.rows()
     none = paper_table(pairs, marks="none")
     assert {row["marks"] for row in none.rows()} == {""}
-    assert not none.tables()[0].raised
+    assert not none.tables()[0].superscripts
     assert len(none.caption) == 1
 
 
@@ -113,7 +113,7 @@ def test_more_systems_than_letters_have_numbers() -> None:
     values = {f"s{i}": [i / 40 + k * i / 10_000 for k in range(10)] for i in range(30)}
     table = paper_table(compared(values, all_pairs=True, test="t", correction="none"))
     assert column(table, 0) == [str(i + 1) for i in range(30)]
-    raised = table.tables()[0].raised
+    raised = table.tables()[0].superscripts
     assert raised[29, 2] == "1\N{EN DASH}29"
     assert raised[2, 2] == "1,2"
     assert (0, 2) not in raised
@@ -133,20 +133,20 @@ def test_the_best_is_bold_and_the_second_underlined_with_ties_as_they_are_shown(
     table = paper_table(compared(values))
     shown = table.tables()[0]
     assert column(table) == ["0.500", "0.500", "0.400", "0.100", "0.400"]
-    assert shown.strong == {(0, 1), (1, 1)}
-    assert shown.second == {(2, 1), (4, 1)}
+    assert shown.bold_cells == {(0, 1), (1, 1)}
+    assert shown.underlined_cells == {(2, 1), (4, 1)}
     assert [row["place"] for row in table.rows()] == [1, 1, 2, 3, 2]
     assert table.rows()[0]["mean"] == pytest.approx((0.5 * 9 + 0.5001) / 10, rel=1e-15)
     finer = paper_table(compared(values), digits=5).tables()[0]
-    assert finer.strong == {(0, 1)}
-    assert finer.second == {(1, 1)}
+    assert finer.bold_cells == {(0, 1)}
+    assert finer.underlined_cells == {(1, 1)}
 
 
 def test_of_two_systems_none_is_underlined_and_of_equal_ones_none_is_bold() -> None:
     two = paper_table(compared({"a": [0.1] * 10, "b": [0.2] * 10})).tables()[0]
-    assert (len(two.strong), len(two.second)) == (1, 0)
+    assert (len(two.bold_cells), len(two.underlined_cells)) == (1, 0)
     same = paper_table(compared({"a": [0.1] * 10, "b": [0.1] * 10})).tables()[0]
-    assert (len(same.strong), len(same.second)) == (0, 0)
+    assert (len(same.bold_cells), len(same.underlined_cells)) == (0, 0)
 
 
 def test_less_is_better_and_numbers_above_1_are_no_percentages() -> None:
@@ -161,8 +161,8 @@ def test_less_is_better_and_numbers_above_1_are_no_percentages() -> None:
     assert shown.header[1:] == ["FallOut@5 \N{DOWNWARDS ARROW}", "NumRet"]
     assert column(table, 1) == ["30.0", "20.0", "10.0"]
     assert column(table, 2) == ["3.000", "30.500", "4.000"]
-    assert shown.strong == {(2, 1), (1, 2)}
-    assert shown.second == {(1, 1), (2, 2)}
+    assert shown.bold_cells == {(2, 1), (1, 2)}
+    assert shown.underlined_cells == {(1, 1), (2, 2)}
     assert "\N{DAGGER}" in table.rows()[2]["marks"], "better, as it is lower"
     assert r"\phantom{0}\underline{4.000}" in table.to_latex()
 
@@ -189,7 +189,7 @@ def test_rows_are_sorted_below_the_baseline() -> None:
     assert column(paper_table(found), 0) == list(SYSTEMS)
     below = paper_table(found, sort=True)
     assert column(below, 0) == ["middle", "high", "low", "same", "lowest"]
-    assert below.tables()[0].rules == {1}
+    assert below.tables()[0].ruled_rows == {1}
     assert column(paper_table(found, sort=True, marks="letters"), 1) == order
     assert column(paper_table(found, sort=True, marks="none"), 0) == order
 
@@ -203,7 +203,7 @@ def test_collections_are_groups_of_columns_and_what_was_not_run_is_a_dash() -> N
         {"First": compared(), "Second": compare(scores(some, "RR"), baseline="low")}
     )
     shown = table.tables()[0]
-    assert shown.groups == ["", "First", "Second"]
+    assert shown.group_headings == ["", "First", "Second"]
     assert shown.header == ["System", "P@10", "RR"]
     assert column(table) == [
         f"{sum(SYSTEMS['low']) / 10:.3f}",
@@ -394,7 +394,7 @@ def test_wrong_use_is_refused(folder: Path, arguments: list[str], said: str) -> 
 
 # ---- LaTeX compiles it --------------------------------------------------------------------------
 
-HOSTILE = [*NAMES, r"\input{/etc/passwd}", "$x^2_{", "100%", "~#&_", "</script>", "\x1b[31m\u202e"]
+HOSTILE = [*SYSTEM_NAMES, r"\input{/etc/passwd}", "$x^2_{", "100%", "~#&_", "</script>", "\x1b[31m\u202e"]
 
 
 def compiled(body: str, folder: Path, document: str = r"\documentclass{article}") -> str:

@@ -17,7 +17,7 @@ from cranfield import Qrels, Run, compare, demo, rbo, read_qrels, read_run, repo
 from cranfield.data.judging import Judging
 from cranfield.explanation.scene import Scene
 from cranfield.extensions.report import rankings as module
-from cranfield.extensions.report.rankings import EmbeddedRankings, rankings
+from cranfield.extensions.report.rankings import EmbeddedRankings, embed_rankings
 
 Nested = dict[str, dict[str, float]]
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
@@ -26,17 +26,17 @@ DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
 def read(found: EmbeddedRankings | None) -> dict[str, dict[str, Any]]:
     """Return what a page would read."""
     assert found is not None
-    if not found.n:
+    if not found.n_queries:
         return {}
-    data = json.loads(gzip.decompress(base64.b64decode(found.data)))
-    assert len(data) == found.n <= found.of
+    data = json.loads(gzip.decompress(base64.b64decode(found.archive)))
+    assert len(data) == found.n_queries <= found.n_total
     return dict(data)
 
 
 def lists_of(qrels: Any, runs: Any, top: int = 20, **options: Any) -> dict[str, dict[str, Any]]:
     """Return the embedded rankings of all queries, by the id of the query."""
     found = compare(qrels, runs, "nDCG@10", test="t", **options).aligned
-    every = read(rankings(found, depth=top, budget=10_000_000))
+    every = read(embed_rankings(found, depth=top, budget=10_000_000))
     assert len(every) == len(found.query_ids)
     return {found.query_ids[int(place)]: one for place, one in every.items()}
 
@@ -184,7 +184,7 @@ def test_fractional_grades_and_judgments_in_groups() -> None:
     assert_shown(found, [["a", "b"]], {"a": 0.25, "c": 0.0}, 20)
     groups = Qrels({"q1": {"ann": [{"a": 1, "b": 3}], "bob": [{"a": 2}]}})
     compared = compare(groups, run, "alpha_nDCG@10", test="t")
-    shown = rankings(compared.aligned)
+    shown = embed_rankings(compared.aligned)
     assert_shown(read(shown)["0"], [["a", "b"]], {"a": 2, "b": 3}, 20)
     assert shown is not None
     assert [note.code for note in shown.notes] == ["best-of-groups"]
@@ -195,7 +195,7 @@ def test_fractional_grades_and_judgments_in_groups() -> None:
     [({"ties": "expected"}, "ties-shown"), ({"duplicates": "each"}, "best-rank-shown")],
 )
 def test_what_one_order_does_not_show_is_said(options: dict[str, Any], code: str) -> None:
-    found = rankings(compare(*DEMO, "nDCG@10", test="t", **options).aligned)
+    found = embed_rankings(compare(*DEMO, "nDCG@10", test="t", **options).aligned)
     assert found is not None
     assert [note.code for note in found.notes] == [code]
 
@@ -203,7 +203,7 @@ def test_what_one_order_does_not_show_is_said(options: dict[str, Any], code: str
 def test_they_are_those_that_explain_shows() -> None:
     runs, qrels = [read_run(path) for path in DEMO[1]], read_qrels(demo.QRELS)
     judging = Judging(depth=30, judged_only=True)
-    found = lists_of(qrels, runs, top=5, **judging.unusual())
+    found = lists_of(qrels, runs, top=5, **judging.changed_options())
     for query in qrels.query_ids:
         scenes = [Scene.of(qrels, run, query, judging) for run in runs]
         lists = [[*scene.docs] for scene in scenes]
@@ -215,17 +215,17 @@ def test_they_are_those_that_explain_shows() -> None:
 
 def test_the_queries_that_systems_differ_on_most_come_first() -> None:
     aligned = compare(*DEMO, "nDCG@10 AP", test="t").aligned
-    scores = aligned.column("nDCG@10").tolist()
+    scores = aligned.measure_scores("nDCG@10").tolist()
     spread = {str(i): max(row) - min(row) for i, row in enumerate(scores)}
     wanted = sorted(spread, key=lambda place: -spread[place])
     sizes = []
     for budget in (200, 5_000, 10_000, 20_000, 1_000_000):
-        found = rankings(aligned, budget=budget)
+        found = embed_rankings(aligned, budget=budget)
         assert found is not None
-        assert len(found.data) <= budget
-        assert found.of == 40
-        assert [*read(found)] == wanted[: found.n]
-        sizes.append(found.n)
+        assert len(found.archive) <= budget
+        assert found.n_total == 40
+        assert [*read(found)] == wanted[: found.n_queries]
+        sizes.append(found.n_queries)
     assert sizes == sorted(sizes)
     assert sizes[0] == 0
     assert 0 < sizes[2] < 40 == sizes[-1]
@@ -241,14 +241,14 @@ def test_each_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.rows.blocks(tuple(wanted), self.errors)
 
     monkeypatch.setattr(Run, "every_row", every_row)
-    assert len(read(rankings(aligned))) == 40
-    assert read_names == [*aligned.names]
+    assert len(read(embed_rankings(aligned))) == 40
+    assert read_names == [*aligned.system_names]
 
 
 def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the curves, for the rankings, and, of two of them, for the worksheets."""
     n_read: Counter[str] = Counter()
-    found, every_row = compare(*DEMO, "nDCG@10 AP", test="t"), Run.every_row
+    found, every_row = compare(*DEMO, "nDCG@10 AP", test="t"), Run.read_columns
 
     def counted(self: Run, wanted: Any) -> Any:
         n_read[self.name] += bool(self.sources)  # else it is held in memory
@@ -261,17 +261,17 @@ def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPat
 
 def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     aligned = compare(*DEMO, "AP", test="t").aligned
-    every = [*read(rankings(aligned))]
+    every = [*read(embed_rankings(aligned))]
     monkeypatch.setattr(module, "MOST_ROWS", 500)
-    few = [*read(rankings(aligned))]
+    few = [*read(embed_rankings(aligned))]
     assert 0 < len(few) < 40
     assert few == every[: len(few)]
     monkeypatch.setattr(module, "MOST_QUERIES", 3)
-    assert [*read(rankings(aligned))] == every[:3]
+    assert [*read(embed_rankings(aligned))] == every[:3]
 
 
 def test_saved_scores_have_no_rankings() -> None:
-    assert rankings(compare({"a": {"q1": 0.5}, "b": {"q1": 0.25}}).aligned) is None
+    assert embed_rankings(compare({"a": {"q1": 0.5}, "b": {"q1": 0.25}}).aligned) is None
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -281,13 +281,13 @@ def test_texts_of_the_documents_that_are_shown() -> None:
     qrels, run = {"q1": {"a": 1, "z": 2}}, {"x": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}
     aligned = compare(qrels, run, test="t").aligned
     texts = {"a": "first  text", "b": "long " * 100, "z": "not among the first", "c": ""}
-    found = rankings(aligned, depth=3, doc_texts=texts)
+    found = embed_rankings(aligned, depth=3, doc_texts=texts)
     one = read(found)["0"]
     assert one["d"] == ["a", "b", "c", "z"]
     assert one["t"] == ["first text", ("long " * 100)[:329] + "…", "", ""]
     assert found is not None
     assert [(n.code, n.count) for n in found.notes] == [("no-text", 1)]
-    assert "t" not in read(rankings(aligned))["0"]
+    assert "t" not in read(embed_rankings(aligned))["0"]
 
 
 def test_texts_count_towards_the_budget(tmp_path: Path) -> None:
@@ -302,12 +302,12 @@ def test_texts_count_towards_the_budget(tmp_path: Path) -> None:
     file = tmp_path / "docs.tsv"
     words = {doc: " ".join(map(str, source.integers(0, 10**9, 40).tolist())) for doc in docs}
     file.write_text("".join(f"{doc}\t{text}\n" for doc, text in words.items()))
-    without = rankings(aligned, budget=30_000)
-    found = rankings(aligned, budget=30_000, doc_texts=file)
+    without = embed_rankings(aligned, budget=30_000)
+    found = embed_rankings(aligned, budget=30_000, doc_texts=file)
     assert found is not None
     assert without is not None
-    assert 0 < found.n < without.n
-    assert len(found.data) <= 30_000
+    assert 0 < found.n_queries < without.n_queries
+    assert len(found.archive) <= 30_000
     assert found.notes == []
 
 
@@ -374,11 +374,11 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     if not rows:
         return
     for run in (Run(rows, "x"), Run(_nested(rows), "x")):
-        held, every = run.held(queries).apart(), run.rankings(queries, Judging())
-        whole = {query: every[query].of(query) for query in queries}
+        held, every = run.select_queries(queries).split_queries(), run.read_rankings(queries, Judging())
+        whole = {query: every[query].select_query(query) for query in queries}
         for query in queries:
-            alone = run.of(query).ranking(Judging())
-            assert held[query].ranking(Judging()).docs == alone.docs
+            alone = run.select_query(query).read_ranking(Judging())
+            assert held[query].read_ranking(Judging()).docs == alone.docs
             assert [*whole[query].docs] == alone.docs
             assert alone.docs == sorted_by({doc: value for q, doc, value in rows if q == query})
             assert whole[query].tie_size.tolist() == alone.tie_size.tolist()

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from helpers.axe import axe, faults
+from helpers.axe import axe_source, find_faults
 from helpers.browser import Browser, Page
 from helpers.pages import Pages
 
@@ -83,25 +83,25 @@ def test_axe_finds_no_fault(browser: Browser, pages: Pages, kind: str, scheme: s
             page.click("#stage .ranking .doc")
             page.evaluate('document.querySelectorAll("details").forEach((it) => (it.open = true))')
             page.settle()
-        assert faults(page) == []
+        assert find_faults(page) == []
 
 
 def test_axe_finds_no_fault_in_a_narrow_window(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path, size=(390, 800)) as page:
-        assert faults(page) == []
+        assert find_faults(page) == []
 
 
 def test_axe_finds_no_fault_without_scripts(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path, script=False) as page:
         page.call("Emulation.setScriptExecutionDisabled", value=False)  # so that axe runs
-        assert faults(page) == []
+        assert find_faults(page) == []
 
 
 def test_axe_finds_faults_where_there_are_some(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "faulty.html"
     path.write_text("<!doctype html><title>x</title><button></button><img src='data:,'>", "utf-8")
     with browser.open(path, ready=False) as page:
-        page.evaluate(f"{axe()}; 0")
+        page.evaluate(f"{axe_source()}; 0")
         found = page.evaluate("axe.run().then((it) => it.violations.map((one) => one.id))")
     assert {"button-name", "image-alt", "html-has-lang"} <= set(found)
 
@@ -128,7 +128,7 @@ def test_texts_of_the_real_charts_can_be_read(browser: Browser, pages: Pages, da
 
 def test_headings_are_in_order(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path) as page:
-        levels = page.each("h1, h2, h3, h4, h5, h6", "Number(it.localName[1])")
+        levels = page.read_all("h1, h2, h3, h4, h5, h6", "Number(it.localName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -152,13 +152,13 @@ def test_what_a_screen_reader_is_told(browser: Browser, pages: Pages) -> None:
     pictures = [name for role, name in told if role == "image"]
     numbers = [name for name in pictures if any(digit.isdigit() for digit in name)]
     assert len(numbers) >= 8  # each chart says what it shows, in numbers
-    best = made.found.results[0].ordered[0].name
+    best = made.comparison.results[0].ranked_systems[0].name
     assert any(best in name for name in pictures)
 
 
 def test_less_motion_and_forced_colours(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path, motion="reduce", forced="active") as page:
-        moving = page.each("*", "parseFloat(getComputedStyle(it).transitionDuration) > 0.05")
+        moving = page.read_all("*", "parseFloat(getComputedStyle(it).transitionDuration) > 0.05")
         assert not any(moving)
         assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
         assert page.messages == []

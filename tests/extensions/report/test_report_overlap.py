@@ -49,12 +49,12 @@ def test_the_overlap_of_two_rankings(browser: Browser, tmp_path: Path) -> None:
     }
     assert len({*expected.values()}) > 3
     with browser.open(path) as page:
-        page.choose("#order", "name")
+        page.choose_option("#order", "name")
         for query in JUDGMENTS:
             row = f"[aria-posinset='{sorted(JUDGMENTS).index(query) + 1}']"
             page.evaluate(f'document.querySelector("#rows {row}").click()')
-            assert page.one("#stage h3") == f"Query {query}"
-            shown = page.one("#stage .about p").split("RBO ")[1]
+            assert page.read_first("#stage h3") == f"Query {query}"
+            shown = page.read_first("#stage .about p").split("RBO ")[1]
             assert shown == f"{expected[query]:.4f}", query
 
 
@@ -62,21 +62,21 @@ def test_the_overlap_of_two_rankings(browser: Browser, tmp_path: Path) -> None:
 def test_the_overlap_is_that_of_the_runs(browser: Browser, pages: Pages, kind: str) -> None:
     """Of rankings down to rank 20: as long, shorter, and those of a query that is not answered."""
     made = pages(kind)
-    aligned = made.found.aligned
-    assert aligned.source is not None
-    qrels, runs = aligned.source.qrels, aligned.source.runs
+    aligned = made.comparison.aligned
+    assert aligned.evaluated_runs is not None
+    qrels, runs = aligned.evaluated_runs.qrels, aligned.evaluated_runs.runs
     seen = set()
     with browser.open(made.path) as page:
         for a, b in ((0, 1), (len(runs) - 1, 0)):
-            page.choose("#pick-a", str(a))
-            page.choose("#pick-b", str(b))
-            page.choose("#order", "name")
-            drawn = page.each("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
+            page.choose_option("#pick-a", str(a))
+            page.choose_option("#pick-b", str(b))
+            page.choose_option("#order", "name")
+            drawn = page.read_all("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
             n = min(len(drawn), len(aligned.query_ids))  # no more is painted than is seen
             assert n == len(drawn) >= min(10, len(aligned.query_ids))
             for query, shown in zip(aligned.query_ids[:n], drawn, strict=True):
                 mine, theirs = (
-                    Scene.of(qrels, runs[aligned.names[one]], query, Judging()).docs[:20]
+                    Scene.of(qrels, runs[aligned.system_names[one]], query, Judging()).docs[:20]
                     for one in (a, b)
                 )
                 seen.add((len(mine) == len(theirs), 0 in (len(mine), len(theirs))))

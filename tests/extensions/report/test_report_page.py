@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from helpers.browser import Browser, Page
-from helpers.pages import Made, Pages, quiet
+from helpers.pages import ReportFile, Pages, check_quiet
 
 from cranfield import Comparison, Explanation, demo, explain, figures
-from cranfield.comparison.compare import compared
+from cranfield.comparison.compare import compare_scores
 
 pytestmark = pytest.mark.more
 
@@ -55,18 +55,18 @@ def test_sections_are_there_that_have_something_to_show(
     browser: Browser, pages: Pages, kind: str
 ) -> None:
     with browser.open(pages(kind).path) as page:
-        assert set(page.each("main > section[id]", "it.id")) == SECTIONS - LACKING[kind]
-        links = page.each("#nav a", "it.hash.slice(1)")
-        assert set(links) <= set(page.each("section[id]", "it.id"))
+        assert set(page.read_all("main > section[id]", "it.id")) == SECTIONS - LACKING[kind]
+        links = page.read_all("#nav a", "it.hash.slice(1)")
+        assert set(links) <= set(page.read_all("section[id]", "it.id"))
 
 
 def test_the_real_collection(browser: Browser, pages: Pages, data: Path) -> None:
     made = pages("deep learning", data)
     with browser.open(made.path) as page:
-        quiet(page)
-        _differences_are(page, made, made.found.results[0].ordered[0].name, "bm25")
-        assert len(page.each("#matrix rect.cell")) == 2 * sum(
-            one["verdict"] is not None for one in figures.pair_matrix(made.found).points
+        check_quiet(page)
+        _differences_are(page, made, made.comparison.results[0].ranked_systems[0].name, "bm25")
+        assert len(page.read_all("#matrix rect.cell")) == 2 * sum(
+            one["verdict"] is not None for one in figures.pair_matrix(made.comparison).points
         )
         _board_is(page, made)
 
@@ -83,19 +83,19 @@ def test_the_cells_of_the_leaderboard_under_every_measure(
         _board_is(page, made)
 
 
-def _board_is(page: Page, made: Made) -> None:
-    for measure in dict.fromkeys(one.measure for one in made.found.results):
-        page.choose("#pick-measure", measure)
-        result = made.found[measure]
-        rows = page.each(
+def _board_is(page: Page, made: ReportFile) -> None:
+    for measure in dict.fromkeys(one.measure for one in made.comparison.results):
+        page.choose_option("#pick-measure", measure)
+        result = made.comparison[measure]
+        rows = page.read_all(
             "#board tbody tr",
             "[...it.cells].map((cell) => cell.dataset.v == null ? null : Number(cell.dataset.v))",
         )
-        names = page.each("#board tbody th bdi")
-        heads = page.each("#board thead th", "it.dataset.key ?? ''")
-        texts = page.each("#board tbody tr", "[...it.cells].map((cell) => cell.innerText.trim())")
-        assert names == [one.name for one in result.ordered]
-        points = figures.leaderboard(made.found, measure).points
+        names = page.read_all("#board tbody th bdi")
+        heads = page.read_all("#board thead th", "it.dataset.key ?? ''")
+        texts = page.read_all("#board tbody tr", "[...it.cells].map((cell) => cell.innerText.trim())")
+        assert names == [one.name for one in result.ranked_systems]
+        points = figures.leaderboard(made.comparison, measure).points
         for i, point in enumerate(points):
             cell = dict(zip(heads, rows[i], strict=True))
             text = dict(zip(heads, texts[i], strict=True))
@@ -125,23 +125,23 @@ def _board_is(page: Page, made: Made) -> None:
                 percents = floor(100 * point["judged"] + 1 / 2)
                 assert text["judged"] == f"{min(percents, 99 if point['judged'] < 1 else 100)}%"
             if "letters" in cell:
-                letters = dict(zip(made.found.aligned.names, result.letters or (), strict=True))
+                letters = dict(zip(made.comparison.aligned.system_names, result.letters or (), strict=True))
                 assert text["letters"] == letters[point["system"]]
-        assert measure in page.one("#means-said")
+        assert measure in page.read_first("#means-said")
 
 
 def test_the_intervals_are_where_the_axis_says(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.leaderboard(made.found).points
+    points = figures.leaderboard(made.comparison).points
     with browser.open(made.path) as page:
-        ticks = page.each(
+        ticks = page.read_all(
             "#board th.plot text", "[parseFloat(it.getAttribute('x')), it.textContent]"
         )
         (x0, v0), (x1, v1) = ticks[0], ticks[-1]
         slope = (float(v1) - float(v0)) / (x1 - x0)
         value = [
             [float(v0) + (x - x0) * slope for x in found]
-            for found in page.each(
+            for found in page.read_all(
                 "#board tbody td.plot svg",
                 "((box, dot) => [dot.getAttribute('cx'), box.getAttribute('x'),"
                 " parseFloat(box.getAttribute('x')) + parseFloat(box.getAttribute('width'))]"
@@ -155,22 +155,22 @@ def test_the_intervals_are_where_the_axis_says(browser: Browser, pages: Pages) -
 def test_the_means_of_all_measures(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
     with browser.open(made.path) as page:
-        found = page.each("#means tbody tr td", "[Number(it.dataset.v), it.textContent]")
-        names = page.each("#means tbody th bdi")
+        found = page.read_all("#means tbody tr td", "[Number(it.dataset.v), it.textContent]")
+        names = page.read_all("#means tbody th bdi")
     expected = [
         next(one.mean for one in result.systems if one.name == name)
         for name in names
-        for result in made.found.results
+        for result in made.comparison.results
         if result.slice is None
     ]
     assert [value for value, _ in found] == expected
     assert [text for _, text in found] == [f"{value:.4f}" for value in expected]
 
 
-def _differences_are(page: Page, made: Made, a: str, b: str) -> None:
+def _differences_are(page: Page, made: ReportFile, a: str, b: str) -> None:
     page.evaluate(READ)
-    ids = list(made.found.aligned.query_ids)
-    points = figures.differences(made.found, a, b).points
+    ids = list(made.comparison.aligned.query_ids)
+    points = figures.differences(made.comparison, a, b).points
     drawn = page.evaluate('marks("#differences circle[data-q]", "y", "cy", "q")')
     assert [ids[query] for query, _ in drawn] == [one["query_id"] for one in points]
     expected = [one["difference"] for one in points]
@@ -180,18 +180,18 @@ def _differences_are(page: Page, made: Made, a: str, b: str) -> None:
 @pytest.mark.parametrize("kind", ["demonstration", "saved", "odd grades"])
 def test_the_differences_are_drawn_as_they_are(browser: Browser, pages: Pages, kind: str) -> None:
     made = pages(kind)
-    names = [one.name for one in made.found.results[0].ordered]
+    names = [one.name for one in made.comparison.results[0].ranked_systems]
     with browser.open(made.path) as page:
         for a, b in ((names[0], names[1]), (names[2], names[1])):
-            page.choose("#pick-a", a)
-            page.choose("#pick-b", b)
+            page.choose_option("#pick-a", a)
+            page.choose_option("#pick-b", b)
             _differences_are(page, made, a, b)
             _scatter_is(page, made, a, b)
 
 
-def _scatter_is(page: Page, made: Made, a: str, b: str) -> None:
-    ids = list(made.found.aligned.query_ids)
-    points = {one["query_id"]: one for one in figures.scatter(made.found, a, b).points}
+def _scatter_is(page: Page, made: ReportFile, a: str, b: str) -> None:
+    ids = list(made.comparison.aligned.query_ids)
+    points = {one["query_id"]: one for one in figures.scatter(made.comparison, a, b).points}
     up = page.evaluate('marks("#scatter circle[data-q]", "y", "cy", "q")')
     across = page.evaluate('marks("#scatter circle[data-q]", "x", "cx", "q")')
     assert len(up) == len(points)
@@ -205,15 +205,15 @@ def test_the_sentence_of_a_and_b_is_the_pair_of_the_comparison(
     browser: Browser, pages: Pages, kind: str
 ) -> None:
     made = pages(kind)
-    names = [one.name for one in made.found.results[0].ordered]
+    names = [one.name for one in made.comparison.results[0].ranked_systems]
     with browser.open(made.path) as page:
         for a, b in ((names[0], names[-1]), (names[-1], names[0])):
-            page.choose("#pick-a", a)
-            page.choose("#pick-b", b)
-            said = page.one("#where-said")
+            page.choose_option("#pick-a", a)
+            page.choose_option("#pick-b", b)
+            said = page.read_first("#where-said")
             pair = next(
                 one
-                for one in figures.leaderboard(_with_baseline(made.found, b)).points
+                for one in figures.leaderboard(_with_baseline(made.comparison, b)).points
                 if one["system"] == a
             )
             n = sum(pair[one] for one in ("wins", "ties", "losses"))
@@ -229,7 +229,7 @@ def test_the_sentence_of_a_and_b_is_the_pair_of_the_comparison(
 
 def _with_baseline(found: Comparison, baseline: str) -> Comparison:
     """Compare the same scores with another baseline."""
-    return compared(found.aligned, replace(found.settings, baseline=baseline))
+    return compare_scores(found.aligned, replace(found.settings, baseline=baseline))
 
 
 def _curve(page: Page, figure: str) -> dict[int, list[tuple[float, float]]]:
@@ -244,12 +244,12 @@ def _curve(page: Page, figure: str) -> dict[int, list[tuple[float, float]]]:
 
 def test_the_curves_are_the_points_of_the_figures(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    names = list(made.found.aligned.names)
+    names = list(made.comparison.aligned.system_names)
     with browser.open(made.path) as page:
         page.evaluate(READ)
         for figure, points in (
-            ("cutoffs", figures.by_cutoff(made.found).points),
-            ("recall", figures.precision_recall(made.found).points),
+            ("cutoffs", figures.by_cutoff(made.comparison).points),
+            ("recall", figures.precision_recall(made.comparison).points),
         ):
             lines = _curve(page, figure)
             assert len(lines) == len(names)
@@ -266,12 +266,12 @@ def test_the_curves_are_the_points_of_the_figures(browser: Browser, pages: Pages
 
 def test_the_bands_are_the_intervals_of_the_figures(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    best = made.found.results[0].ordered[0].name
+    best = made.comparison.results[0].ranked_systems[0].name
     with browser.open(made.path) as page:
         page.evaluate(READ)
         for figure, points in (
-            ("cutoffs", figures.by_cutoff(made.found).points),
-            ("recall", figures.precision_recall(made.found).points),
+            ("cutoffs", figures.by_cutoff(made.comparison).points),
+            ("recall", figures.precision_recall(made.comparison).points),
         ):
             found = page.evaluate(
                 f"""((value) => document.querySelector("#{figure} path.fill-a").getAttribute("d")
@@ -285,10 +285,10 @@ def test_the_bands_are_the_intervals_of_the_figures(browser: Browser, pages: Pag
 
 def test_scores_by_relevant_documents(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    names = [made.found.results[0].ordered[0].name, "bm25"]
+    names = [made.comparison.results[0].ranked_systems[0].name, "bm25"]
     expected = {
         (one["query_id"], one["system"]): one["score"]
-        for one in figures.by_relevant(made.found).points
+        for one in figures.by_relevant(made.comparison).points
         if one["system"] in names
     }
     with browser.open(made.path) as page:
@@ -298,7 +298,7 @@ def test_scores_by_relevant_documents(browser: Browser, pages: Pages) -> None:
             (dot) => value(dot.getAttribute("cy"))))
             (inverse(document.querySelector("#relevant svg"), "y"))"""
         )
-    drawn = [(query, name) for query in made.found.aligned.query_ids for name in reversed(names)]
+    drawn = [(query, name) for query in made.comparison.aligned.query_ids for name in reversed(names)]
     assert len(expected) == len(drawn) == len(found)
     assert found == pytest.approx([expected[one] for one in drawn], abs=1e-9)
 
@@ -307,12 +307,12 @@ def test_scores_by_relevant_documents(browser: Browser, pages: Pages) -> None:
 def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages, kind: str) -> None:
     made = pages(kind)
     with browser.open(made.path) as page:
-        names = [one.name for one in made.found.results[0].ordered]
-        texts = page.each("#matrix text", "[it.textContent, it.getAttribute('class') ?? '']")
+        names = [one.name for one in made.comparison.results[0].ranked_systems]
+        texts = page.read_all("#matrix text", "[it.textContent, it.getAttribute('class') ?? '']")
         cells = [text for text, kind in texts if kind in ("on mid", "mid")]
     by_pair = {
         (one["system"], one["other"]): one["difference"]
-        for one in figures.pair_matrix(made.found).points
+        for one in figures.pair_matrix(made.comparison).points
     }
     expected = []
     for a in names:
@@ -326,12 +326,12 @@ def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages, kind: str) -> N
 
 def test_the_boxes_of_the_spread(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    names = list(made.found.aligned.names)
-    points = {one["system"]: one for one in figures.spread(made.found).points}
+    names = list(made.comparison.aligned.system_names)
+    points = {one["system"]: one for one in figures.spread(made.comparison).points}
     with browser.open(made.path) as page:
         page.evaluate(READ)
         left = dict(page.evaluate('marks("#spread rect[data-s]", "x", "x", "s")'))
-        width = page.each("#spread rect[data-s]", "Number(it.getAttribute('width'))")
+        width = page.read_all("#spread rect[data-s]", "Number(it.getAttribute('width'))")
         right = page.evaluate(
             """((value) => [...document.querySelectorAll("#spread rect[data-s]")].map((box) =>
             value(Number(box.getAttribute("x")) + Number(box.getAttribute("width")))))
@@ -345,25 +345,25 @@ def test_the_boxes_of_the_spread(browser: Browser, pages: Pages) -> None:
 
 def test_how_much_was_judged(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.judged_by_rank(made.found).points
+    points = figures.judged_by_rank(made.comparison).points
     expected = [
         str(min(99, floor(100 * one["judged"] + 1 / 2)))  # what is not all is never 100
-        for name in (one.name for one in made.found.results[0].ordered)
+        for name in (one.name for one in made.comparison.results[0].ranked_systems)
         for one in points
         if one["system"] == name and one["judged"] is not None and one["judged"] < 1
     ]
     with browser.open(made.path) as page:
-        assert page.each("#judged text.on") == expected
+        assert page.read_all("#judged text.on") == expected
 
 
 def test_slices_show_their_means(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
     expected: dict[Any, list[str]] = {}
-    for one in figures.by_slice(made.found).points:
+    for one in figures.by_slice(made.comparison).points:
         expected.setdefault(one["slice"], []).append(f"{one['mean']:.4f}")
     with browser.open(made.path) as page:
-        titles = page.each("#slices .panel h4 bdi")
-        texts = page.each(
+        titles = page.read_all("#slices .panel h4 bdi")
+        texts = page.read_all(
             "#slices .panel svg", "[...it.querySelectorAll('text')].map((one) => one.textContent)"
         )
     assert set(titles) == set(expected)
@@ -374,12 +374,12 @@ def test_slices_show_their_means(browser: Browser, pages: Pages) -> None:
 
 def test_every_query_in_the_list_has_its_difference(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.differences(made.found).points
-    ids = list(made.found.aligned.query_ids)
+    points = figures.differences(made.comparison).points
+    ids = list(made.comparison.aligned.query_ids)
     seen: dict[str, str] = {}
     with browser.open(made.path) as page:
         for _ in range(len(points)):
-            for query, gap in page.each(
+            for query, gap in page.read_all(
                 "#rows .q", "[Number(it.dataset.q), it.querySelector('.gap').textContent]"
             ):
                 seen[ids[query]] = gap
@@ -398,7 +398,7 @@ def test_every_query_in_the_list_has_its_difference(browser: Browser, pages: Pag
 
 def test_the_rankings_are_those_of_the_runs(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    best, base = made.found.results[0].ordered[0].name, "bm25"
+    best, base = made.comparison.results[0].ranked_systems[0].name, "bm25"
     query = "q22"
     qrels = {
         doc: int(grade)
@@ -408,14 +408,14 @@ def test_the_rankings_are_those_of_the_runs(browser: Browser, pages: Pages) -> N
         if one == query
     }
     with browser.open(made.path, fragment=f"q={query}") as page:
-        assert page.one("#stage h3") == demo.queries()[query]
-        columns = page.each(
+        assert page.read_first("#stage h3") == demo.queries()[query]
+        columns = page.read_all(
             "#stage .ranking",
             "[...it.querySelectorAll('.doc')].map((doc) => [doc.querySelector('.id').textContent,"
             " doc.querySelector('.chip').textContent, doc.querySelector('.snippet').textContent])",
         )
-        scores = page.each("#stage .ranking .score")
-        sheets = page.each("#stage details.sheet pre")
+        scores = page.read_all("#stage .ranking .score")
+        sheets = page.read_all("#stage details.sheet pre")
     for column, score, system in zip(columns, scores, (best, base), strict=True):
         rows = [
             line.split()
@@ -427,7 +427,7 @@ def test_the_rankings_are_those_of_the_runs(browser: Browser, pages: Pages) -> N
         docs = [doc for _, doc in ranked[:10]]
         assert [doc for doc, _, _ in column] == docs
         for doc, chip, snippet in column:
-            told = made.told["doc_texts"][doc]
+            told = made.report_options["doc_texts"][doc]
             assert chip == (f"grade {qrels[doc]}" if doc in qrels else "not judged\u2013")
             assert snippet.rstrip("…") in told
         value = explain(demo.QRELS, demo.HERE / f"{system}.run", "nDCG@10", query)
@@ -441,10 +441,10 @@ def test_thousands_of_queries_are_binned_and_the_page_says_so(
 ) -> None:
     made = pages("large")
     with browser.open(made.path) as page:
-        quiet(page)
-        assert "each pixel" in page.one("#differences", "it.textContent")
-        assert page.each("#differences circle[data-q]") == []
-        assert 20 < len(page.each("#scatter rect")) <= 40 * 40
-        assert len(page.each("#rows .q")) < 40
+        check_quiet(page)
+        assert "each pixel" in page.read_first("#differences", "it.textContent")
+        assert page.read_all("#differences circle[data-q]") == []
+        assert 20 < len(page.read_all("#scatter rect")) <= 40 * 40
+        assert len(page.read_all("#rows .q")) < 40
         assert page.evaluate("document.querySelectorAll('*').length") < 12_000
     assert made.path.stat().st_size < 3_000_000

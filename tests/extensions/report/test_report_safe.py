@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from helpers.browser import Browser, Page
-from helpers.pages import KINDS, Pages, quiet
+from helpers.pages import KINDS, Pages, check_quiet
 
 pytestmark = pytest.mark.more
 
@@ -12,18 +12,18 @@ pytestmark = pytest.mark.more
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_silent_and_asks_for_nothing(browser: Browser, pages: Pages, kind: str) -> None:
     with browser.open(pages(kind).path) as page:
-        quiet(page)
-        drawn = page.each("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
+        check_quiet(page)
+        drawn = page.read_all("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
         assert all(n > 2 for n in drawn)
-        assert page.each("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
-        assert page.each("section:not([hidden])", "it.getBoundingClientRect().height > 40")
+        assert page.read_all("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
+        assert page.read_all("section:not([hidden])", "it.getBoundingClientRect().height > 40")
 
 
 def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
     made = pages("hostile")
     with browser.open(made.path) as page:
-        quiet(page)
-        for _ in range(len(made.found.aligned.query_ids)):
+        check_quiet(page)
+        for _ in range(len(made.comparison.aligned.query_ids)):
             _holds_no_code(page)
             page.focus("#queries")
             page.press("ArrowDown")
@@ -32,13 +32,13 @@ def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
         page.focus("#find")
         page.type("<script>")
         for measure in ("AP", "nDCG@10"):
-            page.choose("#pick-measure", measure)
+            page.choose_option("#pick-measure", measure)
         page.click("#swap")
         page.hover("#matrix svg")
         page.hover("#differences svg")
         _holds_no_code(page)
-        quiet(page)
-        assert page.evaluate("document.title") == made.told["title"]
+        check_quiet(page)
+        assert page.evaluate("document.title") == made.report_options["title"]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -51,8 +51,8 @@ def _holds_no_code(page: Page) -> None:
         (name === "href" && !value.startsWith("#") && value !== "data:,"))"""
     )
     assert found == []
-    assert len(page.each("script")) == 6
-    assert page.each("img, iframe, object, embed, base, form:not(#choice)") == []
+    assert len(page.read_all("script")) == 6
+    assert page.read_all("img, iframe, object, embed, base, form:not(#choice)") == []
     unseen = page.evaluate(
         r"/[\u0000-\u0008\u000e-\u001f\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)"
     )
@@ -81,4 +81,4 @@ def test_the_policy_holds_from_within(browser: Browser, pages: Pages) -> None:
             attempt(page)
             page.settle()
             assert page.evaluate("globalThis.ran") is None
-            assert page.refused()
+            assert page.list_refusals()

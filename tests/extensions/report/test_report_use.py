@@ -20,16 +20,16 @@ def state(page: Page) -> dict[str, str]:
 
 
 def names(page: Page) -> list[str]:
-    return page.each("#board tbody tr:not([hidden]) th bdi")
+    return page.read_all("#board tbody tr:not([hidden]) th bdi")
 
 
 def chosen_query(page: Page) -> str:
     """Return the chosen query: the stage, the list, the slider and the address agree on it."""
     query = state(page)["q"]
-    title = page.one("#stage h3")
+    title = page.read_first("#stage h3")
     assert title in (demo.queries().get(query), f"Query {query}")
-    assert page.one('#rows [aria-selected="true"]', "it.textContent").startswith(title[:80])
-    assert page.one('#differences [role="slider"]', "it.getAttribute('aria-valuetext')").startswith(
+    assert page.read_first('#rows [aria-selected="true"]', "it.textContent").startswith(title[:80])
+    assert page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')").startswith(
         title
     )
     return query
@@ -37,20 +37,20 @@ def chosen_query(page: Page) -> str:
 
 def test_heads_sort_by_pointer_and_by_key(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.leaderboard(made.found).points
+    points = figures.leaderboard(made.comparison).points
     with browser.open(made.path) as page:
         usual = names(page)
         assert usual == [one["system"] for one in points]
-        assert page.each("#board [aria-sort]", "it.dataset.key") == ["mean"]
+        assert page.read_all("#board [aria-sort]", "it.dataset.key") == ["mean"]
         page.click('#board th[data-key="mean"] button')
         assert names(page) == usual[::-1]
-        assert page.each("#board [aria-sort]", "it.getAttribute('aria-sort')") == ["ascending"]
+        assert page.read_all("#board [aria-sort]", "it.getAttribute('aria-sort')") == ["ascending"]
         page.click('#board th[data-key="name"] button')
         assert names(page) == sorted(usual)
         page.focus('#board th[data-key="name"] button')
         page.press("Enter")
         assert names(page) == sorted(usual, reverse=True)
-        assert page.each("#board [aria-sort]", "it.dataset.key") == ["name"]
+        assert page.read_all("#board [aria-sort]", "it.dataset.key") == ["name"]
         page.click('#board th[data-key="wins"] button')
         wins = {one["system"]: one["wins"] for one in points}
         found = [wins[name] for name in names(page)]
@@ -61,8 +61,8 @@ def test_heads_sort_by_pointer_and_by_key(browser: Browser, pages: Pages) -> Non
         assert found[:-1] == sorted(found[:-1])
         assert found[-1] is None
         page.click('#means th[data-key="1"] button')
-        second = {one.name: one.mean for one in made.found["AP"].systems}
-        assert page.each("#means tbody th bdi") == sorted(second, key=lambda one: -second[one])
+        second = {one.name: one.mean for one in made.comparison["AP"].systems}
+        assert page.read_all("#means tbody th bdi") == sorted(second, key=lambda one: -second[one])
 
 
 def test_long_tables_are_filtered(browser: Browser, pages: Pages) -> None:
@@ -71,9 +71,9 @@ def test_long_tables_are_filtered(browser: Browser, pages: Pages) -> None:
         page.focus("#which .filter")
         page.type("-3")
         assert sorted(names(page)) == [f"system-{i}" for i in range(30, 40)]
-        assert "10 of 50" in page.one("#which .head [aria-live]")
+        assert "10 of 50" in page.read_first("#which .head [aria-live]")
     with browser.open(pages("demonstration").path) as page:
-        assert page.each(".filter") == []
+        assert page.read_all(".filter") == []
 
 
 def test_the_search_finds_in_ids_and_texts(browser: Browser, pages: Pages) -> None:
@@ -84,22 +84,22 @@ def test_the_search_finds_in_ids_and_texts(browser: Browser, pages: Pages) -> No
     with browser.open(pages("demonstration").path) as page:
         page.focus("#find")
         page.type(word.upper())
-        found = page.each("#rows .q .text")
+        found = page.read_all("#rows .q .text")
         assert set(found) == {texts[query] for query in expected}
-        assert f"{len(expected)} of {len(texts)}" in page.one("#found")
+        assert f"{len(expected)} of {len(texts)}" in page.read_first("#found")
         page.press("ArrowDown")
         first = chosen_query(page)
         assert first in expected
         page.press("ArrowDown")
         assert chosen_query(page) in expected - {first}
         page.type("no such words")
-        assert page.each("#rows .q") == []
+        assert page.read_all("#rows .q") == []
 
 
 @pytest.mark.parametrize("kind", ["demonstration", "large"])
 def test_keys_of_the_list_of_queries(browser: Browser, pages: Pages, kind: str) -> None:
     made = pages(kind)
-    points = figures.differences(made.found).points
+    points = figures.differences(made.comparison).points
     ids = [one["query_id"] for one in points]
     with browser.open(made.path) as page:
         page.focus("#queries")
@@ -112,24 +112,24 @@ def test_keys_of_the_list_of_queries(browser: Browser, pages: Pages, kind: str) 
             (["PageUp"], 1),
         ):
             page.press(*keys)
-            assert page.one("#rows [aria-selected=true]", "Number(it.ariaPosInSet)") == place + 1
+            assert page.read_first("#rows [aria-selected=true]", "Number(it.ariaPosInSet)") == place + 1
             if kind == "demonstration":
                 assert chosen_query(page) == ids[place]
-            active = page.one("#queries", "it.getAttribute('aria-activedescendant')")
-            assert page.each(f"#{active}", "it.ariaSetSize") == [str(len(ids))]
+            active = page.read_first("#queries", "it.getAttribute('aria-activedescendant')")
+            assert page.read_all(f"#{active}", "it.ariaSetSize") == [str(len(ids))]
 
 
 def test_orders_of_the_list(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
     texts = demo.queries()
     gain = {
-        texts[one["query_id"]]: one["difference"] for one in figures.differences(made.found).points
+        texts[one["query_id"]]: one["difference"] for one in figures.differences(made.comparison).points
     }
     with browser.open(made.path) as page:
 
         def listed(order: str) -> list[str]:
-            page.choose("#order", order)
-            return page.each("#rows .q .text")
+            page.choose_option("#order", order)
+            return page.read_all("#rows .q .text")
 
         assert [gain[one] for one in listed("up")] == sorted(gain.values(), reverse=True)[
             : len(listed("up"))
@@ -138,45 +138,45 @@ def test_orders_of_the_list(browser: Browser, pages: Pages) -> None:
         assert found == sorted(gain.values())[: len(found)]
         found = [abs(gain[one]) for one in listed("size")]
         assert found == sorted(map(abs, gain.values()), reverse=True)[: len(found)]
-        assert listed("name")[0] == texts[made.found.aligned.query_ids[0]]
+        assert listed("name")[0] == texts[made.comparison.aligned.query_ids[0]]
         listed("unlike")
-        shown = [float(text.split("RBO ")[1]) for text in page.each("#rows .q .more")]
+        shown = [float(text.split("RBO ")[1]) for text in page.read_all("#rows .q .more")]
         assert shown == sorted(shown)
 
 
 def test_the_slider_moves_over_the_sorted_queries(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.differences(made.found).points
+    points = figures.differences(made.comparison).points
     with browser.open(made.path) as page:
         page.focus('#differences [role="slider"]')
         for keys, place in ((["End"], len(points) - 1), (["Home"], 0), (["ArrowRight"], 1)):
             page.press(*keys)
             one = points[place]
             assert chosen_query(page) == one["query_id"]
-            said = page.one('#differences [role="slider"]', "it.getAttribute('aria-valuetext')")
+            said = page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')")
             for value in (one["score"], one["other_score"], abs(one["difference"])):
                 assert f"{value:.4f}" in said
-            now = page.one('#differences [role="slider"]', "Number(it.ariaValueNow)")
+            now = page.read_first('#differences [role="slider"]', "Number(it.ariaValueNow)")
             assert now == place + 1
         page.press("Enter")
-        page.wait(IN_VIEW)
+        page.wait_for(IN_VIEW)
 
 
 def test_a_dot_chooses_its_query_and_brings_the_stage(browser: Browser, pages: Pages) -> None:
     made = pages("demonstration")
-    points = figures.differences(made.found).points
+    points = figures.differences(made.comparison).points
     with browser.open(made.path) as page:
         page.hover("#differences circle[data-q]:nth-of-type(4)")
-        hint = page.one("#hint", "it.hidden ? '' : it.textContent")
+        hint = page.read_first("#hint", "it.hidden ? '' : it.textContent")
         assert demo.queries()[points[3]["query_id"]] in hint
         page.press("Escape")
-        assert page.one("#hint", "it.hidden") is True
+        assert page.read_first("#hint", "it.hidden") is True
         page.click("#differences circle[data-q]:nth-of-type(4)")
-        page.wait(IN_VIEW)
+        page.wait_for(IN_VIEW)
         assert chosen_query(page) == points[3]["query_id"]
-        query = page.one("#scatter circle[data-q]", "Number(it.dataset.q)")
+        query = page.read_first("#scatter circle[data-q]", "Number(it.dataset.q)")
         page.click("#scatter circle[data-q]")
-        assert chosen_query(page) == made.found.aligned.query_ids[query]
+        assert chosen_query(page) == made.comparison.aligned.query_ids[query]
 
 
 def test_systems_are_chosen_in_every_way(browser: Browser, pages: Pages) -> None:
@@ -185,18 +185,18 @@ def test_systems_are_chosen_in_every_way(browser: Browser, pages: Pages) -> None
         page.click("#swap")
         a, b = state(page)["a"], state(page)["b"]
         assert (a, b) == ("bm25", best[0])
-        page.choose("#pick-a", best[0])  # the other side has it: they change places
+        page.choose_option("#pick-a", best[0])  # the other side has it: they change places
         assert (state(page)["a"], state(page)["b"]) == (best[0], "bm25")
         line = f"#board tr:has(th bdi):nth-child({best.index('tfidf') + 1})"
         page.click(f'{line} input[name="side-b"]')
         assert state(page)["b"] == "tfidf"
-        assert page.each("#board tr.is-b th bdi") == ["tfidf"]
-        assert page.each("#board input:checked", "it.name").count("side-a") == 1
-        assert page.each("#board input:checked", "it.name").count("side-b") == 1
-        assert page.one("#where-said").startswith(f"{best[0]} against tfidf")
-        page.choose("#pick-measure", "AP")
+        assert page.read_all("#board tr.is-b th bdi") == ["tfidf"]
+        assert page.read_all("#board input:checked", "it.name").count("side-a") == 1
+        assert page.read_all("#board input:checked", "it.name").count("side-b") == 1
+        assert page.read_first("#where-said").startswith(f"{best[0]} against tfidf")
+        page.choose_option("#pick-measure", "AP")
         assert state(page)["m"] == "AP"
-        assert page.one('#board th[data-key="mean"]') == "AP"
+        assert page.read_first('#board th[data-key="mean"]') == "AP"
 
 
 def test_a_cell_of_the_matrix_chooses_its_pair(browser: Browser, pages: Pages) -> None:
@@ -226,44 +226,44 @@ def test_documents_by_keys_and_their_card(browser: Browser, pages: Pages) -> Non
         ):
             page.press(key)
             assert page.evaluate(focused) == place
-        doc = page.one("#stage .ranking .doc .id")
+        doc = page.read_first("#stage .ranking .doc .id")
         page.press("Enter")
         assert page.evaluate(focused) == [0, 0]
-        card = page.one("#stage .card[aria-label=Document]")
+        card = page.read_first("#stage .card[aria-label=Document]")
         assert doc in card
         assert f"What {doc} is for" in card
-        assert len(page.each("#stage .places li")) == 4
+        assert len(page.read_all("#stage .places li")) == 4
         page.press("Enter")
-        assert page.each("#stage .card[aria-label=Document]") == []
+        assert page.read_all("#stage .card[aria-label=Document]") == []
 
 
 def test_more_rankings_and_ranks(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path) as page:
-        assert len(page.each("#stage .ranking")) == 2
-        assert len(page.each("#stage .ranking:first-child .doc")) == 10
-        page.choose("#stage .tools label select", "20")
-        assert len(page.each("#stage .ranking:first-child .doc")) == 20
-        page.choose("#stage .tools > select", "tfidf")
-        assert page.each("#stage .ranking h4 bdi") == ["dense", "bm25", "tfidf"]
+        assert len(page.read_all("#stage .ranking")) == 2
+        assert len(page.read_all("#stage .ranking:first-child .doc")) == 10
+        page.choose_option("#stage .tools label select", "20")
+        assert len(page.read_all("#stage .ranking:first-child .doc")) == 20
+        page.choose_option("#stage .tools > select", "tfidf")
+        assert page.read_all("#stage .ranking h4 bdi") == ["dense", "bm25", "tfidf"]
         page.click("#stage .ranking h4 button")
-        assert page.each("#stage .ranking h4 bdi") == ["dense", "bm25"]
+        assert page.read_all("#stage .ranking h4 bdi") == ["dense", "bm25"]
 
 
 def test_the_address_holds_the_state(browser: Browser, pages: Pages) -> None:
     told = {"q": "q22", "a": "fusion", "b": "tfidf", "m": "AP"}
     with browser.open(pages("demonstration").path, fragment=urlencode(told)) as page:
         assert chosen_query(page) == "q22"
-        assert page.one("#pick-a", "it.selectedOptions[0].text") == "fusion"
-        assert page.one("#pick-b", "it.selectedOptions[0].text") == "tfidf"
-        assert page.one("#pick-measure", "it.selectedOptions[0].text") == "AP"
-        page.wait(IN_VIEW)
+        assert page.read_first("#pick-a", "it.selectedOptions[0].text") == "fusion"
+        assert page.read_first("#pick-b", "it.selectedOptions[0].text") == "tfidf"
+        assert page.read_first("#pick-measure", "it.selectedOptions[0].text") == "AP"
+        page.wait_for(IN_VIEW)
         page.evaluate('location.hash = "#q=q12&a=bm25&b=dense&m=RR"')
-        page.wait(f"document.querySelector('#stage h3').textContent == {demo.queries()['q12']!r}")
-        assert page.one("#where-said").startswith("bm25 against dense")
+        page.wait_for(f"document.querySelector('#stage h3').textContent == {demo.queries()['q12']!r}")
+        assert page.read_first("#where-said").startswith("bm25 against dense")
     hostile = urlencode({"q": "none", "a": "<script>", "b": "__proto__", "m": "constructor"})
     with browser.open(pages("demonstration").path, fragment=hostile) as page:
         assert page.messages == []
-        assert page.one("#where-said").startswith("dense against bm25")
+        assert page.read_first("#where-said").startswith("dense against bm25")
 
 
 def test_the_theme_is_the_systems_until_one_is_chosen(browser: Browser, pages: Pages) -> None:
@@ -271,12 +271,12 @@ def test_the_theme_is_the_systems_until_one_is_chosen(browser: Browser, pages: P
     path = pages("one query").path
     with browser.open(path) as page:
         light = page.evaluate(ground)
-        page.media(scheme="dark")
+        page.emulate_media(scheme="dark")
         dark = page.evaluate(ground)
         assert dark != light
         page.click("#theme")
         assert page.evaluate(ground) == light
-        page.go(path)
+        page.load(path)
         page.wait_ready()
         assert page.evaluate(ground) == light  # it was kept
 
@@ -293,9 +293,9 @@ def test_a_narrow_window_has_no_sideways_scroll(browser: Browser, pages: Pages) 
 
 def test_charts_follow_the_width(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path) as page:
-        wide = page.one("#spread svg", "it.viewBox.baseVal.width")
-        page.size(700, 900)
-        page.wait(f'document.querySelector("#spread svg").viewBox.baseVal.width < {wide}')
+        wide = page.read_first("#spread svg", "it.viewBox.baseVal.width")
+        page.resize(700, 900)
+        page.wait_for(f'document.querySelector("#spread svg").viewBox.baseVal.width < {wide}')
         assert page.messages == []
 
 
@@ -304,14 +304,14 @@ def test_without_scripts_the_tables_are_there(browser: Browser, pages: Pages) ->
     with browser.open(made.path, script=False) as page:
         page.call("Emulation.setScriptExecutionDisabled", value=False)  # to read it
         text = page.evaluate("document.body.innerText")
-        best = made.found.results[0].ordered[0]
-        assert best.name in page.one("h1")
-        assert f"{best.mean:.3f}" in page.one("h1")
+        best = made.comparison.results[0].ranked_systems[0]
+        assert best.name in page.read_first("h1")
+        assert f"{best.mean:.3f}" in page.read_first("h1")
         for measure in ("nDCG@10", "AP", "RR"):
-            for system in made.found[measure].systems:
+            for system in made.comparison[measure].systems:
                 assert f"{system.mean:.4f}" in text
         assert "sha256" in text
-        assert page.each(".js", "it.getClientRects().length") == [0] * len(page.each(".js"))
+        assert page.read_all(".js", "it.getClientRects().length") == [0] * len(page.read_all(".js"))
         assert page.messages == []
 
 
@@ -322,8 +322,8 @@ def test_print_shows_everything_on_white(browser: Browser, pages: Pages) -> None
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
         hidden = "it.getClientRects().length"
-        assert page.each(".bar, #swap, #theme, #find", hidden) == [0, 0, 0, 0]
+        assert page.read_all(".bar, #swap, #theme, #find", hidden) == [0, 0, 0, 0]
         for chart in ("differences", "scatter", "cutoffs", "matrix", "spread", "judged"):
-            assert page.one(f"#{chart} svg", "it.getBoundingClientRect().height") > 40
+            assert page.read_first(f"#{chart} svg", "it.getBoundingClientRect().height") > 40
         wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert wide[0] <= wide[1]

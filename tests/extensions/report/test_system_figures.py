@@ -16,7 +16,7 @@ import make_docs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.profile import some_of, thorough
+from helpers.profile import sample_cases, is_thorough
 from scipy.stats import t as student
 
 from cranfield import (
@@ -272,7 +272,7 @@ def test_two_systems_that_were_not_compared_are_said_as_they_are(measure: str) -
 )
 def test_which_two_are_drawn(given: Any, options: Any, expected: tuple[str, str]) -> None:
     found = compare(*DEMO, **options)
-    best = [one.name for one in found["nDCG@10"].ordered]
+    best = [one.name for one in found["nDCG@10"].ranked_systems]
     assert best[:2] == ["dense", "fusion"]
     assert figures.scatter(found, *given).title == "nDCG@10: {} and {}".format(*expected)
 
@@ -282,7 +282,7 @@ def test_the_spread_has_the_quantiles(measure: str) -> None:
     scores = evaluate(*DEMO, measure).per_query(measure)
     names = {"least": 0, "q05": 5, "q25": 25, "median": 50, "q75": 75, "q95": 95, "greatest": 100}
     points = figures.spread(FOUND, measure).points
-    assert [one["system"] for one in points] == [one.name for one in FOUND[measure].ordered]
+    assert [one["system"] for one in points] == [one.name for one in FOUND[measure].ranked_systems]
     for point in points:
         assert point["scores"] == list(scores[point["system"]].values())
         ordered = sorted(point["scores"])
@@ -505,7 +505,7 @@ def test_every_picture_has_its_intervals() -> None:
 def test_styles_have_their_width(name: str, tmp_path: Path) -> None:
     widths: dict[StyleName, int] = {"screen": 640, "paper": 240, "slides": 1120}
     of_this = [[*widths][[*EVERY].index(name) % 3]]  # in the quick profile
-    for style in widths if thorough() else of_this:
+    for style in widths if is_thorough() else of_this:
         width = widths[style]
         figure = EVERY[name](FOUND, style=style)
         root = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
@@ -621,7 +621,7 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.stderr
 
 
-@pytest.mark.parametrize("name", some_of(EVERY))
+@pytest.mark.parametrize("name", sample_cases(EVERY))
 def test_the_command_draws_what_the_function_draws(name: str, tmp_path: Path) -> None:
     path, labels = tmp_path / "a.json", tmp_path / "labels.csv"
     labels.write_text("query_id,parity\n" + "".join(f"{q},{one}\n" for q, one in PARITY.items()))

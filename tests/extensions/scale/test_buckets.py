@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from helpers.profile import some_of, thorough
+from helpers.profile import sample_cases, is_thorough
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli
@@ -30,10 +30,10 @@ from cranfield.errors import (
     OptionError,
 )
 from cranfield.extensions.scale import deal
-from cranfield.extensions.scale.options import Dealing
+from cranfield.extensions.scale.options import Bucketing
 from cranfield.formats.block import SIZES
 
-BUCKETS = [2, 16, 64] if thorough() else [16]
+BUCKETS = [2, 16, 64] if is_thorough() else [16]
 MEASURES = "nDCG@10 AP RR P@10 GMAP NumRet NumRel ERR@5 RBP Judged@10"
 Found = Scores | Systems
 
@@ -155,7 +155,7 @@ def test_judgments_and_runs_in_memory(files: tuple[Path, Path]) -> None:
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
     forms_of_qrels = (qrels, qrels.to_dict(), judged, files[0], pa.table(judged))
     forms_of_runs = (run, nested, rows, frame, pa.table(frame))
-    for given, ranked in some_of(product(forms_of_qrels, forms_of_runs), every=6):  # each form
+    for given, ranked in sample_cases(product(forms_of_qrels, forms_of_runs), step=6):  # each form
         check(given, ranked)
     check(files[0], {"one": run, "two": Run(nested), "three": frame})
 
@@ -390,13 +390,13 @@ def test_how_many_buckets(tmp_path: Path) -> None:
     ranked = [Run({"q": ["a"]})]
     small = tmp_path / "small.txt"
     small.write_text("q 0 a 1\n")
-    assert Dealing().n_buckets(open_qrels(small), ranked) == 1
-    assert Dealing(buckets=5).n_buckets(open_qrels(small), ranked) == 5
-    assert Dealing().n_buckets(Qrels({"q": {"a": 1}}), ranked) == 1
+    assert Bucketing().count_buckets(open_qrels(small), ranked) == 1
+    assert Bucketing(buckets=5).count_buckets(open_qrels(small), ranked) == 5
+    assert Bucketing().count_buckets(Qrels({"q": {"a": 1}}), ranked) == 1
     large = tmp_path / "large.txt"
     large.write_text("q 0 a 1\n")
     os.truncate(large, 1 << 27)  # a file with a hole takes up no space
-    assert Dealing().n_buckets(open_qrels(large), ranked) == 64
+    assert Bucketing().count_buckets(open_qrels(large), ranked) == 64
     n = 8_000_000
     table = pa.table(
         {
@@ -405,7 +405,7 @@ def test_how_many_buckets(tmp_path: Path) -> None:
             "relevance": pa.array(np.zeros(n, np.int8)),
         }
     )
-    assert Dealing().n_buckets(open_qrels(table), ranked) == 64
+    assert Bucketing().count_buckets(open_qrels(table), ranked) == 64
 
 
 # ---- files ----------------------------------------------------------------------------------

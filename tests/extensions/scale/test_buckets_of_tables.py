@@ -11,7 +11,7 @@ from helpers.notes import codes
 from cranfield import Run, evaluate, parse
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError
-from cranfield.extensions.scale.tasks import Task, of_bucket
+from cranfield.extensions.scale.tasks import Task, score_bucket
 from cranfield.version import __version__
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -28,13 +28,13 @@ def test_distances_rank_the_nearest_first() -> None:
     scores = evaluate(JUDGED, Run(ROWS), "RR", buckets=2)
     assert scores["RR"] == 1
     assert "distance" in codes(scores)
-    task = Task((parse("RR"),), Judging(), "strict", __version__, query=("query_id", "query_id"))
+    task = Task((parse("RR"),), Judging(), "strict", __version__, query_columns=("query_id", "query_id"))
     judgments = [
         {"query_id": query, "doc_id": doc, "relevance": grade}
         for query, docs in JUDGED.items()
         for doc, grade in docs.items()
     ]
-    table = of_bucket(task, pa.Table.from_pylist(judgments), pa.Table.from_pylist(ROWS))
+    table = score_bucket(task, pa.Table.from_pylist(judgments), pa.Table.from_pylist(ROWS))
     assert table["RR"].to_pylist() == [1.0] * len(JUDGED)
 
 

@@ -15,16 +15,16 @@ from cranfield import InputError, Qrels, definitions, evaluate, parse
 from cranfield.arrays import threads
 from cranfield.data.judging import Judging
 from cranfield.extensions.scale.group_sums import (
-    BASE,
-    ROWS,
-    Kind,
+    BASELINE_PREFIX,
+    ROW_COUNT,
+    ScoreColumn,
     list_differences,
     list_means,
     merge_sums,
     sum_pairs,
     sum_scores,
 )
-from cranfield.extensions.scale.tasks import Task, of_bucket, of_partition, rows_of_arrays
+from cranfield.extensions.scale.tasks import Task, score_bucket, score_partition, score_arrays
 from cranfield.measures import Measure
 from cranfield.version import __version__
 
@@ -46,7 +46,7 @@ PLAIN = [
     if one.cutoff != "required"
     else f"{one.name}@{0.5 if one.cutoff_kind == 'recall' else 5}"
     for one in definitions()
-    if one.traits.takes_groups is False and not one.traits.takes_cost and not one.is_own
+    if one.traits.takes_groups is False and not one.traits.takes_cost and not one.is_user_defined
 ]
 
 
@@ -95,7 +95,7 @@ def parts(n: int) -> Iterator[list[str]]:
 def scored(names: str, n: int, **more: Any) -> pa.Table:
     job = task(names, **more)
     found = [
-        of_bucket(job, table_of_judgments(part), table_of_runs(part, seed=len(part)))
+        score_bucket(job, table_of_judgments(part), table_of_runs(part, seed=len(part)))
         for part in parts(n)
         if part
     ]
@@ -133,7 +133,7 @@ def test_every_measure_has_the_bits_of_one_evaluation(n: int) -> None:
 )
 def test_options_are_those_of_one_evaluation(judging: Judging) -> None:
     names = "nDCG@5 AP RR"
-    expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, names, **judging.unusual())
+    expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, names, **judging.changed_options())
     rows = scored(names, 7, judging=judging).to_pylist()
     found = {(row["system"], row["query_id"]): row for row in rows}
     assert len(found) == sum(len(one.query_ids) for one in expected.values())
@@ -145,7 +145,7 @@ def test_options_are_those_of_one_evaluation(judging: Judging) -> None:
 def test_a_run_alone_has_no_column_of_systems() -> None:
     job = task("RR", by=None, systems=(), keep=())
     only = table_of_runs(QUERIES).filter(pa.compute.equal(table_of_runs(QUERIES)["system"], "new"))
-    found = of_bucket(job, table_of_judgments(QUERIES), only.drop_columns(["system"]))
+    found = score_bucket(job, table_of_judgments(QUERIES), only.drop_columns(["system"]))
     assert found.column_names == ["query_id", "answered", "RR"]
     values = evaluate(JUDGED, RUNS["new"], "RR").per_query("RR")
     assert dict(zip(found["query_id"].to_pylist(), found["RR"].to_pylist(), strict=True)) == values
@@ -159,10 +159,10 @@ def test_rows_of_both_sides_come_as_pairs_where_there_is_no_cogroup() -> None:
     CHANCE.shuffle(rows)
     schema = [("__bucket", pa.int64()), ("judged", types[0]), ("ranked", types[1])]
     batches = pa.Table.from_pylist(rows, pa.schema(schema)).to_batches(max_chunksize=100)
-    found = pa.Table.from_batches(list(of_partition(task("AP RR"), iter(batches))))
+    found = pa.Table.from_batches(list(score_partition(task("AP RR"), iter(batches))))
     order = [("system", "ascending"), ("query_id", "ascending")]
     assert found.sort_by(order).equals(scored("AP RR", 1).sort_by(order))
-    assert list(of_partition(task("AP"), iter([]))) == []
+    assert list(score_partition(task("AP"), iter([]))) == []
 
 
 ARRAYS = [
@@ -179,7 +179,7 @@ ARRAYS = [
 def test_a_table_of_arrays_is_scored_batch_by_batch() -> None:
     job = task("RR R@5", by=None, systems=(), top_grade=None)
     batches = pa.Table.from_pylist(ARRAYS).to_batches(max_chunksize=7)
-    found = pa.Table.from_batches(list(rows_of_arrays(job, None, iter(batches))))
+    found = pa.Table.from_batches(list(score_arrays(job, None, iter(batches))))
     rows = [{name: row[name] for name in row if name != "kind"} for row in ARRAYS]
     expected = evaluate(rows, "RR R@5").to_dict()
     assert found.num_rows == len(expected)
@@ -191,23 +191,23 @@ def test_a_table_of_arrays_is_scored_batch_by_batch() -> None:
 def test_what_is_wrong_with_rows_names_query_and_document() -> None:
     twice = pa.concat_tables([table_of_runs(["q20"]), table_of_runs(["q20"])])
     with pytest.raises(InputError, match="q20"):
-        of_bucket(task("RR"), table_of_judgments(["q20"]), twice)
-    skipped = of_bucket(
+        score_bucket(task("RR"), table_of_judgments(["q20"]), twice)
+    skipped = score_bucket(
         task("RR", judging=Judging(duplicates="first")), table_of_judgments(["q20"]), twice
     )
     assert skipped.num_rows == 2
     null = table_of_runs(["q20"]).set_column(3, "score", pa.nulls(24, pa.float64()))
     with pytest.raises(InputError, match="score"):
-        of_bucket(task("RR"), table_of_judgments(["q20"]), null)
-    found = of_bucket(task("RR", errors="skip"), table_of_judgments(["q20"]), null)
+        score_bucket(task("RR"), table_of_judgments(["q20"]), null)
+    found = score_bucket(task("RR", errors="skip"), table_of_judgments(["q20"]), null)
     assert found["answered"].to_pylist() == [False, False]
     no_ids = table_of_judgments(["q20"]).set_column(1, "doc_id", pa.nulls(8, pa.string()))
     with pytest.raises(InputError, match="doc_id"):
-        of_bucket(task("RR"), no_ids, table_of_runs(["q20"]))
-    lost = of_bucket(task("RR", errors="skip"), no_ids, table_of_runs(["q20"]))
+        score_bucket(task("RR"), no_ids, table_of_runs(["q20"]))
+    lost = score_bucket(task("RR", errors="skip"), no_ids, table_of_runs(["q20"]))
     assert lost.num_rows == 0
     with pytest.raises(InputError, match="above top_grade=2"):
-        of_bucket(task("ERR", top_grade=2), table_of_judgments(QUERIES), table_of_runs(QUERIES))
+        score_bucket(task("ERR", top_grade=2), table_of_judgments(QUERIES), table_of_runs(QUERIES))
 
 
 BAD_ROWS = {
@@ -229,7 +229,7 @@ def test_a_bad_row_is_named_by_query_and_document(case: str) -> None:
     bad = {**rows[3], "doc_id": "BAD", column: value}
     tables[side] = pa.Table.from_pylist([*rows, bad], tables[side].schema)
     with pytest.raises(InputError, match=re.escape(said)):
-        of_bucket(task("RR"), tables["qrels"], tables["run"])
+        score_bucket(task("RR"), tables["qrels"], tables["run"])
 
 
 def test_two_systems_in_a_bucket_are_asked_about_with_what_spark_takes() -> None:
@@ -237,18 +237,18 @@ def test_two_systems_in_a_bucket_are_asked_about_with_what_spark_takes() -> None
     for duplicates in ("refuse", "best"):
         job = task("RR", by=None, judging=Judging(duplicates=duplicates))
         with pytest.raises(InputError, match="state their column: by='system'") as caught:
-            of_bucket(job, judged, ranked)
+            score_bucket(job, judged, ranked)
         assert "column 'system' has 2 values, and document" in str(caught.value)
     alone = ranked.filter(pa.compute.equal(ranked["system"], "old"))
-    assert of_bucket(task("RR", by=None), judged, alone).num_rows == 1
+    assert score_bucket(task("RR", by=None), judged, alone).num_rows == 1
 
 
 def test_what_is_kept_belongs_to_the_query() -> None:
     judged = table_of_judgments(["q20", "q30"])
     kinds = pa.array(["a", *["b"] * (judged.num_rows - 1)])
     with pytest.raises(InputError, match="query 'q20' have several values in kind"):
-        of_bucket(task("RR"), judged.set_column(3, "kind", kinds), table_of_runs(["q20"]))
-    empty = of_bucket(
+        score_bucket(task("RR"), judged.set_column(3, "kind", kinds), table_of_runs(["q20"]))
+    empty = score_bucket(
         task("RR", judging=Judging(queries="run")), table_of_judgments([]), table_of_runs(["q55"])
     )
     assert empty["kind"].to_pylist() == [None, None]
@@ -257,26 +257,26 @@ def test_what_is_kept_belongs_to_the_query() -> None:
 def test_a_giant_query_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_LONGEST", 20)
     with pytest.raises(InputError, match=r"query 'q20' has 24 rows, more than 20: keep its"):
-        of_bucket(task("RR"), table_of_judgments(["q20"]), table_of_runs(["q20", "q5"]))
+        score_bucket(task("RR"), table_of_judgments(["q20"]), table_of_runs(["q20", "q5"]))
 
 
 def test_another_version_is_refused() -> None:
     job = Task(measures("RR"), Judging(), "strict", "0.0.0")
     with pytest.raises(InputError, match="install one version on all machines"):
-        of_bucket(job, table_of_judgments(["q20"]), table_of_runs(["q20"]))
+        score_bucket(job, table_of_judgments(["q20"]), table_of_runs(["q20"]))
     with pytest.raises(InputError, match="install one version on all machines"):
-        list(rows_of_arrays(job, None, iter([])))
+        list(score_arrays(job, None, iter([])))
 
 
 def test_names_that_any_table_takes() -> None:
     job = replace(task("nDCG(gain='exp2')@10 IPrec@0.1 AP(rel=2)"), names="safe")
-    assert job.columns == ["nDCG_gain_exp2_at_10", "IPrec_at_0_1", "AP_rel_2"]
+    assert job.score_columns == ["nDCG_gain_exp2_at_10", "IPrec_at_0_1", "AP_rel_2"]
 
 
 # ---- totals -------------------------------------------------------------------------------------
 
 NAMES = "nDCG@5 AP GMAP NumRet RR"
-KINDS = [Kind(str(one), str(one), one.definition.aggregation, True) for one in measures(NAMES)]
+KINDS = [ScoreColumn(str(one), str(one), one.definition.aggregation, True) for one in measures(NAMES)]
 
 
 def merged(groups: Sequence[str], made: Any, table: pa.Table, n: int) -> Iterator[pa.RecordBatch]:
@@ -324,8 +324,8 @@ def pairs(n: int) -> pa.Table:
     rows = [
         {
             **by["new", query],
-            **{f"__base_{one.column}": by["old", query][one.column] for one in KINDS},
-            **dict.fromkeys((ROWS, BASE + ROWS), 1),
+            **{f"__base_{one.name}": by["old", query][one.name] for one in KINDS},
+            **dict.fromkeys((ROW_COUNT, BASELINE_PREFIX + ROW_COUNT), 1),
         }
         for query in JUDGED
     ]
@@ -388,7 +388,7 @@ def test_groups_may_be_null_and_scores_may_be_missing() -> None:
             "RR": pa.array([1.0, 0.5, None, 0.0]),
         }
     )
-    kinds = [Kind("RR", "RR", "mean", True)]
+    kinds = [ScoreColumn("RR", "RR", "mean", True)]
     made = partial(sum_scores, ["country"], kinds, True)
     states = merged(["country"], made, table, 2)
     rows = pa.Table.from_batches(list(list_means(["country"], kinds, 0.95, states))).to_pylist()
@@ -403,27 +403,27 @@ def test_rows_of_systems_that_are_not_listed_are_refused() -> None:
     queries = list(JUDGED)[:4]
     judged, ranked = table_of_judgments(queries), table_of_runs(queries)
     with pytest.raises(InputError, match="rows of system 'old', and systems= lists new"):
-        of_bucket(task("RR", systems=("new",)), judged, ranked)
-    found = of_bucket(task("RR", systems=("new",), errors="skip"), judged, ranked)
+        score_bucket(task("RR", systems=("new",)), judged, ranked)
+    found = score_bucket(task("RR", systems=("new",), errors="skip"), judged, ranked)
     assert set(found["system"].to_pylist()) == {"new"}
     none = ranked.slice(0, 1).set_column(0, "system", pa.nulls(1, pa.string()))
     nameless = pa.concat_tables([ranked, none])
     with pytest.raises(InputError, match="rows without a system: system is null"):
-        of_bucket(task("RR"), judged, nameless)
-    assert of_bucket(task("RR", errors="skip"), judged, nameless).num_rows == 8
+        score_bucket(task("RR"), judged, nameless)
+    assert score_bucket(task("RR", errors="skip"), judged, nameless).num_rows == 8
 
 
 def test_the_limit_of_threads_ends_with_a_batch() -> None:
     batch = pa.table({"question": ["q"], "expected_ids": [["a"]], "retrieved_ids": [["a"]]})
     several = iter(batch.to_batches() * 2)
-    found = rows_of_arrays(task("RR", by=None, systems=(), keep=()), None, several)
+    found = score_arrays(task("RR", by=None, systems=(), keep=()), None, several)
     next(found)
-    assert threads._MOST.get() is None
+    assert threads._MAX_THREADS.get() is None
     assert len(list(found)) == 1
 
 
 def test_the_limit_of_threads_applies_to_what_threads_start() -> None:
     """With a limit, a thread starts none of its own."""
-    with threads.at_most(2):
-        assert list(threads.in_threads(lambda _: threads._MOST.get(), range(4))) == [1] * 4
-        assert threads._MOST.get() == 2
+    with threads.limit_threads(2):
+        assert list(threads.map_in_threads(lambda _: threads._MAX_THREADS.get(), range(4))) == [1] * 4
+        assert threads._MAX_THREADS.get() == 2

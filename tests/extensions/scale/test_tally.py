@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.profile import thorough
+from helpers.profile import is_thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,15 +28,15 @@ from cranfield import (
     parse_all,
 )
 from cranfield.arrays.exact import (
-    exact,
-    mean_of,
-    of_text,
-    to_text,
-    units,
-    units_of_squares,
-    variance_of,
+    fraction_of_units,
+    mean_of_units,
+    text_to_units,
+    units_to_text,
+    count_units,
+    count_square_units,
+    variance_of_units,
 )
-from cranfield.extensions.scale.tally import depends_on_top
+from cranfield.extensions.scale.tally import depends_on_top_grade
 from cranfield.measures import Measure
 
 Dicts = Any  # {query: {document: grade or score}}
@@ -46,11 +46,11 @@ SCORES = st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-140), min_si
 
 @given(DOUBLES)
 def test_a_sum_is_that_of_the_fractions(values: list[float]) -> None:
-    found = units(np.array(values, float))
-    assert exact(found) == sum(map(Fraction, values))
-    assert of_text(to_text(found)) == found
-    assert found == units(np.array(values[::-1], float))
-    assert found == units(np.array(values[:7], float)) + units(np.array(values[7:], float))
+    found = count_units(np.array(values, float))
+    assert fraction_of_units(found) == sum(map(Fraction, values))
+    assert text_to_units(units_to_text(found)) == found
+    assert found == count_units(np.array(values[::-1], float))
+    assert found == count_units(np.array(values[:7], float)) + count_units(np.array(values[7:], float))
 
 
 @given(SCORES)
@@ -58,10 +58,10 @@ def test_a_mean_and_a_variance_are_those_of_the_fractions(values: list[float]) -
     column, fractions = np.array(values), [*map(Fraction, values)]
     mean = sum(fractions) / len(values)
     variance = sum((one - mean) ** 2 for one in fractions) / (len(values) - 1)
-    assert mean_of(units(column), len(values)) == float(mean)
-    squares = units_of_squares(column)
-    assert exact(squares) == sum(one**2 for one in fractions)
-    assert variance_of(units(column), squares, len(values)) == float(variance)
+    assert mean_of_units(count_units(column), len(values)) == float(mean)
+    squares = count_square_units(column)
+    assert fraction_of_units(squares) == sum(one**2 for one in fractions)
+    assert variance_of_units(count_units(column), squares, len(values)) == float(variance)
 
 
 def collection(n_queries: int, seed: int) -> tuple[Dicts, Dicts]:
@@ -125,7 +125,7 @@ def test_there_are_many_measures() -> None:
 
 
 # 600 parts, each of a query, take their time.
-@pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if thorough() else [1, 3, 50])
+@pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if is_thorough() else [1, 3, 50])
 def test_parts_give_the_bits_of_one_evaluation(n_parts: int) -> None:
     qrels, run = collection(600, 1)
     whole = evaluate(qrels, run, MEASURES, slices=LABELS)
@@ -211,7 +211,7 @@ def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings
     run = {query: chance.sample(docs, 6) for query in judged}
     depend = set()
     for definition in definitions():
-        if definition.is_own or definition.traits.takes_groups or definition.traits.takes_cost:
+        if definition.is_user_defined or definition.traits.takes_groups or definition.traits.takes_cost:
             continue
         if definition.cutoff_kind == "recall":
             continue
@@ -222,10 +222,10 @@ def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings
                 for top in (2, 3)
             ]
             if found[0] != found[1]:
-                assert depends_on_top(parse(one)), one
+                assert depends_on_top_grade(parse(one)), one
                 depend.add(definition.name)
     assert {"ERR", "nERR"} <= depend
-    assert not depends_on_top(parse("nDCG@1"))
+    assert not depends_on_top_grade(parse("nDCG@1"))
     with pytest.raises(OptionError, match="top_grade"):
         Tally("ERR@1")
 

@@ -26,12 +26,12 @@ from cranfield import (
     seeds_needed,
 )
 from cranfield.comparison.alignment import align
-from cranfield.comparison.flips import Paired
-from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.flips import PairedScores
+from cranfield.comparison.noninferiority import GainSample, run_gain_tests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.comparison.units import EACH_QUERY
-from cranfield.extensions.seeds.seeds import Group, spread_of
+from cranfield.extensions.seeds.seeds import SeedGroup, seed_variance
 
 # Scores of two systems on six queries, three runs and two: the example of the design.
 A = [
@@ -205,7 +205,7 @@ def invented(random: np.random.Generator, n: int) -> np.ndarray:
 def of_2019(data: Path) -> np.ndarray:
     """Return the differences of two systems of DL 2019, less their mean: nDCG@10, 43 queries."""
     runs = sorted((data / "dl19").glob("*.run.gz"))[:2]
-    scores = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    scores = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
     found: np.ndarray = scores[:, 0] - scores[:, 1]
     found -= found.mean()
     return found
@@ -222,14 +222,14 @@ def drawn(
     ]
     values[0] += shared[:, None]
     groups = [
-        Group(name, tuple(f"{name}{r}" for r in range(k)), one[None], sd == 0)
+        SeedGroup(name, tuple(f"{name}{r}" for r in range(k)), one[None], sd == 0)
         for name, k, one, sd in zip("ab", runs, values, sds, strict=True)
     ]
-    spread = spread_of(groups, None, 0, EACH_QUERY)
+    spread = seed_variance(groups, None, 0, EACH_QUERY)
     d = values[0].mean(axis=1) - values[1].mean(axis=1)
-    these = Moments.of(Paired.of(d[:, None]))
+    these = Moments.of(PairedScores.from_differences(d[:, None]))
     variances, degrees = ([one[[i]] for i in (0, 1)] for one in spread)
-    return these, these.with_added(variances, degrees)
+    return these, these.add_variances(variances, degrees)
 
 
 def coverage(
@@ -313,11 +313,11 @@ def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() 
         old = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4))
         new = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4)) - margin
         new += random.normal(0, 0.07, (n, 1))
-        groups = [Group(name, tuple("1234"), one[None]) for name, one in (("o", old), ("n", new))]
-        every = spread_of(groups, None, 0, EACH_QUERY)
+        groups = [SeedGroup(name, tuple("1234"), one[None]) for name, one in (("o", old), ("n", new))]
+        every = seed_variance(groups, None, 0, EACH_QUERY)
         gains = (new.mean(axis=1) - old.mean(axis=1))[:, None]
-        for i, seeds in enumerate(((), (every.among([1]), every.among([0])))):
-            passed[i] += bool(hold(Question(gains, margin, added=seeds), settings).above[0, 0])
+        for i, seeds in enumerate(((), (every.select_systems([1]), every.select_systems([0])))):
+            passed[i] += bool(run_gain_tests(GainSample(gains, margin, added_variances=seeds), settings).is_above[0, 0])
     low, high = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
     assert low <= passed[1] <= high
     assert passed[0] > 2 * high

@@ -19,7 +19,7 @@ from helpers import stand_ins
 from helpers.stand_ins import BEIR, Dataset, DatasetDict, IrMeasure, Model
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate
-from cranfield.formats.small.texts import texts_of
+from cranfield.formats.small.texts import read_texts
 
 WORDS = ["a", "b", "c", "d", "e", "f"]
 
@@ -174,13 +174,13 @@ def test_prompts_come_first(evaluators: Any) -> None:
     prompts = {"query_prompt": "query: ", "corpus_prompt": "passage: "}
     model = Model(WORDS)
     evaluators({1: "a"}, {2: "b a", 3: "a"}, {1: {2}}, **prompts)(model)
-    assert model.encoded == ["query: a", "passage: a", "passage: b a"]
+    assert model.encoded_texts == ["query: a", "passage: a", "passage: b a"]
 
 
 def test_only_judged_queries_are_encoded(evaluators: Any) -> None:
     model = Model(WORDS)
     evaluators({"q1": "a", "q2": "b"}, {"d": "c a"}, {"q1": {"d"}})(model)
-    assert model.encoded == ["a", "c a"]
+    assert model.encoded_texts == ["a", "c a"]
 
 
 def test_a_judged_query_without_a_text(evaluators: Any) -> None:
@@ -217,7 +217,7 @@ def test_the_example_runs(evaluators: Any) -> None:
     module = importlib.import_module(evaluators.__module__)
     model = Model(stand_ins.WORDS)
     assert doctest.testmod(module, extraglobs={"model": model}).failed == 0
-    assert model.encoded
+    assert model.encoded_texts
 
 
 # ---- datasets -----------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_a_dataset_is_a_table() -> None:
     judged = Qrels(table)
     assert judged.to_dict() == {"q1": {"csv": 1}, "q2": {"argparse": 2}}
     texts = Dataset(BEIR["corpus"])
-    assert texts_of(texts, ["csv"]) == {"csv": "csv"}
+    assert read_texts(texts, ["csv"]) == {"csv": "csv"}
     run: Any = Dataset({"query-id": ["q1"], "corpus-id": ["csv"], "score": [0.5]})
     assert evaluate(judged, run, "RR", queries="both")["RR"] == 1
 
@@ -241,7 +241,7 @@ def test_a_dict_of_datasets_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="the run: a DatasetDict"):
         Run(splits)
     with pytest.raises(InputError, match="texts: a DatasetDict"):
-        texts_of(splits, ["q"])
+        read_texts(splits, ["q"])
 
 
 def test_a_stream_of_rows_is_read_as_rows() -> None:

@@ -30,7 +30,7 @@ from cranfield import (
 from cranfield.comparison.settings import Missing
 from cranfield.data.judging import Judging
 from cranfield.errors import NothingSharedError
-from cranfield.extensions.tools.conventions import CONVENTIONS, convention_of
+from cranfield.extensions.tools.conventions import CONVENTIONS, find_convention
 from cranfield.measures.registry import DEFINITIONS
 
 # The names that the stored file has: tools, and what each was given: scores, or lists.
@@ -122,7 +122,7 @@ def test_a_convention_names_what_there_is(name: str) -> None:
     assert one.source
     for rule in one.rules:
         # Each differs from the default.
-        assert Judging(**rule.judging).unusual() == {**rule.judging}
+        assert Judging(**rule.judging).changed_options() == {**rule.judging}
         for measure, its in rule.measures.items():
             bare = parse(measure) if DEFINITIONS[measure].cutoff != "required" else None
             if isinstance(its, str):
@@ -241,9 +241,9 @@ def test_the_beta_of_ir_measures_is_a_square() -> None:
 
 
 def test_the_parameter_that_another_replaces_was_not_stated() -> None:
-    convention = convention_of("ir_measures")
-    assert convention.of(SetF(x=4)(beta=3)) == SetF(x=3)
-    assert convention.of(SetF(beta=3)(x=4)) == SetF(x=4)
+    convention = find_convention("ir_measures")
+    assert convention.translate(SetF(x=4)(beta=3)) == SetF(x=3)
+    assert convention.translate(SetF(beta=3)(x=4)) == SetF(x=4)
 
 
 def test_interpolated_precision_of_ir_measures_is_that_of_trec_eval_9() -> None:
@@ -288,7 +288,7 @@ def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.Mon
     with pytest.raises(MeasureError, match="ERR: beir has no such measure"):
         evaluate(QRELS, RUN, "ERR nDCG@10", convention="beir")
     with pytest.raises(OptionError, match="Did you mean 'sentence-transformers'"):
-        convention_of("sentance")
+        find_convention("sentance")
     with pytest.raises(OptionError, match="Did you mean 'beir'"):
         evaluate(QRELS, RUN, "AP", convention="bier")
     with pytest.raises(OptionError, match="bounds"):
@@ -299,7 +299,7 @@ def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.Mon
     done = invoke("evaluate", "demo/qrels.txt", "demo/bm25.run", "--convention", "ragas")
     assert "nDCG@10, AP, RR, Judged@10" in done.stderr
     with pytest.raises(MeasureError, match="gdeval has ERR, nDCG"):
-        convention_of("gdeval").known([AP])
+        find_convention("gdeval").select_supported([AP])
 
 
 def test_explain_follows_a_convention() -> None:
@@ -470,7 +470,7 @@ def test_scores_over_other_queries_are_compared_as_missing_says(
     n_queries, means = MISSING[missing]
     found = compare(data, missing=missing)
     assert len(found.aligned.query_ids) == n_queries
-    assert found.aligned.column("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
+    assert found.aligned.measure_scores("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
     assert compare(data, measures="RR@2")["RR@2"]["all"].difference == 1 / 4
     verdicts = gate(data, baseline="one", margin=0.1, missing=missing).verdicts
     assert [one.measure for one in verdicts] == ["RR@2", "P@2"]

@@ -28,13 +28,13 @@ from cranfield import pytrec_eval as mine
 
 # Which collections are compared: more of them with CRANFIELD_COLLECTIONS=10000 pytest ...
 ASKED = os.environ.get("CRANFIELD_COLLECTIONS")
-COLLECTIONS = range(int(ASKED)) if ASKED else seeds(600, every=6)
+COLLECTIONS = range(int(ASKED)) if ASKED else seeds(600, step=6)
 
 
 def collections() -> Iterator[tuple[oracle.Qrels, oracle.Run]]:
     for seed in COLLECTIONS:
         # Grades as pytrec_eval takes them: negative ones as trec_eval does.
-        qrels, run = oracle.collection(seed, 8, depth=(8, 15, 40)[seed % 3], tied=seed % 5 / 5)
+        qrels, run = oracle.make_collection(seed, 8, depth=(8, 15, 40)[seed % 3], tie_share=seed % 5 / 5)
         run = {query: docs for query, docs in run.items() if docs}
         # A topic all of whose grades are negative makes trec_eval 9 read stale memory.
         qrels = {q: docs for q, docs in qrels.items() if max(docs.values()) >= 0}
@@ -120,7 +120,7 @@ def test_queries_come_in_the_order_of_the_run_and_measures_in_that_of_trec_eval(
 
 
 def test_few_queries_of_many_are_evaluated_alone() -> None:
-    qrels, run = oracle.collection(7, 60, lowest=0)
+    qrels, run = oracle.make_collection(7, 60, lowest=0)
     run = {query: docs for query, docs in run.items() if docs}
     evaluator = mine.RelevanceEvaluator(qrels, {"all_trec"})
     together = evaluator.evaluate(run)

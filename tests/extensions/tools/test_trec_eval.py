@@ -16,7 +16,7 @@ from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli
 from cranfield.compat.names import NICKNAMES, TrecEvalError, measure_names
 from cranfield.compat.trec_eval import TrecEvalOptions, trec_eval
-from cranfield.measures.registry import variant
+from cranfield.measures.registry import find_variant
 
 Write = Callable[[str, str], str]
 
@@ -378,7 +378,7 @@ def test_help_explains_the_measures_asked_for() -> None:
 def test_every_measure_of_trec_eval_is_in_the_registry() -> None:
     known = {definition.name for definition in definitions()}
     names = set(measure_names()) - {"runid"}
-    assert {(variant(name) or ("",))[0] for name in names} <= known
+    assert {(find_variant(name) or ("",))[0] for name in names} <= known
     assert len(names) == 56
     assert {name for names in NICKNAMES.values() for name in names} <= set(measure_names())
 
@@ -411,13 +411,13 @@ def test_an_unknown_name_is_refused_in_python_too() -> None:
 
 @pytest.mark.parametrize("seed", seeds(15))
 def test_ties_ascending_turn_the_documents_of_a_score_round(seed: int, write: Write) -> None:
-    qrels, run = oracle.collection(seed, tied=0.8)
+    qrels, run = oracle.make_collection(seed, tie_share=0.8)
     reversed_run = {
         query: {doc: -score for doc, score in docs.items()} for query, docs in run.items()
     }
     ranks = {}
     for query, docs in reversed_run.items():
-        order = oracle.ranked(docs)[::-1]  # score rising, id rising, reversed once more
+        order = oracle.rank_docs(docs)[::-1]  # score rising, id rising, reversed once more
         ranks[query] = {doc: -float(i) for i, doc in enumerate(order)}
     expected = evaluate(qrels, ranks, "nDCG RelString AP").to_dict()
     lines = [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import run as command
+from helpers.commands import run_command as command
 from helpers.notes import codes, sentence
 from helpers.profile import seeds
 from helpers.variants import variants
@@ -22,7 +22,7 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.extensions.whatif.bounds import Bounds, bounds_of
+from cranfield.extensions.whatif.bounds import Bounds, find_bounds
 from cranfield.measures import Plan
 
 Small = tuple[dict[str, int], list[str]]  # judgments, ranking
@@ -78,7 +78,7 @@ def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
     low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
-    return low, high, bounds_of(measures, judged)
+    return low, high, find_bounds(measures, judged)
 
 
 def bounded() -> Iterator[Measure]:
@@ -116,7 +116,7 @@ EXACT = "P@10 R@10 F@10 Rprec Success@10 AP AP@10 RR Bpref RBP RBP(gain='linear'
 @pytest.mark.parametrize("one", [*EXACT.split(), "nDCG@10", "nDCG(gain='exp2')", "P@R"])
 def test_bounds_of_these_measures_are_proved(one: str) -> None:
     _, _, judged = brute(3)
-    assert bounds_of([parse(one)], judged).proved.all()
+    assert find_bounds([parse(one)], judged).proved.all()
 
 
 def test_bounds_of_others_are_attained() -> None:
@@ -125,7 +125,7 @@ def test_bounds_of_others_are_attained() -> None:
     many = ["a", *(f"u{i}" for i in range(20)), "b"]
     judged = judge(qrels, Run({"few": many[:4], "many": many, "none": ["a"]})).judged
     for one in ("RnDCG", "infAP", "nDCG@R", "nDCG(gain={0: -1})", "DCG(gain={1: 5})@R"):
-        assert bounds_of([parse(one)], judged).proved.tolist() == [[True], [False], [True]]
+        assert find_bounds([parse(one)], judged).proved.tolist() == [[True], [False], [True]]
 
 
 # ---- measures for which grades in order are tried ---------------------------------------------
@@ -144,7 +144,7 @@ def test_grades_in_order_are_enough_for_nerr_and_all_for_q(top: int, at: str) ->
 def test_the_lowest_q_may_have_its_grades_in_no_order() -> None:
     """The four unjudged at 0, 1, 0 and 3; with 0, 0, 1, 3, in order, it is higher."""
     one, ranking = parse("Q"), ["u", "v", "n", "r", "w", "x"]
-    found = bounds_of([one], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
+    found = find_bounds([one], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
     # At the ranks 2, 4 and 6; gains so far 1, 4, 7; the ideal's 6, 7, 7.
     lowest = ((1 + 1) / (2 + 6) + (2 + 4) / (4 + 7) + (3 + 7) / (6 + 7)) / 3
     assert found.low[0, 0] == pytest.approx(lowest, abs=1e-15)
@@ -156,14 +156,14 @@ def test_where_orders_are_too_many_values_are_attained() -> None:
     qrels = Qrels({"q": {"a": 3, "b": 1}})
     run = Run({"q": ["a", *(f"u{i}" for i in range(150)), "b"]})
     measures = [parse(name) for name in ("Q", "Q@10", "nERR@10", "nERR")]
-    found = bounds_of(measures, judge(qrels, run).judged)
+    found = find_bounds(measures, judge(qrels, run).judged)
     assert found.proved.tolist() == [[False, False, True, False]]
     notes = found.notes(measures)
     assert codes(notes) == ["bounds", "bounds-proved", "bounds-attained"]
     assert sentence(notes, "bounds-proved") == "Bounds: nERR@10."
     assert sentence(notes, "bounds-attained").endswith(": Q, Q@10, nERR.")
     binary = Qrels({"q": {"a": 1}})
-    assert bounds_of(measures, judge(binary, run).judged).proved.all()
+    assert find_bounds(measures, judge(binary, run).judged).proved.all()
 
 
 # ---- by eye -----------------------------------------------------------------------------------
@@ -271,9 +271,9 @@ def test_bpref_may_be_outside_of_its_bounds() -> None:
 def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, judged = brute(2)
     measures = [parse(name) for name in ("nDCG", "AP", "P@3", "R@2", "Bpref", "RnDCG")]
-    once = bounds_of(measures, judged)
+    once = find_bounds(measures, judged)
     monkeypatch.setattr("cranfield.extensions.whatif.variants.ROWS", 1)
-    parts = bounds_of(measures, judged)
+    parts = find_bounds(measures, judged)
     assert np.array_equal(once.low, parts.low)
     assert np.array_equal(once.high, parts.high)
 

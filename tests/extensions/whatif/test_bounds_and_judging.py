@@ -3,17 +3,17 @@
 import itertools
 
 import pytest
-from helpers.judging_loop import CHOICES, SOME, Options, as_dict, collection, orders, own_rows
+from helpers.judging_loop import CHOICES, OPTION_CASES, Options, nest_rows, make_collection, list_rankings, select_docs
 
 from cranfield import evaluate, joint_bounds
 
 
-@pytest.mark.parametrize("chosen", [one for one in SOME if len(one) < 3 and "ties" not in one])
+@pytest.mark.parametrize("chosen", [one for one in OPTION_CASES if len(one) < 3 and "ties" not in one])
 def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
     n_seen = 0
     for seed in range(40):
-        qrels, rows, run = collection(seed, twice=False)
-        nested, queries = as_dict(rows, run), sorted(set(qrels) & run)
+        qrels, rows, run = make_collection(seed, repeat_docs=False)
+        nested, queries = nest_rows(rows, run), sorted(set(qrels) & run)
         top = max(grade for judged in qrels.values() for grade in judged.values())
         if not queries or top < 1:
             continue
@@ -21,8 +21,8 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
         lowest, highest = found.per_query("AP low"), found.per_query("AP high")
         for query in queries:
             how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-            docs = [doc for doc in dict(own_rows(rows, query, how)) if doc not in qrels[query]]
-            ranked = next(orders(own_rows(rows, query, how), qrels[query], how))
+            docs = [doc for doc in dict(select_docs(rows, query, how)) if doc not in qrels[query]]
+            ranked = next(list_rankings(select_docs(rows, query, how), qrels[query], how))
             docs = [doc for doc in docs if doc in ranked]
             values = [
                 evaluate(
@@ -39,7 +39,7 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
     assert n_seen > 20
 
 
-@pytest.mark.parametrize("chosen", SOME[:3], ids=str)
+@pytest.mark.parametrize("chosen", OPTION_CASES[:3], ids=str)
 def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
     qrels = {"d1": {"d2": 1, "d3": 0}}
     runs = [

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from helpers.fractions import NAMES, QRELS, RUN, stated
+from helpers.fractions import NAMES, QRELS, RUN, list_measures
 from helpers.notes import codes
 
 from cranfield import MeasureError, evaluate, joint_bounds
@@ -25,7 +25,7 @@ def small(seed: int) -> tuple[dict[str, float], list[str]]:
 BOUNDED = [
     one
     for name in NAMES
-    for one in stated(name)
+    for one in list_measures(name)
     if one.bounds not in ("none", "refused") and not one.definition.traits.takes_groups
     if one.parameters.get("rel", 0.5) in (0, 0.5, 2) and one.parameters.get("depth") in (None, 20)
 ]

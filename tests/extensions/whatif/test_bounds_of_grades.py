@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from helpers.list_grades import invoke
+from helpers.list_grades import invoke_evaluate
 
 
 def dcg(listed: list[int]) -> float:
@@ -13,7 +13,7 @@ def dcg(listed: list[int]) -> float:
 
 
 def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    done = invoke(*arguments, "--format", "json", "-q", stdin=stdin)
+    done = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
     assert done.exit_code == 0, done.stderr
     run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
     return run

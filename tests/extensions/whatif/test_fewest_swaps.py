@@ -36,7 +36,7 @@ def test_below_the_cutoff_only_the_first_of_a_kind_need_be_tried(
 
     def said() -> list[Any]:
         return [
-            (whatif.best_swap(scene, one), whatif.judgments(scene, one))
+            (whatif.find_best_swap(scene, one), whatif.find_judgments(scene, one))
             for scene in scenes
             for one in measures
         ]

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-from helpers.explained import pair, ranked, said
+from helpers.explained import explain_pair, rank_docs, join_notes
 
 from cranfield import Run, evaluate, read_qrels, read_run
 
 
 def test_how_many_documents_were_moved_is_said() -> None:
     many = [f"d{i}" for i in range(120)]
-    found = pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
-    assert "this one document of the first 100 ranks where y has it" in said(found)
+    found = explain_pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
+    assert "this one document of the first 100 ranks where y has it" in join_notes(found)
 
 
 def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
@@ -24,7 +24,7 @@ def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
         )
 
     qrels, measure = {"q": {"a": 1, "b": 1}}, "CWL('TBG', value='EC', depth=20)"
-    found = pair(qrels, [run("ab"), run("cb")], measure)
+    found = explain_pair(qrels, [run("ab"), run("cb")], measure)
     assert found.method == "moved"
     values = {
         doc: evaluate(qrels, run(docs), measure)[measure]
@@ -37,9 +37,9 @@ def test_what_moved_is_said() -> None:
     judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
     runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
     out = "taken out, where right does not have it (-)"
-    assert out in said(pair(judged, runs, "SetP"))
-    assert "Only left is changed" in said(pair(judged, runs, "SetP"))
-    found = said(pair(judged, runs, "RR"))  # only a, which both have
+    assert out in join_notes(explain_pair(judged, runs, "SetP"))
+    assert "Only left is changed" in join_notes(explain_pair(judged, runs, "SetP"))
+    found = join_notes(explain_pair(judged, runs, "RR"))  # only a, which both have
     assert out not in found
     assert "Only left is changed" in found
 
@@ -51,10 +51,10 @@ def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
     scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
     for query in ("q02", "q17"):
         judged = qrels.to_dict()[query]
-        here, there = (ranked(run[query], judged) for run in scores)
+        here, there = (rank_docs(run[query], judged) for run in scores)
         there = there[: 20 if name == "SetP" else None]  # no common denominator
         cut = [{query: here}, {query: there}]
-        found = pair(qrels, cut, name, query)
+        found = explain_pair(qrels, cut, name, query)
         assert found.method == "moved"
         changes = {}
         for doc in {*here, *there}:
@@ -65,4 +65,4 @@ def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
             if value != found.left:
                 changes[doc] = value - found.left
         assert {part.document: part.change for part in found.parts} == changes
-        assert ("By moving:" in said(found)) == bool(changes)
+        assert ("By moving:" in join_notes(found)) == bool(changes)

@@ -3,19 +3,19 @@
 from typing import Any
 
 import pytest
-from helpers.judging_loop import SOME, Options, as_dict, collection
+from helpers.judging_loop import OPTION_CASES, Options, nest_rows, make_collection
 from helpers.profile import seeds
 
 from cranfield import evaluate, explain
 
 
-@pytest.mark.parametrize("chosen", SOME, ids=str)
+@pytest.mark.parametrize("chosen", OPTION_CASES, ids=str)
 def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
     """A run that has the documents in the order that is found has this value, too."""
     n_seen = 0
-    for seed in seeds(60, every=2):
-        qrels, rows, run = collection(seed, twice=False)
-        nested = as_dict(rows, run)
+    for seed in seeds(60, step=2):
+        qrels, rows, run = make_collection(seed, repeat_docs=False)
+        nested = nest_rows(rows, run)
         for query in sorted(set(qrels) & run):
             found: Any = explain(qrels, nested, "nDCG", query, **chosen)
             if found.swap is None or chosen.get("ties") == "expected":
@@ -29,4 +29,4 @@ def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
                 found.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
             )
             n_seen += 1
-    assert n_seen > len(seeds(60, every=2)) / 20 or chosen.get("ties") == "expected"
+    assert n_seen > len(seeds(60, step=2)) / 20 or chosen.get("ties") == "expected"

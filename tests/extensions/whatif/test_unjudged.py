@@ -32,10 +32,10 @@ from cranfield import (
     read_run,
 )
 from cranfield.arrays.ranked import Floats, ratio
-from cranfield.comparison.alignment import judged_measure
+from cranfield.comparison.alignment import judged_share_measure
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
-from cranfield.extensions.whatif.extremes import Ratio
+from cranfield.extensions.whatif.extremes import RatioExtremes
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures import measure as register
 
@@ -336,7 +336,7 @@ def test_some_queries_only() -> None:
         assert one is not None
         assert of_all is not None
         for chosen in (rows[3:11], (rows >= 3) & (rows < 11)):
-            sliced = of_all.among(chosen)
+            sliced = of_all.select_queries(chosen)
             for name in ("low", "high", "robust", "method"):
                 assert getattr(sliced, name) == getattr(one, name)
         assert one.low[0] == pytest.approx(whole.query_low[3:11, i].mean(), abs=1e-15)
@@ -373,7 +373,7 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
         n_robust = 0
         for size in (1, 2, 3, 4) * 150:
             rows = chance.choice(len(cases), size, replace=False)
-            some = one.among(rows)
+            some = one.select_queries(rows)
             low, high = least[rows, m].mean(), most[rows, m].mean()
             assert some.robust[0] == (low > 1e-12 or high < -1e-12)
             n_robust += bool(some.robust[0])
@@ -423,8 +423,8 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
         before(self, measure, known)  # type: ignore[arg-type]
         self.deepest = 2**62  # type: ignore[attr-defined]
 
-    before = Ratio.__init__
-    monkeypatch.setattr(Ratio, "__init__", endless)
+    before = RatioExtremes.__init__
+    monkeypatch.setattr(RatioExtremes, "__init__", endless)
     whole = joint_bounds(qrels, [runs[0], runs[1]], measures)
     assert found.query_low.tolist() == whole.query_low.tolist()
     assert found.query_high.tolist() == whole.query_high.tolist()
@@ -699,11 +699,11 @@ def test_costs_of_a_run_are_not_taken() -> None:
 
 
 def test_judged_beside_a_measure() -> None:
-    assert str(judged_measure(parse("nDCG@10"))) == "Judged@10"
-    assert str(judged_measure(parse("P@R"))) == "Judged@R"
-    assert str(judged_measure(parse("AP"))) == "Judged"
-    assert str(judged_measure(parse("IPrec@0.1"))) == "Judged"
-    of = evaluate(JUDGED, A, [judged_measure(parse("P@2")), judged_measure(parse("RBP"))])
+    assert str(judged_share_measure(parse("nDCG@10"))) == "Judged@10"
+    assert str(judged_share_measure(parse("P@R"))) == "Judged@R"
+    assert str(judged_share_measure(parse("AP"))) == "Judged"
+    assert str(judged_share_measure(parse("IPrec@0.1"))) == "Judged"
+    of = evaluate(JUDGED, A, [judged_share_measure(parse("P@2")), judged_share_measure(parse("RBP"))])
     assert of.means() == {"Judged@2": 1 / 2, "Judged": 3 / 5}
 
 

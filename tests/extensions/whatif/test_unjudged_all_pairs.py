@@ -1,7 +1,7 @@
 """What unjudged documents may change is not looked for in all pairs."""
 
 from cranfield import compare
-from cranfield.comparison.compare import compared, every_pair
+from cranfield.comparison.compare import compare_scores, compare_all_pairs
 
 
 def test_what_unjudged_documents_may_change_is_not_looked_for() -> None:
@@ -9,5 +9,5 @@ def test_what_unjudged_documents_may_change_is_not_looked_for() -> None:
     runs = {"x": {"q1": ["a", "b"], "q2": ["c", "a"]}, "y": {"q1": ["b", "u"], "q2": ["u", "v"]}}
     found = compare(qrels, runs, "P@2", baseline="y")
     assert found["P@2"]["x"].unjudged_low is not None
-    assert every_pair(found)["P@2"]["x"].unjudged_low is None
-    assert compared(found.aligned, found.settings)["P@2"]["x"].unjudged_low is not None
+    assert compare_all_pairs(found)["P@2"]["x"].unjudged_low is None
+    assert compare_scores(found.aligned, found.settings)["P@2"]["x"].unjudged_low is not None

@@ -11,12 +11,12 @@ from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
 from cranfield.extensions.whatif import variants as builder
 from cranfield.extensions.whatif.variants import (
-    best_first,
-    blocks,
-    packed,
-    rankings,
-    repeated,
-    values_of,
+    regrade_ideal,
+    split_variants,
+    pack_variants,
+    make_rankings,
+    repeat_ranking,
+    measure_variants,
 )
 
 
@@ -27,15 +27,15 @@ def test_a_block_holds_every_variant_once_and_few_rows(
     chance = random.Random(seed)
     monkeypatch.setattr(builder, "ROWS", 10)
     parts = [(i, chance.randint(0, 9), chance.randint(1, 15)) for i in range(9)]
-    found = [*packed(parts)]
+    found = [*pack_variants(parts)]
     seen = [(part, i) for block in found for part, some in block for i in range(*some.indices(99))]
     assert seen == [(part, i) for part, n, _ in parts for i in range(n)]
     rows = {part: n_rows for part, _, n_rows in parts}
     for block in found:
         sizes = [rows[part] * (some.stop - some.start) for part, some in block]
         assert sum(sizes) - rows[block[-1][0]] < 10  # without the last variant
-    assert [some for block in packed([("a", 7, 4)]) for _, some in block] == [*blocks(7, 4)]
-    assert [some.stop - some.start for some in blocks(7, 4)] == [2, 2, 2, 1]
+    assert [some for block in pack_variants([("a", 7, 4)]) for _, some in block] == [*split_variants(7, 4)]
+    assert [some.stop - some.start for some in split_variants(7, 4)] == [2, 2, 2, 1]
 
 
 def test_other_grades_are_other_judgments() -> None:
@@ -46,8 +46,8 @@ def test_other_grades_are_other_judgments() -> None:
     grades[:, 0] = 3  # the highest of the collection stays
     met = judge(qrels, run).judged.hits
     rows = 5 - met.rank  # the run has e, d, c, b, a
-    hits = repeated(met, 50, grades[:, rows])
-    ideal = best_first(qrels.ideal, grades)
+    hits = repeat_ranking(met, 50, grades[:, rows])
+    ideal = regrade_ideal(qrels.ideal, grades)
     judged = Judged(hits, ideal, np.full((50, 1), 5), 3)
     for one in parse_all("AP nDCG nDCG(gain='exp2')@3 bpref Rprec ERR"):
         expected = [
@@ -61,11 +61,11 @@ def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPa
     grades = np.random.default_rng(1).integers(0, 3, (40, 6))
 
     def judged(some: slice) -> Judged:
-        ranked = rankings([grades[some]])
-        return Judged(ranked, best_first(ranked, ranked.grade[None]), _sixes(some), 2)
+        ranked = make_rankings([grades[some]])
+        return Judged(ranked, regrade_ideal(ranked, ranked.grade[None]), _sixes(some), 2)
 
     def found() -> list[float]:
-        values: list[float] = values_of(Measure("nDCG"), 40, 12, judged).tolist()
+        values: list[float] = measure_variants(Measure("nDCG"), 40, 12, judged).tolist()
         return values
 
     whole = found()

@@ -16,18 +16,18 @@ from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.extensions.whatif import swaps as whatif
 from cranfield.extensions.whatif.swaps import (
-    Documents,
+    RankableDocuments,
     Judgment,
     Swap,
     Tie,
-    best_swap,
-    judgments,
-    moved,
-    ties,
+    find_best_swap,
+    find_judgments,
+    measure_moves,
+    find_ties,
 )
-from cranfield.measures import example_of
+from cranfield.measures import make_example
 
-EXAMPLES = [example_of(definition)[0] for definition in definitions()]
+EXAMPLES = [make_example(definition)[0] for definition in definitions()]
 EXAMPLES += [parse("CWL('TBG', value='EC')"), parse("nDCG@3"), parse("AP@R"), parse("RR(rel=2)")]
 EXAMPLES = [one(depth=20) if one.name == "CWL" else one for one in EXAMPLES]  # it looks at each
 POOL = [f"d{i}" for i in range(24)]
@@ -181,7 +181,7 @@ FULL = [cases()[name] for name in ("depth", "subtopics", "subgroups")]
 @ALL
 def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
     scene = case.scene()
-    documents = Documents(scene, scene.kept)
+    documents = RankableDocuments(scene, scene.measured_ranking)
     rankings = np.tile(np.arange(len(scene.docs)), (3, 1))
     every = [one for definition in definitions() for one in variants(definition.name)]
     for one in every if case in FULL else case.measures():
@@ -189,17 +189,17 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
             now = one.values(scene.judged)[0, 0]
         except MeasureError:  # of judgments in groups
             continue
-        assert one.values(documents.judged(rankings))[:, 0].tolist() == [now] * 3, one
+        assert one.values(documents.judge_rankings(rankings))[:, 0].tolist() == [now] * 3, one
 
 
 @pytest.mark.parametrize("order", ["expected", "best", "worst"])
 def test_of_other_orders_of_ties(order: str) -> None:
     case = replace(cases()["plain"], options={"ties": order})
     scene = case.scene()
-    documents = Documents(scene, scene.kept)
+    documents = RankableDocuments(scene, scene.measured_ranking)
     ranking = np.arange(len(scene.docs))[None]
     for one in case.measures():
-        assert one.values(documents.judged(ranking)) == one.values(scene.judged), one
+        assert one.values(documents.judge_rankings(ranking)) == one.values(scene.judged), one
 
 
 def swapped(order: Order, i: int, j: int) -> list[str]:
@@ -222,7 +222,7 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
             for i, j, its in found
         ]
         best = max(tried, key=lambda each: each.gain)  # the first of these
-        assert best_swap(scene, one) == (best if best.gain > 0 else None), one
+        assert find_best_swap(scene, one) == (best if best.gain > 0 else None), one
         n_better += best.gain > 0
     assert n_better > 1 or case is cases()["no relevant"]
 
@@ -230,7 +230,7 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
 def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
     case = replace(cases()["plain"], options={"ties": "expected"})
     scene = case.scene()
-    documents = Documents(scene, scene.kept)
+    documents = RankableDocuments(scene, scene.measured_ranking)
     for i in range(8):
         for j in range(i):
             ranking = np.arange(8)
@@ -239,22 +239,22 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
             scores = {**case.scores, one: case.scores[other], other: case.scores[one]}
             real = case.measured(case.qrels(), case.run(scores), ties="expected")
             for measure, value in real.items():
-                assert measure.values(documents.judged(ranking[None]))[0, 0] == value, measure
+                assert measure.values(documents.judge_rankings(ranking[None]))[0, 0] == value, measure
 
 
 def test_only_the_first_hundred_ranks_are_swapped() -> None:
     docs = [f"d{i}" for i in range(130)]
     scene = Scene.of(Qrels({"q": {"d100": 1, "d50": 0}}), Run({"q": docs}), "q", Judging())
     for name in ("AP", "nDCG", "RR", "P@105"):
-        assert best_swap(scene, parse(name)) is None
+        assert find_best_swap(scene, parse(name)) is None
     scene = Scene.of(Qrels({"q": {"d99": 1, "d100": 1}}), Run({"q": docs}), "q", Judging())
-    assert best_swap(scene, parse("RR")) == Swap(1, 100, "d0", "d99", 1.0, 1 - 1 / 100)
+    assert find_best_swap(scene, parse("RR")) == Swap(1, 100, "d0", "d99", 1.0, 1 - 1 / 100)
 
 
 def test_lower_is_better_where_the_measure_says_so() -> None:
     scene = Scene.of(Qrels({"q": {"a": 1, "b": 0}}), Run({"q": ["c", "b", "a"]}), "q", Judging())
     lower = [one for one in EXAMPLES if one.definition.higher_is_better is False]
-    swaps = [(one, best_swap(scene, one)) for one in lower]
+    swaps = [(one, find_best_swap(scene, one)) for one in lower]
     assert any(swap for _, swap in swaps)
     for one, swap in swaps:
         if swap:
@@ -305,7 +305,7 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
             if a[one] != b[one]
         ]
         expected.sort(key=lambda tie: tie.lowest - tie.highest)
-        assert ties(scene, one) == expected, one
+        assert find_ties(scene, one) == expected, one
 
 
 def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> None:
@@ -314,14 +314,14 @@ def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> N
     of: dict[Any, float] = {
         rule: evaluate(qrels, run, "AP", ties=rule, depth=2)["AP"] for rule in ("worst", "best")
     }
-    assert ties(scene, parse("AP")) == [Tie(2, 2, ("b",), of["worst"], of["best"])]
+    assert find_ties(scene, parse("AP")) == [Tie(2, 2, ("b",), of["worst"], of["best"])]
     assert of == {"worst": 0, "best": 1 / 2}
 
 
 def test_no_ties_where_they_are_ranked_by_something_else() -> None:
     for order in ("expected", "best", "worst"):
         case = replace(cases()["plain"], options={"ties": order})
-        assert ties(case.scene(), parse("AP")) == []
+        assert find_ties(case.scene(), parse("AP")) == []
 
 
 OTHERS: dict[str, dict[str, Any]] = {
@@ -353,12 +353,12 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
     ]
     for scene, one, now in compared(case):
         if case is cases()["stratum"] and one.name in ("xinfAP", "statAP"):
-            assert judgments(scene, one) == whatif.Judgments(None, None)
+            assert find_judgments(scene, one) == whatif.Judgments(None, None)
             continue
         tried = [Judgment(d, r, g, its[one], its[one] - now) for r, d, g, its in found]
         up = max(tried, key=lambda each: each.value)
         down = min(tried, key=lambda each: each.value)
-        its = judgments(scene, one)
+        its = find_judgments(scene, one)
         assert its.up == (up if up.value > now else None), one
         assert its.down == (down if down.value < now else None), one
 
@@ -378,7 +378,7 @@ def test_of_many_grades_a_few_are_tried(grades: Sequence[int], tried: tuple[int,
     other = {"other": {"d": 3**9}} if list(grades) == [0] else {}
     docs = ["x", *judged, "y"]
     scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", Judging())
-    found = judgments(scene, parse("nDCG"))
+    found = find_judgments(scene, parse("nDCG"))
     assert found.grades == tried
     every = tried or range(max(grades) + 1)
     now = evaluate({"q": judged}, {"q": docs}, "nDCG")["nDCG"]
@@ -397,17 +397,17 @@ def test_what_takes_more_than_a_grade_is_not_judged() -> None:
     for name in ("subtopics", "weights", "preferences", "costs of judged"):
         scene = cases()[name].scene()
         for one in cases()[name].measures():
-            assert judgments(scene, one) == whatif.Judgments(None, None)
+            assert find_judgments(scene, one) == whatif.Judgments(None, None)
 
 
 def test_judgments_are_tried_down_to_rank_1000() -> None:
     docs = [f"d{i}" for i in range(1001)]
     judged = dict.fromkeys(docs[:1000], 0)
     scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", Judging())
-    assert judgments(scene, parse("AP")).up is None
+    assert find_judgments(scene, parse("AP")).up is None
     del judged["d999"]
     scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", Judging())
-    assert judgments(scene, parse("AP")).up == Judgment("d999", 1000, 1, 0.001, 0.001)
+    assert find_judgments(scene, parse("AP")).up == Judgment("d999", 1000, 1, 0.001, 0.001)
 
 
 def with_moved(here: Order, there: Order, doc: str) -> list[str]:
@@ -435,28 +435,28 @@ def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
     real = {doc: case.of_order(with_moved(here, there, doc)) for doc in differing}
     for scene, one, _ in compared(case):
         expected = {doc: its[one] for doc, its in real.items()}
-        assert moved(scene, there, one, case.costs) == expected, one
+        assert measure_moves(scene, there, one, case.costs) == expected, one
 
 
 def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
     docs = [f"d{i}" for i in range(120)]
     scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", Judging())
     there = [*docs[:10], "d119", *docs[10:119]]
-    moves = moved(scene, there, parse("RR"))
+    moves = measure_moves(scene, there, parse("RR"))
     assert max(moves.items(), key=lambda move: move[1]) == ("d119", 1 / 11)
     assert moves.keys() == {"d119", *docs[10:100]}
     case = replace(cases()["plain"], options={"ties": "expected"})
-    assert moved(case.scene(), POOL, parse("AP")) == {}
+    assert measure_moves(case.scene(), POOL, parse("AP")) == {}
 
 
 def test_texts_have_no_what_ifs() -> None:
     scene = cases()["plain"].scene()
     for one in EXAMPLES:
         if one.definition.is_text:
-            assert best_swap(scene, one) is None
-            assert ties(scene, one) == []
-            assert moved(scene, POOL, one) == {}
-            assert judgments(scene, one) == whatif.Judgments(None, None)
+            assert find_best_swap(scene, one) is None
+            assert find_ties(scene, one) == []
+            assert measure_moves(scene, POOL, one) == {}
+            assert find_judgments(scene, one) == whatif.Judgments(None, None)
 
 
 def test_an_empty_ranking_and_a_query_without_judgments() -> None:
@@ -465,15 +465,15 @@ def test_an_empty_ranking_and_a_query_without_judgments() -> None:
         scene = Scene.of(Qrels({**qrels, **other}), Run(run), "q", Judging())
         for one in EXAMPLES:
             if not one.definition.is_text:
-                assert best_swap(scene, one) is None
-                assert ties(scene, one) == []
-                judgments(scene, one)
-                assert moved(scene, [*run["q"]], one) == {}
+                assert find_best_swap(scene, one) is None
+                assert find_ties(scene, one) == []
+                find_judgments(scene, one)
+                assert measure_moves(scene, [*run["q"]], one) == {}
 
 
 def every_answer(case: Case) -> list[Any]:
     return [
-        (best_swap(*one), judgments(*one), ties(*one), moved(one[0], POOL, one[1]))
+        (find_best_swap(*one), find_judgments(*one), find_ties(*one), measure_moves(one[0], POOL, one[1]))
         for one in [(scene, measure) for scene, measure, _ in compared(case)][::3]
     ]
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.products import blocks, product
+from cranfield.arrays.products import block_slices, matrix_product
 from cranfield.arrays.ranked import Floats, Ints
 
-BETS = 100
-_SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything
-_FAR = 1e9  # times the range: beyond it, there is no limit
-_NEAR = 1e-12  # times the range: how near a limit is found
+N_BETS = 100
+_SHARES = (np.arange(N_BETS) + 0.5) / N_BETS  # of the most that cannot lose everything
+_MAX_DISTANCE = 1e9  # times the range: beyond it, there is no limit
+_PRECISION = 1e-12  # times the range: how near a limit is found
 
 
 @dataclass(frozen=True)
-class Reach:
+class DifferenceRange:
     """How far a query's difference may lie from the bound that it is tested against.
 
     Scores are from `low` to `high`. If `against` is stated, every score is compared with that
@@ -36,25 +36,25 @@ class Reach:
 
     low: float
     high: float
-    rising: bool = True
-    whole: float | None = None
-    against: float | None = None
+    higher_is_better: bool = True
+    baseline_mean: float | None = None
+    target: float | None = None
 
-    def ends(self, bound: float) -> tuple[float, float]:
+    def find_ends(self, bound: float) -> tuple[float, float]:
         """Return the least and the greatest value that a difference less the bound may have."""
-        if self.against is not None:
-            return self.low - self.against - bound, self.high - self.against - bound
-        if self.whole is None:
+        if self.target is not None:
+            return self.low - self.target - bound, self.high - self.target - bound
+        if self.baseline_mean is None:
             size = self.high - self.low
             return -size - bound, size - bound
-        if self.rising:  # new - kept * old
-            kept = 1 + bound / self.whole
+        if self.higher_is_better:  # new - kept * old
+            kept = 1 + bound / self.baseline_mean
             return self.low - kept * self.high, self.high - kept * self.low
-        kept = 1 - bound / self.whole  # kept * old - new
+        kept = 1 - bound / self.baseline_mean  # kept * old - new
         return kept * self.low - self.high, kept * self.high - self.low
 
 
-def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
+def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -> float:
     """Return the logarithm of the wealth that betting on a mean above 0 has made of 1.
 
     `values` (n,) are each at least `least`, which is below 0, and occur `counts` (n,) times, else
@@ -64,21 +64,21 @@ def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
     >>> round(float(np.exp(wealth(np.full(50, 0.02), -0.98))), 10)
     1.7313385953
     """
-    if least >= 0:  # the claim is impossible
+    if lowest >= 0:  # the claim is impossible
         return math.inf
-    often = (np.ones(len(values)) if counts is None else counts.astype(np.float64))[:, None]
+    often = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[:, None]
     made = np.concatenate(
         [
-            product(np.log1p(_SHARES[some, None] * (values / -least)), often)[:, 0]
-            for some in blocks(BETS, len(values))
+            matrix_product(np.log1p(_SHARES[some, None] * (differences / -lowest)), often)[:, 0]
+            for some in block_slices(N_BETS, len(differences))
         ]
     )
     most = float(made.max())
     return most + math.log(float(np.exp(made - most).mean()))
 
 
-def bounded(
-    differences: Floats, bounds: Floats, reach: Reach, alpha: float, weights: Floats | None = None
+def bet_on_bounds(
+    differences: Floats, bounds: Floats, difference_range: DifferenceRange, alpha: float, weights: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Test mean differences against bounds from either side, as `randomization.one_sided` does.
 
@@ -90,14 +90,14 @@ def bounded(
     """
     found = []
     for column, of_column in zip(differences.T, bounds.T, strict=True):
-        one = _Column.of(column, weights, reach)
+        one = _CountedDifferences.from_queries(column, weights, difference_range)
         for sign in (1, -1):
-            made = [one.wealth(sign, bound) for bound in of_column.tolist()]
+            made = [one.log_wealth(sign, bound) for bound in of_column.tolist()]
             p = np.array([math.exp(-max(0.0, value)) for value in made])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
             # Rounding must not put a bound that is not rejected beyond the limit.
             limits = np.where(p > alpha, sign * of_column, np.inf)
-            limit = min(sign * one.limit(sign, alpha), limits.min(initial=np.inf))
+            limit = min(sign * one.find_limit(sign, alpha), limits.min(initial=np.inf))
             found.append((sign * limit + 0.0, p))
     ends, p_values = zip(*found, strict=True)
     lower, upper = np.array(ends).reshape(-1, 2).T
@@ -106,40 +106,40 @@ def bounded(
 
 
 @dataclass(frozen=True, eq=False)
-class _Column:
+class _CountedDifferences:
     """One system's differences: the distinct values, with their counts."""
 
-    values: Floats  # (n_values,)
+    differences: Floats  # (n_values,)
     weights: Floats
     counts: Ints
-    reach: Reach
+    difference_range: DifferenceRange
 
     @classmethod
-    def of(cls, differences: Floats, weights: Floats | None, reach: Reach) -> "_Column":
+    def from_queries(cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange) -> "_CountedDifferences":
         both = np.stack((differences, np.ones(len(differences)) if weights is None else weights))
         kept, counts = np.unique(both, axis=1, return_counts=True)
-        return cls(kept[0], kept[1], counts, reach)
+        return cls(kept[0], kept[1], counts, difference_range)
 
-    def wealth(self, sign: int, bound: float) -> float:
+    def log_wealth(self, sign: int, bound: float) -> float:
         """Return the logarithm of the wealth against a mean <= bound (sign 1) or >= bound (-1)."""
-        ends = self.reach.ends(bound)
+        ends = self.difference_range.find_ends(bound)
         least = ends[0] if sign > 0 else -ends[1]
-        return wealth(sign * (self.values - bound * self.weights), least, self.counts)
+        return log_wealth(sign * (self.differences - bound * self.weights), least, self.counts)
 
-    def limit(self, sign: int, alpha: float) -> float:
+    def find_limit(self, sign: int, alpha: float) -> float:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
-        enough, size = -math.log(alpha), self.reach.high - self.reach.low
+        enough, size = -math.log(alpha), self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.
-        kept = float((self.values * self.counts).sum()) / int(self.counts.sum())
+        kept = float((self.differences * self.counts).sum()) / int(self.counts.sum())
         step = size
         refused = kept - sign * step
-        while self.wealth(sign, refused) < enough:
+        while self.log_wealth(sign, refused) < enough:
             step *= 2
-            if step > _FAR * size:
+            if step > _MAX_DISTANCE * size:
                 return -sign * math.inf
             kept, refused = refused, refused - sign * step
-        while abs(kept - refused) > _NEAR * size:
+        while abs(kept - refused) > _PRECISION * size:
             middle = (kept + refused) / 2
-            is_kept = self.wealth(sign, middle) < enough
+            is_kept = self.log_wealth(sign, middle) < enough
             kept, refused = (middle, refused) if is_kept else (kept, middle)
         return kept

@@ -8,21 +8,21 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.gate_tests import GateTest, Limits
 from cranfield.errors import OptionError
-from cranfield.extensions.bounded.betting import BETS, Reach, bounded, wealth
+from cranfield.extensions.bounded.betting import N_BETS, DifferenceRange, bet_on_bounds, log_wealth
 
 
-class Bounded(GateTest):
+class BoundedTest(GateTest):
     """A test that assumes only that scores have a least and a greatest value."""
 
     name, title = "bounded", "bounded test"
-    any_number = needs_range = True
-    bets = BETS
+    is_valid_for_any_n = needs_range = True
+    bets = N_BETS
 
-    def least_p(self, settings: Any, n: int) -> float:
+    def least_p(self, settings: Any, n_units: int) -> float:
         """Return the least p-value that n queries can give."""
-        return math.exp(-wealth(np.ones(n), -1.0))
+        return math.exp(-log_wealth(np.ones(n_units), -1.0))
 
-    def reach(self, contrast: Any) -> Reach:
+    def find_test_range(self, contrast: Any) -> DifferenceRange:
         """Return how far differences may lie from bounds, given the range of scores."""
         low, high = contrast.ends
         if contrast.weights is not None and low < 0:
@@ -31,14 +31,14 @@ class Bounded(GateTest):
                 f"the test 'bounded', but {contrast.measure} may be {low:g}; state a number"
             )
         whole = None if contrast.weights is None else contrast.base_mean
-        return Reach(low, high, contrast.rising, whole)
+        return DifferenceRange(low, high, contrast.rising, whole)
 
-    def reach_of_scores(self, low: float, high: float, number: float) -> Reach:
+    def find_score_test_range(self, low: float, high: float, number: float) -> DifferenceRange:
         """Return how far scores may lie from a number."""
-        return Reach(low, high, against=number)
+        return DifferenceRange(low, high, target=number)
 
     def limits(
-        self, gains: Floats, bounds: Floats, reach: Any, alpha: float, weights: Floats | None
+        self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None
     ) -> Limits:
         """Return the limits of mean gains by betting, and p-values."""
-        return bounded(gains, bounds, reach, alpha, weights)
+        return bet_on_bounds(gains, bounds, test_range, alpha, weights)

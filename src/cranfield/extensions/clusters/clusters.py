@@ -14,16 +14,16 @@ import numpy as np
 from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.errors import InputError
 from cranfield.extensions.clusters.units import Clusters
-from cranfield.formats.small.labels import cluster_labels
+from cranfield.formats.small.labels import read_cluster_labels
 from cranfield.notes import Note
-from cranfield.render.numbers import number, number_of
+from cranfield.render.numbers import format_number, format_count
 
-_FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
+_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
-_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
+_ID_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
 
-def clusters_of(
+def find_clusters(
     clusters: Any, cluster_by: str | None, query_ids: Sequence[str]
 ) -> tuple[Units, list[Note]]:
     """Return the clusters of some queries, given labels, and notes on those without a label.
@@ -36,13 +36,13 @@ def clusters_of(
     raises.
     """
     if clusters is None:
-        return EACH_QUERY, [*_looks_clustered(query_ids)]
-    of_query = cluster_labels(clusters, cluster_by)
+        return EACH_QUERY, [*_id_pattern_notes(query_ids)]
+    of_query = read_cluster_labels(clusters, cluster_by)
     labels = [of_query.get(one) for one in query_ids]
     n, without = len(labels), labels.count(None)
     if without == n:
         raise InputError(
-            f"the clusters: none of the {number_of(n, 'query', 'queries')} here has a label",
+            f"the clusters: none of the {format_count(n, 'query', 'queries')} here has a label",
             hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
             f"{next(iter(of_query))!r:.80}.",
         )
@@ -65,7 +65,7 @@ def clusters_of(
         text = (
             f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n:,} queries: "
             "Student's t and cluster-robust errors are then too small, as with about "
-            f"{number(effective, 1)} clusters, not {len(codes):,}. (Where one of 21 clusters had "
+            f"{format_number(effective, 1)} clusters, not {len(codes):,}. (Where one of 21 clusters had "
             "half the queries, 95% intervals by t held in 73 to 91% of simulated cases; where it "
             "had three quarters, in 22 to 50%. deff is then far too small.) Flips of "
             "whole clusters, the randomization test, keep their level."
@@ -77,9 +77,9 @@ def clusters_of(
     return Clusters(labels, code), notes
 
 
-def _looks_clustered(query_ids: Sequence[str]) -> Iterator[Note]:
+def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
     """Yield a note if the ids look like clusters: q1-a, q1-b, q2-a, or en-1, de-1, en-2."""
-    parts = ((one, _PARTS.fullmatch(one)) for one in query_ids)
+    parts = ((one, _ID_PARTS.fullmatch(one)) for one in query_ids)
     split = [(one, found[1] or found[3], found[2] or found[4]) for one, found in parts if found]
     if len(split) < 0.9 * len(query_ids) or not split:
         return
@@ -88,7 +88,7 @@ def _looks_clustered(query_ids: Sequence[str]) -> Iterator[Note]:
         for one in split:
             groups.setdefault(one[side], []).append(one[0])
         largest = max(groups.values(), key=len)
-        if len(groups) >= _FEWEST and len(split) >= 2 * len(groups) and len(largest) <= _MOST:
+        if len(groups) >= _MIN_CLUSTERS and len(split) >= 2 * len(groups) and len(largest) <= _MAX_CLUSTER_SIZE:
             text = (
                 f"Query ids look like {len(groups):,} clusters, as {largest[0]} and {largest[1]}: "
                 "if such queries depend on one another, p is too small and intervals are too "

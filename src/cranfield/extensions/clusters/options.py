@@ -42,7 +42,7 @@ class Clustering(ComparingOptions):
         self, query_ids: Sequence[str], units: "Units"
     ) -> tuple["Units", Sequence["Note"]]:
         """Return the clusters of some queries, `units` where there are no labels; and notes."""
-        from cranfield.extensions.clusters.clusters import clusters_of
+        from cranfield.extensions.clusters.clusters import find_clusters
 
-        clusters, notes = clusters_of(self.clusters, self.cluster_by, query_ids)
+        clusters, notes = find_clusters(self.clusters, self.cluster_by, query_ids)
         return (units if self.clusters is None else clusters), notes

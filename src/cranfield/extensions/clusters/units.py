@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.comparison.flips import Paired, by_cluster
+from cranfield.comparison.flips import PairedScores, sum_by_cluster
 from cranfield.comparison.units import Units
 from cranfield.errors import OptionError
 
-_TESTS = ("randomization", "t", "bayes")  # those that take whole clusters
+_CLUSTER_TESTS = ("randomization", "t", "bayes")  # those that take whole clusters
 
 
 class Clusters(Units):
@@ -20,25 +20,25 @@ class Clusters(Units):
     (n_queries,) numbers the clusters from 0.
     """
 
-    word, words, of_queries = "cluster", "clusters", "clusters of queries"
-    error = "Student's t, cluster-robust"
+    unit_word, unit_words, full_words = "cluster", "clusters", "clusters of queries"
+    error_method = "Student's t, cluster-robust"
 
     def __init__(self, labels: Sequence[str | None], code: Ints) -> None:
-        self.labels = self.labels_of_queries = labels
+        self.labels = self.label_of_query = labels
         self.code, self.n_groups = code, int(code.max()) + 1
 
-    def among(self, rows: Bools) -> "Clusters":
+    def select_queries(self, is_included: Bools) -> "Clusters":
         """Return the clusters of some of the queries, numbered from 0."""
-        _, code = np.unique(self.code[rows], return_inverse=True)
-        return Clusters(self.labels_of_queries, code.astype(np.int64))
+        _, code = np.unique(self.code[is_included], return_inverse=True)
+        return Clusters(self.label_of_query, code.astype(np.int64))
 
-    def pair_up(self, paired: Paired) -> Paired:
+    def pair_units(self, paired_scores: PairedScores) -> PairedScores:
         """Return the pairs on clusters."""
-        return paired.summed(self.code)
+        return paired_scores.sum_clusters(self.code)
 
-    def add_up(self, values: Floats) -> Floats:
+    def sum_queries(self, query_values: Floats) -> Floats:
         """Return the sums of each cluster's values."""
-        return by_cluster(values, self.code)
+        return sum_by_cluster(query_values, self.code)
 
     def check(self, settings: Any) -> None:
         """Raise OptionError for a test or a correction that takes queries as independent."""
@@ -47,10 +47,10 @@ class Clusters(Units):
                 "test='bounded' takes queries as independent; with clusters, choose one of "
                 "'randomization', 't'"
             )
-        if settings.test not in _TESTS:
+        if settings.test not in _CLUSTER_TESTS:
             raise OptionError(
                 f"test={settings.test!r} takes queries as independent; with clusters, choose one "
-                f"of {', '.join(map(repr, _TESTS))}"
+                f"of {', '.join(map(repr, _CLUSTER_TESTS))}"
             )
         if getattr(settings, "correction", None) in ("tukey", "rtukey"):
             raise OptionError(
@@ -58,7 +58,7 @@ class Clusters(Units):
                 "choose another, such as 'holm' or 'maxt'"
             )
 
-    def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
+    def columns(self, unit_moments: Any, moments: Any, n_changed: Ints) -> dict[str, Any]:
         """Return how many clusters there are, how many changed, and what they do to the error.
 
         The design effect is how much larger the variance of a mean is than that of independent
@@ -67,9 +67,9 @@ class Clusters(Units):
         """
         variance = moments.error**2  # (n_pairs,) of independent queries
         design_effect = np.full(len(variance), np.nan)
-        np.divide(of_units.error**2, variance, out=design_effect, where=variance > 0)
+        np.divide(unit_moments.error**2, variance, out=design_effect, where=variance > 0)
         return {
             "clusters": self.n_groups,
-            "changed_clusters": changed,
+            "changed_clusters": n_changed,
             "design_effect": design_effect,
         }

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.result import Method, Outcome, Pairs, listed
-from cranfield.comparison.scale import cut, range_of
+from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
+from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.extensions.collections.strata import Strata, compare_on_others, compare_on_these
 
@@ -60,61 +60,61 @@ class MacroResult(Pairs[MacroPair]):
     """Systems compared under one measure over several collections."""
 
     measure: str  # of all collections, or their measures
-    rising: bool  # whether higher is better
+    higher_is_better: bool  # whether higher is better
     systems: Sequence[MacroSystem]
     pairs: Sequence[MacroPair]
 
     @property
-    def ordered(self) -> Sequence[MacroSystem]:
+    def ranked_systems(self) -> Sequence[MacroSystem]:
         """Return the systems, the best first."""
-        return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
+        return sorted(self.systems, key=lambda one: one.mean, reverse=self.higher_is_better)
 
 
 def compare_averages(
-    aligned: Mapping[str, Aligned],
-    names: Sequence[str],
+    aligned_scores: Mapping[str, AlignedScores],
+    system_names: Sequence[str],
     settings: CollectionSettings,
     baseline: str | None,
     measure: str,
-    columns: Sequence[str],
+    measure_names: Sequence[str],
 ) -> MacroResult:
     """Return the comparison of macro averages under one measure."""
-    first = next(iter(aligned.values()))
-    rising = first.rising(columns[0])
+    first = next(iter(aligned_scores.values()))
+    rising = first.is_higher_better(measure_names[0])
     of_each = {
-        key: one.column(column)[:, [one.names.index(name) for name in names]]
-        for (key, one), column in zip(aligned.items(), columns, strict=True)
+        key: one.measure_scores(column)[:, [one.system_names.index(name) for name in system_names]]
+        for (key, one), column in zip(aligned_scores.items(), measure_names, strict=True)
     }
     place = {key: i for i, key in enumerate(sorted(of_each))}  # who is flipped when: by name alone
     values = [of_each[key] for key in place]
     code = np.repeat(np.arange(len(values)), [len(one) for one in values])
     strata = Strata(np.concatenate(values), code)
-    left, right = np.triu_indices(len(names), 1)
+    left, right = np.triu_indices(len(system_names), 1)
     if baseline is not None:
-        base = names.index(baseline)
-        left = np.delete(np.arange(len(names)), base)
+        base = system_names.index(baseline)
+        left = np.delete(np.arange(len(system_names)), base)
         right = np.full(len(left), base)
     means = strata.means
     macro = means.mean(axis=0)
     pairs = {
-        "system": [names[i] for i in left.tolist()],
-        "other": [names[i] for i in right.tolist()],
+        "system": [system_names[i] for i in left.tolist()],
+        "other": [system_names[i] for i in right.tolist()],
         "mean": macro[left],
         "other_mean": macro[right],
-        **compare_on_these(strata, left, right, settings, rising=rising),
-        **compare_on_others(means, left, right, settings, rising=rising),
+        **compare_on_these(strata, left, right, settings, higher_is_better=rising),
+        **compare_on_others(means, left, right, settings, higher_is_better=rising),
     }
     ranges = [
-        range_of(one.known(column), of_each[key])
-        for (key, one), column in zip(aligned.items(), columns, strict=True)
+        score_range(one.find_measure(column), of_each[key])
+        for (key, one), column in zip(aligned_scores.items(), measure_names, strict=True)
     ]
     most = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
     for low, high in (("low", "high"), ("others_low", "others_high")):
-        pairs |= zip((low, high), cut(pairs[low], pairs[high], -most, most), strict=True)
-    rows = zip(*(listed(one) for one in pairs.values()), strict=True)
+        pairs |= zip((low, high), clip_ends(pairs[low], pairs[high], -most, most), strict=True)
+    rows = zip(*(column_to_list(one) for one in pairs.values()), strict=True)
     systems = [
-        MacroSystem(name, float(macro[i]), {key: float(means[place[key], i]) for key in aligned})
-        for i, name in enumerate(names)
+        MacroSystem(name, float(macro[i]), {key: float(means[place[key], i]) for key in aligned_scores})
+        for i, name in enumerate(system_names)
     ]
     macro_pairs = [MacroPair(**dict(zip(pairs, row, strict=True))) for row in rows]
     return MacroResult(measure, rising, systems, macro_pairs)

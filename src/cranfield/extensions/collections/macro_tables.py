@@ -8,14 +8,14 @@ from cranfield.comparison.method import CORRECTIONS
 from cranfield.comparison.tables import MARKS
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.options import CollectionSettings
-from cranfield.notes import Note, around
-from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
-from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.notes import Note, lines_below_table
+from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_p, format_signed
+from cranfield.render.table import Column, Table, legend, select_shown
 
 _TESTS = {"randomization": "randomization test", "t": "t-test"}
 
 
-def macro_tables(
+def make_macro_tables(
     results: Sequence[MacroResult],
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
@@ -25,25 +25,25 @@ def macro_tables(
     found: list[Table] = []
     for place, result in enumerate(results):
         found += [
-            _collections(result, place, comparisons, settings, () if found else notes),
-            _averages(result, comparisons, settings, others=False),
-            _averages(result, comparisons, settings, others=True),
+            _make_collections_table(result, place, comparisons, settings, () if found else notes),
+            _make_averages_table(result, comparisons, settings, about_others=False),
+            _make_averages_table(result, comparisons, settings, about_others=True),
         ]
     return found
 
 
-def _collections(
+def _make_collections_table(
     result: MacroResult,
-    place: int,
+    measure_index: int,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     notes: Sequence[Note],
 ) -> Table:
     """Return a row for each collection, and one of the averages: a column for each system."""
-    every = dict.fromkeys(name for one in comparisons.values() for name in one.aligned.names)
+    every = dict.fromkeys(name for one in comparisons.values() for name in one.aligned.system_names)
     averages = {one.name: one.mean for one in result.systems}
     rows, best = [], set()
-    own = {name: one.aligned.measures[place] for name, one in comparisons.items()}
+    own = {name: one.aligned.measures[measure_index] for name, one in comparisons.items()}
     several = len({*own.values()}) > 1
     for row, (name, one) in enumerate(comparisons.items()):
         of_one = one[own[name]]
@@ -53,16 +53,16 @@ def _collections(
             if system not in means:
                 cells.append("-  ")
                 continue
-            pair = of_one.by_names.get((system, str(one.settings.baseline)))
-            cells.append(f"{number(means[system])} {MARKS[None if pair is None else pair.verdict]}")
-            if system == of_one.ordered[0].name:
+            pair = of_one.pair_of_names.get((system, str(one.settings.baseline)))
+            cells.append(f"{format_number(means[system])} {MARKS[None if pair is None else pair.verdict]}")
+            if system == of_one.ranked_systems[0].name:
                 best.add((row, column))
         rows.append([name, *[own[name]] * several, f"{len(one.aligned.query_ids):,}", *cells])
-    means_of_all = [f"{number(averages[one])}  " if one in averages else "-  " for one in every]
+    means_of_all = [f"{format_number(averages[one])}  " if one in averages else "-  " for one in every]
     n = sum(len(one.aligned.query_ids) for one in comparisons.values())
     rows.append(["average", *[""] * several, f"{n:,}", *means_of_all])
-    if result.ordered:
-        best.add((len(comparisons), 2 + several + [*every].index(result.ordered[0].name)))
+    if result.ranked_systems:
+        best.add((len(comparisons), 2 + several + [*every].index(result.ranked_systems[0].name)))
     said = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
@@ -76,38 +76,38 @@ def _collections(
     return Table(
         ["collection", *["measure"] * several, "queries", *every],
         rows,
-        around(said, notes),
+        lines_below_table(said, notes),
         1 + several,
         frozenset(best),
         frozenset({len(comparisons)}),
-        title=[f"{result.measure}   {number_of(len(comparisons), 'collection')}"],
+        title=[f"{result.measure}   {format_count(len(comparisons), 'collection')}"],
     )
 
 
-class _Line(NamedTuple):
+class _TableLine(NamedTuple):
     """A row: a system with its pair, or a pair."""
 
     system: MacroSystem
     pair: MacroPair | None
 
 
-def _averages(
+def _make_averages_table(
     result: MacroResult,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     *,
-    others: bool,
+    about_others: bool,
 ) -> Table:
     """Return a row for each system, or pair: about these collections, or others like these."""
     baseline = next(iter(comparisons.values())).settings.baseline
     by_name = {one.name: one for one in result.systems}
-    lines = [_Line(by_name[one.system], one) for one in result.pairs]
+    lines = [_TableLine(by_name[one.system], one) for one in result.pairs]
     if baseline is not None:
         pairs = {one.system: one for one in result.pairs}
-        lines = [_Line(one, pairs.get(one.name)) for one in result.ordered]
+        lines = [_TableLine(one, pairs.get(one.name)) for one in result.ranked_systems]
         lines.sort(key=lambda one: one.system.name != baseline)
-    columns = wanted(_columns(result, settings, baseline, others=others))
-    about = "other collections like these" if others else "these collections"
+    columns = select_shown(_list_columns(result, settings, baseline, about_others=about_others))
+    about = "other collections like these" if about_others else "these collections"
     against = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
     return Table(
@@ -115,34 +115,34 @@ def _averages(
         [[one.cell(line) for one in columns] for line in lines],
         legend(columns),
         n_labels,
-        title=[f"{result.measure}   {about}   {against}", _how(result, settings, others=others)],
+        title=[f"{result.measure}   {about}   {against}", _describe_test(result, settings, about_others=about_others)],
     )
 
 
-def _how(result: MacroResult, settings: CollectionSettings, *, others: bool) -> str:
+def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_others: bool) -> str:
     """Return how the pairs were tested."""
     n = len(result.systems[0].means)
-    unit = "collections" if others else "queries"
+    unit = "collections" if about_others else "queries"
     said = f"{_TESTS[settings.test]}, two-sided"
-    if settings.test == "randomization" and (others or result.pairs[0].method == "exact"):
-        exact = not others or n <= 20
+    if settings.test == "randomization" and (about_others or result.pairs[0].method == "exact"):
+        exact = not about_others or n <= 20
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         said += f", {'all flips' if exact else drawn} of {unit}"
     elif settings.test == "randomization":
         most = "up to " if result.pairs[0].method == "sequential" else ""
         said += f", {most}{settings.flips:,} flips of {unit}, seed {settings.seed}"
-    over = number_of(len(result.pairs), "comparison")
+    over = format_count(len(result.pairs), "comparison")
     how = CORRECTIONS.get(settings.correction)
     said += f"; {how} over {over}" if how and len(result.pairs) > 1 else f"; {over}"
     return f"{said}; alpha {settings.alpha:g}"
 
 
-def _columns(
-    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, others: bool
+def _list_columns(
+    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, about_others: bool
 ) -> Iterator[Column]:
     """Yield the columns of the averages: a cell shows a _Line."""
-    prefix = "others_" if others else ""
-    level = percent(1 - settings.alpha)
+    prefix = "others_" if about_others else ""
+    level = format_percent(1 - settings.alpha)
 
     def column(
         heading: str, show: Callable[[MacroPair], str], meaning: str = "", *how: bool
@@ -156,44 +156,44 @@ def _columns(
         return found
 
     def marked(pair: MacroPair) -> str:
-        verdict = pair.others_verdict if others else pair.verdict
-        return f"{signed(pair.difference)} {MARKS[verdict]}"
+        verdict = pair.others_verdict if about_others else pair.verdict
+        return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
     mark = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
-    mark += f"{_told(result, settings)} at most {settings.alpha:g}."
+    mark += f"{_p_name(result, settings)} at most {settings.alpha:g}."
     yield Column("system", lambda one: one.system.name)
     yield column("minus", lambda one: one.other, "", baseline is None)
     yield Column(
         "mean",
-        lambda one: number(one.system.mean),
+        lambda one: format_number(one.system.mean),
         "mean: of the collections' means.",
-        not others and baseline is not None,
+        not about_others and baseline is not None,
     )
     yield column("diff", marked, mark)
     yield column(
         f"{level} interval",
-        lambda one: interval(of(one, "low"), of(one, "high")),
+        lambda one: format_interval(of(one, "low"), of(one, "high")),
         "The interval and p allow for other collections, each of which is one observation."
-        if others
+        if about_others
         else "The interval and p allow for other queries of these collections; a collection with "
         "few queries counts as much as one with many.",
     )
-    yield column("p", lambda one: probability(of(one, "p")))
+    yield column("p", lambda one: format_p(of(one, "p")))
     yield column(
-        _told(result, settings),
-        lambda one: probability(of(one, "p_adjusted")),
-        f"{_told(result, settings)}: corrected for all comparisons.",
-        _told(result, settings) != "p",
+        _p_name(result, settings),
+        lambda one: format_p(of(one, "p_adjusted")),
+        f"{_p_name(result, settings)}: corrected for all comparisons.",
+        _p_name(result, settings) != "p",
     )
     yield column(
         "W/T/L",
         lambda one: f"{one.wins}/{one.ties}/{one.losses}",
         "W/T/L: collections on which the system is better, the same, worse.",
-        others,
+        about_others,
     )
 
 
-def _told(result: MacroResult, settings: CollectionSettings) -> str:
+def _p_name(result: MacroResult, settings: CollectionSettings) -> str:
     """Return the name of the p-value that decides."""
     how = CORRECTIONS.get(settings.correction)
     return f"p {how}" if how and len(result.pairs) > 1 else "p"

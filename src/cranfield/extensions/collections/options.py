@@ -6,7 +6,7 @@ from typing import Literal
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_test
 from cranfield.comparison.significance import TIE
-from cranfield.options import Options, number, option
+from cranfield.options import Options, number_check, option
 
 CollectionTest = Literal["randomization", "t"]
 CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
@@ -35,7 +35,7 @@ class CollectionSettings(Options):
     alpha: float = option(*ALPHA)
     flips: int = option(*FLIPS_OPTION)
     seed: int = option(*SEED_OPTION)
-    tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
+    tie: float = option(TIE, "Means that differ by at most this are tied.", number_check(0))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.cli import flags
 from cranfield.cli.way import Way
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.options import option
 
 if TYPE_CHECKING:
-    from cranfield.cli.several import Comparing
+    from cranfield.cli.several import ComparisonOptions
     from cranfield.data.run import Run
-    from cranfield.extensions.collections.collection_files import Files
+    from cranfield.extensions.collections.collection_files import CollectionFiles
     from cranfield.extensions.collections.macro import CollectionComparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverCollections(Way):
+class CollectionSource(Way):
     """Where the files of several collections are."""
 
     heading: ClassVar = "Several collections"
@@ -33,27 +33,27 @@ class OverCollections(Way):
     )
 
     def compare(
-        self, qrels: str | None, runs: tuple[str, ...], comparing: "Comparing"
+        self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
     ) -> "CollectionComparison":
         """Return the comparison over the collections."""
         if qrels is not None:
             raise OptionError("--collections takes the place of QRELS and RUN: leave these out")
-        return compare_over(str(self.collections), comparing)
+        return compare_collection_files(str(self.collections), comparing)
 
 
-def compare_over(path: str, comparing: "Comparing") -> "CollectionComparison":
+def compare_collection_files(path: str, comparing: "ComparisonOptions") -> "CollectionComparison":
     """Return the comparison over the collections in a folder, or in a table of files."""
     from cranfield.comparison.alignment import DEFAULT_MEASURES
-    from cranfield.extensions.collections.collection_files import collection_files
+    from cranfield.extensions.collections.collection_files import find_collections
     from cranfield.extensions.collections.macro import compare_collections
 
     flags.refuse_options(
-        {"slices", "saved", "family", "rope", "bounds", *flags.names_of(comparing.families)}
-        | comparing.alignment.unusual().keys() - {"missing"},
-        OverCollections.refusal,
+        {"slices", "saved", "family", "rope", "bounds", *flags.option_names(comparing.families)}
+        | comparing.alignment.changed_options().keys() - {"missing"},
+        CollectionSource.refusal,
     )
     comparing.refuse_two_kinds()
-    files_of, notes = collection_files(path)
+    files_of, notes = find_collections(path)
     inputs = {name: _read_collection(name, files, comparing) for name, files in files_of.items()}
     is_stated = comparing.names or comparing.rel is not None
     measures = comparing.measures(DEFAULT_MEASURES) if is_stated else None
@@ -66,24 +66,24 @@ def compare_over(path: str, comparing: "Comparing") -> "CollectionComparison":
     if baseline is not None:
         baseline = system_of_path.get(os.path.realpath(baseline), baseline)
     options: Any = {
-        **comparing.settings.unusual(),
-        **comparing.alignment.unusual(),
-        **comparing.judging.unusual(),
+        **comparing.settings.changed_options(),
+        **comparing.alignment.changed_options(),
+        **comparing.judging.changed_options(),
     }
     comparison = compare_collections(inputs, measures, baseline=baseline, **options)
     return replace(comparison, data_notes=(*notes, *comparison.data_notes))
 
 
 def _read_collection(
-    name: str, files: "Files", comparing: "Comparing"
+    name: str, files: "CollectionFiles", comparing: "ComparisonOptions"
 ) -> tuple[Any, dict[str, "Run"], Any]:
     """Return the judgments and runs of a collection, and its measures if these are its own."""
     try:
         judgments = comparing.data.read_qrels(files.qrels, comparing.judging.duplicates)
         runs = comparing.data.read_runs([*files.runs.values()])
     except InputError as error:
-        raise error.because(f"In the collection {printable(name)}.") from None
+        raise error.add_reason(f"In the collection {escape_unprintable(name)}.") from None
     measures = None
     if files.measure is not None:
-        measures = flags.measures_of((files.measure,), "", comparing.rel)
+        measures = flags.parse_measures((files.measure,), "", comparing.rel)
     return judgments, dict(zip(files.runs, runs, strict=True)), measures

@@ -9,7 +9,7 @@ import os
 import sysconfig
 from pathlib import Path
 
-from cranfield.formats.source import written
+from cranfield.formats.source import open_to_write
 from cranfield.formats.url import local_path
 
 __all__ = ["HERE", "QRELS", "RUNS", "modules", "queries", "rows", "save"]
@@ -104,6 +104,6 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
         lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))
         content[f"{name}.json"] = f"[\n{lines}\n]\n".encode()
     for name, text in content.items():
-        with written(folder / name) as stream:
+        with open_to_write(folder / name) as stream:
             stream.write(text)
     return [folder / name for name in content]

@@ -6,7 +6,7 @@ from cranfield.cli import flags
 from cranfield.cli.terminal import Format, echo, show
 from cranfield.comparison.compare import compare
 from cranfield.extensions import demo
-from cranfield.extensions.report.report_command import html_name, write_report
+from cranfield.extensions.report.report_command import check_html_name, write_report
 from cranfield.measures import parse
 from cranfield.scoring.evaluate import evaluate
 
@@ -23,7 +23,7 @@ def command(
     page: str | None = flags.option(
         "--report",
         metavar="FILE",
-        callback=html_name,
+        callback=check_html_name,
         help="Write the report of its four systems, a page to look at, as cranfield report does.",
     ),
 ) -> None:

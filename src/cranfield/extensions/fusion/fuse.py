@@ -5,31 +5,31 @@ from typing import Any, Unpack, get_args
 import numpy as np
 
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import notes_on_order
+from cranfield.data.meeting import list_order_notes
 from cranfield.data.run import Run
-from cranfield.data.run_names import runs_of
-from cranfield.errors import InputError, OptionError, one_of, printable
+from cranfield.data.run_names import make_runs
+from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
-from cranfield.extensions.fusion.methods import METHODS, needs_scores, settled
-from cranfield.formats.columns import What
-from cranfield.formats.stated_columns import columns_for
-from cranfield.notes import warn_of
-from cranfield.options import options_of, refuse_others, takes
-from cranfield.render.numbers import some
+from cranfield.extensions.fusion.methods import METHODS, needs_scores, settle_options
+from cranfield.formats.columns import Side
+from cranfield.formats.stated_columns import select_columns
+from cranfield.notes import warn_about
+from cranfield.options import list_options, refuse_unknown_options, takes
+from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
 #: What has no meaning for a fused run, of how a run is judged.
-NOT_FUSED = tuple(
+NOT_FOR_FUSION = tuple(
     one.name
-    for one in options_of(Judging)
+    for one in list_options(Judging)
     if one.name not in ("order", "ties", "depth", "duplicates")
 )
 
 
-@takes(Fusing, Judging, Reading, without=NOT_FUSED)
+@takes(Fusing, Judging, Reading, omit=NOT_FOR_FUSION)
 def fuse(
     runs: Any, method: Method = "rrf", name: str | None = None, **options: "Unpack[keywords.Fuse]"
 ) -> Run:
@@ -84,13 +84,13 @@ def fuse(
     {'q1': {'d3': 0.5, 'd1': 0.5, 'd2': 0.125}}
 
     """
-    refuse_others(fuse, options)
-    one_of("method", method, get_args(Method))
+    refuse_unknown_options(fuse, options)
+    check_choice("method", method, get_args(Method))
     if name is not None and not isinstance(name, str):
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
-    how, judging = settled(Fusing.of(options), method), Judging.of(options)
-    _check(judging, how)
-    several = runs_of(runs, columns_for(Reading.of(options).columns, What.RUN))
+    how, judging = settle_options(Fusing.of(options), method), Judging.of(options)
+    _check_judging(judging, how)
+    several = make_runs(runs, select_columns(Reading.of(options).columns, Side.RUN))
     if len(several) < 2:
         raise InputError(
             f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
@@ -99,10 +99,10 @@ def fuse(
             hint="Runs go into one list, [run, other], or into a dict {name: run}; on the command "
             "line, RUN RUN. A pattern in quotes is one run.",
         )
-    warn_of(notes_on_order(several.values()))
+    warn_about(list_order_notes(several.values()))
     weights = np.array(how.weights_of(tuple(several)))
     for run in several.values():
-        run.ranked_by(judging.order)  # raises what is wrong with that
+        run.resolve_order(judging.order)  # raises what is wrong with that
         if needs_scores(method, how) and not run.has_scores:
             raise InputError(
                 f"the run {run.name!r} has no scores, and {method} with norm={how.norm!r} adds "
@@ -111,7 +111,7 @@ def fuse(
                 hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
             )
         if how.norm == "min-max-inverted":
-            _check_inverted(run)
+            _check_distances(run)
     way = METHODS[method]
     recipe = {
         "cranfield": __version__,
@@ -120,25 +120,25 @@ def fuse(
         "absent": how.absent or "share",
         **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
         **({"weights": weights.tolist()} if way.is_weighted else {}),
-        **judging.unusual(),
-        "runs": {one: run.made_from for one, run in several.items()},
+        **judging.changed_options(),
+        "runs": {one: run.origin for one, run in several.items()},
     }
-    elsewhere = _ELSEWHERE if len({*weights.tolist()}) > 1 else (*_ELSEWHERE, "weights")
-    said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in elsewhere)
-    form = f"{method} of {some([*map(printable, several)])} ({', '.join(said)})"
+    elsewhere = _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
+    said = (f"{key} {_format_option(recipe[key])}" for key in recipe if key not in elsewhere)
+    form = f"{method} of {format_names([*map(escape_unprintable, several)])} ({', '.join(said)})"
     found = Run(FusedRows(several, method, how, weights, judging, form), name or method)
     found.recipe = recipe
     return found
 
 
-_ELSEWHERE = ("cranfield", "method", "runs")
+_KEYS_NOT_IN_FORM = ("cranfield", "method", "runs")
 
 
-def _shown(value: Any) -> str:
-    return some([f"{one:g}" for one in value]) if isinstance(value, list) else f"{value}"
+def _format_option(value: Any) -> str:
+    return format_names([f"{one:g}" for one in value]) if isinstance(value, list) else f"{value}"
 
 
-def _check_inverted(run: Run) -> None:
+def _check_distances(run: Run) -> None:
     """Refuse runs without distances, and those of chunks, of which the highest would be kept."""
     if not run.has_scores:
         raise InputError(
@@ -146,18 +146,18 @@ def _check_inverted(run: Run) -> None:
             source=run.source,
             hint="Without distances, its ranks are in the right order: leave the norm out.",
         )
-    if run.rows.distance is not None:
+    if run.rows.distance_column is not None:
         raise OptionError(
             f"the run {run.name!r:.80}: its scores are minus its distances: take norm='min-max'"
         )
-    if run.made_of is not None:
+    if run.conversion is not None:
         raise OptionError(
             f"the run {run.name!r:.80}: documents of chunks have the highest score of theirs, and "
             "norm='min-max-inverted' takes distances, of which the lowest is the best"
         )
 
 
-def _check(judging: Judging, how: Fusing) -> None:
+def _check_judging(judging: Judging, how: Fusing) -> None:
     """Refuse options that a fused run cannot have."""
     if judging.ties not in ("document", "ascending", "given"):
         raise OptionError(

@@ -5,14 +5,14 @@ from typing import Any, get_args
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.convert import refuse_own_input, say_written
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import say_notes
+from cranfield.cli.convert import refuse_own_input, print_written
+from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
+from cranfield.cli.terminal import print_notes
 from cranfield.data.judging import Judging
-from cranfield.extensions.fusion.fuse import NOT_FUSED, fuse
+from cranfield.extensions.fusion.fuse import NOT_FOR_FUSION, fuse
 from cranfield.extensions.fusion.fusing import Fusing, Method
-from cranfield.formats.columns import What
-from cranfield.formats.files import names_of
+from cranfield.formats.columns import Side
+from cranfield.formats.files import format_names
 
 
 @flags.command("fuse")
@@ -28,17 +28,17 @@ def command(
         help="How a document's values become its score. rrf, isr, log_isr, logn_isr, rbc and borda "
         "take ranks; the others scores.",
     ),
-    how: Fusing = flags.family(
+    how: Fusing = flags.family_options(
         Fusing, weights={"metavar": "W,W,... or NAME=W,..."}, k={"names": ("-k",)}
     ),
     name: str | None = flags.option(help="The name of the result.  [default: the method]"),
     format: Any = flags.option(  # noqa: A002 - the word for it, as in Run.write
         "--to",
         group="Output",
-        type=click.Choice(names_of(What.RUN)),
+        type=click.Choice(format_names(Side.RUN)),
         help="The format to write.  [default: what OUT's suffix names]",
     ),
-    judging: Judging = flags.family(Judging, without=NOT_FUSED, group="Ranking"),
+    judging: Judging = flags.family_options(Judging, without=NOT_FOR_FUSION, group="Ranking"),
     data: DataOptions = data_options,
 ) -> None:
     """Make one run of several: each document that one of them returned, with one score.
@@ -55,12 +55,12 @@ def command(
         {"qrels_format", "qrels_columns", "map_qrels", "span_pattern"},
         "applies to judgments, and there are none",
     )
-    refuse_two_inputs(*runs)
-    chosen: Any = {**how.unusual(), **judging.unusual()}
+    refuse_two_stdin(*runs)
+    chosen: Any = {**how.changed_options(), **judging.changed_options()}
     refuse_own_input([*runs, *filter(None, [data.map_docs])], target)
     opened = data.read_runs(runs, says_order=True)
     refuse_own_input([source.path for run in opened for source in run.sources], target)
     found = fuse(opened, method, name, **chosen)
     written = found.write(target, format)
-    say_written(f"made {found.form}", written.left_out, written.rows, target, "the runs")
-    say_notes(found.rows.notes)
+    print_written(f"made {found.description}", written.left_out, written.rows, target, "the runs")
+    print_notes(found.rows.notes)

@@ -7,29 +7,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed
+from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.arrays.rows import spans
-from cranfield.arrays.threads import in_threads
+from cranfield.arrays.rows import consecutive_numbers
+from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, placed
-from cranfield.data.regroup import regrouped
+from cranfield.data.order import GroupedBlock, rank_documents
+from cranfield.data.regroup import regroup_queries
 from cranfield.data.run import Run
-from cranfield.data.run_notes import duplicates_of
+from cranfield.data.run_notes import duplicates_note
 from cranfield.errors import DuplicateError, InputError
 from cranfield.extensions.fusion.fusing import Fusing, Method
-from cranfield.extensions.fusion.methods import fused, needs_scores
-from cranfield.extensions.fusion.run_lists import Lists
-from cranfield.formats.block import Block, Errors, LeftOut, Load, Role, Rows
-from cranfield.notes import Note, warn_of
-from cranfield.render.numbers import queries_of, some
+from cranfield.extensions.fusion.methods import fuse_lists, needs_scores
+from cranfield.extensions.fusion.run_lists import RunLists
+from cranfield.formats.block import Block, Errors, FaultyRows, Load, Role, Rows
+from cranfield.notes import Note, warn_about
+from cranfield.render.numbers import format_query_count, format_names
 
-_AT_ONCE = 1 << 17  # rows of all runs together that are fused at once, about
-_LAG = 24  # blocks: more than threads read at the same time
+_ROWS_PER_BATCH = 1 << 17  # rows of all runs together that are fused at once, about
+_LAG_BLOCKS = 24  # blocks: more than threads read at the same time
 
 
-class Part(NamedTuple):
+class RankedBlock(NamedTuple):
     """Whole queries of a run, ranked."""
 
     queries: list[bytes]
@@ -37,20 +37,20 @@ class Part(NamedTuple):
     docs: Ids
     rank: Ints  # (rows,)
     score: Floats | None  # (rows,) None: nothing needs it
-    left_out: LeftOut
-    repeated: LeftOut  # rows whose document another row has
+    left_out: FaultyRows
+    repeated_rows: FaultyRows  # rows whose document another row has
 
-    def size(self, place: int) -> int:
+    def count_rows(self, position: int) -> int:
         """Return how many rows a query has."""
-        return int(self.starts[place + 1]) - int(self.starts[place])
+        return int(self.starts[position + 1]) - int(self.starts[position])
 
 
-class _Batch(NamedTuple):
+class _QueryBatch(NamedTuple):
     """Some queries, and where each run has them: (its number, a part, the place in it)."""
 
     queries: list[bytes]
-    lists: list[list[tuple[int, Part, int]]]  # of each query
-    left_out: LeftOut
+    lists: list[list[tuple[int, RankedBlock, int]]]  # of each query
+    left_out: FaultyRows
 
 
 class FusedRows(Rows):
@@ -62,18 +62,18 @@ class FusedRows(Rows):
 
     def __init__(
         self,
-        runs: Mapping[str, Run],
+        run_of_name: Mapping[str, Run],
         method: Method,
-        how: Fusing,
+        fusing: Fusing,
         weights: Floats,
         judging: Judging,
         form: str,
     ) -> None:
-        self._runs, self._method, self._how = [*runs.values()], method, how
-        self._names = [*runs]
+        self._runs, self._method, self._fusing = [*run_of_name.values()], method, fusing
+        self._names = [*run_of_name]
         self.is_quiet = False  # whether no warning is given
-        self._weights, self._judging, self.form = weights, judging, form
-        self.numbers, self.needs_scores = frozenset({"score"}), needs_scores(method, how)
+        self._weights, self._judging, self.description = weights, judging, form
+        self.extra_roles, self.needs_scores = frozenset({"score"}), needs_scores(method, fusing)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the fused rows of some queries at a time.
@@ -81,30 +81,30 @@ class FusedRows(Rows):
         Raises InputError, at the end, if no query is in more than one of the runs; gives a
         CranfieldWarning, once, if some queries are not in all.
         """
-        runs = [one.skipping() if errors == "skip" else one for one in self._runs]
-        fuse = partial(self._fused, with_scores="score" in wanted)
-        for block in in_threads(fuse, self._batches(runs, frozenset())):
-            yield partial(_itself, block)
+        runs = [one.skip_faults() if errors == "skip" else one for one in self._runs]
+        fuse = partial(self._fuse_batch, with_scores="score" in wanted)
+        for block in map_in_threads(fuse, self._batches(runs, frozenset())):
+            yield partial(_return_block, block)
 
-    def _batches(self, runs: Sequence[Run], apart: frozenset[int]) -> Iterator[_Batch]:
+    def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
         """Read the runs side by side, and yield queries as soon as all runs have come to them.
 
         `apart`: the runs whose rows of a query are known to be apart.
         """
         readings = [
-            _Reading(self, run, i, self._judging, is_apart=i in apart) for i, run in enumerate(runs)
+            _RunReader(self, run, i, self._judging, is_apart=i in apart_runs) for i, run in enumerate(runs)
         ]
         reading = set(range(len(runs)))  # the runs that have not ended
-        waiting: dict[bytes, list[tuple[int, Part, int]]] = {}
+        waiting: dict[bytes, list[tuple[int, RankedBlock, int]]] = {}
         given: set[bytes] = set()
-        at_once, has_yielded = _AT_ONCE, False
-        if self._how.absent != "left-out":  # then documents have a value from each run
+        at_once, has_yielded = _ROWS_PER_BATCH, False
+        if self._fusing.absent != "left-out":  # then documents have a value from each run
             at_once //= len(runs)
         ready: list[bytes] = []
         came: list[tuple[int, int]] = []
-        counts, repeated = [0] * len(runs), [LeftOut()] * len(runs)
-        n_rows, left_out = 0, LeftOut()
-        for i, part in in_threads(_read, _loads(readings, came)):
+        counts, repeated = [0] * len(runs), [FaultyRows()] * len(runs)
+        n_rows, left_out = 0, FaultyRows()
+        for i, part in map_in_threads(_rank_load, _schedule_loads(readings, came)):
             came.append((i, 0 if part is None else len(part.queries)))
             if part is None:
                 reading.discard(i)
@@ -112,28 +112,28 @@ class FusedRows(Rows):
             else:
                 now, left_out = part.queries, left_out + part.left_out
                 counts[i] += len(now)
-                repeated[i] += part.repeated
+                repeated[i] += part.repeated_rows
                 for at, query in enumerate(now):
                     its = waiting.setdefault(query, [])
                     if query in given or any(one[0] == i for one in its):
                         if has_yielded:
-                            raise _comes_back(runs[i], query)
-                        yield from self._batches(runs, apart | {i})
+                            raise _late_query_error(runs[i], query)
+                        yield from self._batches(runs, apart_runs | {i})
                         return
                     its.append((i, part, at))
             for query in now:
                 if reading <= {one[0] for one in waiting[query]}:
                     ready.append(query)
                     given.add(query)
-                    n_rows += sum(one.size(at) for _, one, at in waiting[query])
+                    n_rows += sum(one.count_rows(at) for _, one, at in waiting[query])
                     if n_rows >= at_once:
                         has_yielded = True
-                        yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
-                        ready, n_rows, left_out = [], 0, LeftOut()
-        yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
-        self._tell(counts, repeated, len(given))
+                        yield _QueryBatch(ready, [waiting.pop(one) for one in ready], left_out)
+                        ready, n_rows, left_out = [], 0, FaultyRows()
+        yield _QueryBatch(ready, [waiting.pop(one) for one in ready], left_out)
+        self._make_notes(counts, repeated, len(given))
 
-    def _tell(self, counts: Sequence[int], repeated: Sequence[LeftOut], n_queries: int) -> None:
+    def _make_notes(self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int) -> None:
         """Note which runs lack queries that others have, or have documents more than once.
 
         Refuses runs that share no query.
@@ -148,36 +148,36 @@ class FusedRows(Rows):
         if n_queries and sum(counts) == n_queries:
             empty = [name for name, n in zip(self._names, counts, strict=True) if not n]
             raise InputError(
-                f"no query is in more than one of the runs {some(self._names)}",
+                f"no query is in more than one of the runs {format_names(self._names)}",
                 source=self._runs[0].source,
-                hint=f"Empty, or without a row that can be used: {some(empty)}."
+                hint=f"Empty, or without a row that can be used: {format_names(empty)}."
                 if empty
                 else "Check that all name queries in the same way.",
             )
         notes = [
-            duplicates_of(name, one, self._judging.duplicates)
-            for name, one in zip(self._names, repeated, strict=True)
+            duplicates_note(name, one, self._judging.duplicates)
+            for name, one in zip(self._names, repeated_rows, strict=True)
             if one.count
         ]
         if lacks:
             text = (
-                f"Of {queries_of(n_queries)}, {some(lacks)}: each is fused from the runs that have "
+                f"Of {format_query_count(n_queries)}, {format_names(lacks)}: each is fused from the runs that have "
                 "it."
             )
             notes.append(Note("missing-queries", "warning", text, count=len(lacks)))
         self.notes = tuple(notes)
         if not self.is_quiet:
-            warn_of(notes)
+            warn_about(notes)
 
-    def part(self, run: Run, load: Load) -> Part:
+    def rank_block(self, run: Run, load: Load) -> RankedBlock:
         """Read a block of one of the runs, and rank it."""
         block, judging = load(), self._judging
-        whole = run.grouped(block, judging)
-        inverted = self._how.norm == "min-max-inverted"
-        if inverted and whole.by is not None:
-            whole = whole._replace(by=-whole.by)
-        rank = placed(whole, judging).rank
-        score = self._scores(whole, run) if self.needs_scores else None
+        whole = run.group_block(block, judging)
+        inverted = self._fusing.norm == "min-max-inverted"
+        if inverted and whole.sort_score is not None:
+            whole = whole._replace(by=-whole.sort_score)
+        rank = rank_documents(whole, judging).rank
+        score = self._read_scores(whole, run) if self.needs_scores else None
         if score is not None and inverted:
             score = -score
         docs, starts = whole.block.doc, whole.starts
@@ -186,18 +186,18 @@ class FusedRows(Rows):
             starts = np.searchsorted(kept, starts)
             docs, rank = docs.take(kept), rank[kept]
             score = None if score is None else score[kept]
-        queries = [*whole.queries.to_list(), *whole.block.empty]
-        starts = np.append(starts, np.full(len(whole.block.empty), starts[-1]))
-        left_out, repeated = whole.block.left_out, whole.repeated
-        return Part(queries, starts, docs.compact(), rank, score, left_out, repeated)
+        queries = [*whole.queries.to_list(), *whole.block.empty_queries]
+        starts = np.append(starts, np.full(len(whole.block.empty_queries), starts[-1]))
+        left_out, repeated = whole.block.left_out, whole.repeats
+        return RankedBlock(queries, starts, docs.compact(), rank, score, left_out, repeated)
 
-    def _scores(self, whole: Grouped, run: Run) -> Floats:
+    def _read_scores(self, whole: GroupedBlock, run: Run) -> Floats:
         """Return the scores, which are finite: (rows,)."""
         score = np.asarray(whole.block.columns["score"], np.float64)
         bad = np.flatnonzero(~np.isfinite(score))
         if len(bad):
             row = int(bad[0])
-            raise whole.block.error(
+            raise whole.block.row_error(
                 row,
                 f"the run {run.name!r:.80} has the score {score[row]} for the document "
                 f"{decode(whole.block.doc[row])!r}, which {self._method} cannot add to others",
@@ -205,15 +205,15 @@ class FusedRows(Rows):
             )
         return score
 
-    def _fused(self, batch: _Batch, *, with_scores: bool) -> Block:
+    def _fuse_batch(self, batch: _QueryBatch, *, with_scores: bool) -> Block:
         """Return the fused rows of some queries."""
-        lists = self._lists(batch)
+        lists = self._gather_lists(batch)
         if lists is None:
             none = Ids.of([])
             columns = {"score": np.zeros(0)} if with_scores else {}
-            return Block(none, none, columns, left_out=batch.left_out, empty=batch.queries)
+            return Block(none, none, columns, left_out=batch.left_out, empty_queries=batch.queries)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows, score = fused(lists, self._method, self._how, self._weights)
+            rows, score = fuse_lists(lists, self._method, self._fusing, self._weights)
         query = lists.query.take(rows)
         if not np.isfinite(score).all():
             row = int(np.flatnonzero(~np.isfinite(score))[0])
@@ -233,34 +233,34 @@ class FusedRows(Rows):
         starts = np.append(0, np.cumsum(counts[codes]))
         group = np.repeat(np.arange(len(codes)), counts[codes])
         ids, docs = Ids.of(batch.queries), lists.docs.take(rows)
-        whole = Grouped(
+        whole = GroupedBlock(
             Block(ids.take(query), docs, {"score": score}),
             starts,
             group,
             ids.take(codes),
-            keyed(docs.hash(), group),
+            pair_keys(docs.hash(), group),
             score,
         )
         order = np.empty(len(rows), np.int64)
-        order[starts[group] + placed(whole).rank - 1] = np.arange(len(rows))
+        order[starts[group] + rank_documents(whole).rank - 1] = np.arange(len(rows))
         return Block(
             ids.take(query).compact(),
             docs.take(order).compact(),
             {"score": score.take(order)} if with_scores else {},
             left_out=batch.left_out,
-            empty=[batch.queries[i] for i in np.flatnonzero(counts == 0)],
+            empty_queries=[batch.queries[i] for i in np.flatnonzero(counts == 0)],
         )
 
-    def _lists(self, batch: _Batch) -> Lists | None:
+    def _gather_lists(self, batch: _QueryBatch) -> RunLists | None:
         """Return the lists of some queries; None if none has a row."""
-        parts: dict[tuple[int, int], tuple[Part, list[int], list[int]]] = {}
+        parts: dict[tuple[int, int], tuple[RankedBlock, list[int], list[int]]] = {}
         for j, its in enumerate(batch.lists):
             for i, part, at in its:
                 _, places, queries = parts.setdefault((i, id(part)), (part, [], []))
                 places.append(at)
                 queries.append(j)
         every = [
-            (i, *_taken(part, places, queries)) for (i, _), (part, places, queries) in parts.items()
+            (i, *_take_queries(part, places, queries)) for (i, _), (part, places, queries) in parts.items()
         ]
         every = [one for one in every if len(one[3])]
         if not every:
@@ -268,8 +268,8 @@ class FusedRows(Rows):
         run, query, counts, docs, rank, score = zip(*every, strict=True)
         runs = np.repeat(run, [*map(len, docs)])
         sizes = np.concatenate(counts)
-        return Lists(
-            Ids.joined(docs),
+        return RunLists(
+            Ids.concatenate(docs),
             np.repeat(np.concatenate(query), sizes),
             runs,
             np.concatenate(rank),
@@ -279,30 +279,30 @@ class FusedRows(Rows):
         )
 
 
-class _Reading:
+class _RunReader:
     """One of the runs, read forward."""
 
     def __init__(
-        self, rows: FusedRows, run: Run, place: int, judging: Judging, *, is_apart: bool
+        self, rows: FusedRows, run: Run, run_number: int, judging: Judging, *, is_apart: bool
     ) -> None:
         roles = run.roles(judging.order)
         if rows.needs_scores:
             roles = tuple(dict.fromkeys((*roles, "score")))
-        loads = run.every_row(roles)
-        self.loads = iter(regrouped(loads)) if is_apart else iter(loads)
-        self.rows, self.run, self.place, self.judging = rows, run, place, judging
+        loads = run.read_columns(roles)
+        self.loads = iter(regroup_queries(loads)) if is_apart else iter(loads)
+        self.rows, self.run, self.run_number, self.judging = rows, run, run_number, judging
         self.n_queries = self.n_read = self.n_blocks = 0  # blocks: read, and to be read
         self.has_ended = False
 
     @property
-    def projected(self) -> float:
+    def expected_queries(self) -> float:
         """About how many queries there will be when the blocks are read."""
         return self.n_queries * self.n_blocks / self.n_read if self.n_read else self.n_blocks
 
 
-def _loads(
-    readings: Sequence[_Reading], came: Sequence[tuple[int, int]]
-) -> Iterator[tuple[_Reading, Load | None]]:
+def _schedule_loads(
+    readings: Sequence[_RunReader], came: Sequence[tuple[int, int]]
+) -> Iterator[tuple[_RunReader, Load | None]]:
     """Yield the blocks to read, of the run that is most behind; None at the end of a run.
 
     `came` grows: the run of each block that was read, and how many queries it had. What was read
@@ -310,7 +310,7 @@ def _loads(
     """
     n_counted = 0
     for n in count():
-        while n_counted < min(n - _LAG, len(came)):
+        while n_counted < min(n - _LAG_BLOCKS, len(came)):
             place, n_queries = came[n_counted]
             readings[place].n_queries += n_queries
             readings[place].n_read += 1
@@ -318,28 +318,28 @@ def _loads(
         going = [one for one in readings if not one.has_ended]
         if not going:
             return
-        behind = min(going, key=lambda one: one.projected)
+        behind = min(going, key=lambda one: one.expected_queries)
         load = next(behind.loads, None)
         behind.n_blocks += 1
         behind.has_ended = load is None
         yield behind, load
 
 
-def _read(task: tuple[_Reading, Load | None]) -> tuple[int, Part | None]:
+def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock | None]:
     reading, load = task
     if load is None:
-        return reading.place, None
+        return reading.run_number, None
     try:
-        return reading.place, reading.rows.part(reading.run, load)
+        return reading.run_number, reading.rows.rank_block(reading.run, load)
     except DuplicateError as error:
-        raise reading.run.twice(error, reading.judging) from None
+        raise reading.run.first_repeat_error(error, reading.judging) from None
 
 
-def _taken(part: Part, places: list[int], queries: list[int]) -> Any:
+def _take_queries(part: RankedBlock, places: list[int], queries: list[int]) -> Any:
     """Return the rows of some queries of a part: queries, counts, documents, ranks, scores."""
     at = np.array(places)
     counts = part.starts[at + 1] - part.starts[at]
-    rows: Any = spans(part.starts[at], counts)
+    rows: Any = consecutive_numbers(part.starts[at], counts)
     if (np.diff(at) == 1).all():  # as a rule
         rows = slice(int(part.starts[at[0]]), int(part.starts[at[-1] + 1]))
     score = None if part.score is None else part.score[rows]
@@ -347,11 +347,11 @@ def _taken(part: Part, places: list[int], queries: list[int]) -> Any:
     return np.array(queries)[some], counts[some], part.docs.take(rows), part.rank[rows], score
 
 
-def _itself(block: Block) -> Block:
+def _return_block(block: Block) -> Block:
     return block
 
 
-def _comes_back(run: Run, query: bytes) -> InputError:
+def _late_query_error(run: Run, query: bytes) -> InputError:
     """Return the error of a run whose rows of a query are found to be apart when it is too late."""
     return InputError(
         f"the run {run.name!r}: the query {decode(query)!r} comes back after many others",

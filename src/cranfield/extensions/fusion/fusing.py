@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cranfield.errors import OptionError
-from cranfield.options import Options, finite, number, option, share
-from cranfield.render.numbers import some
+from cranfield.options import Options, finite_number, number_check, option, share_check
+from cranfield.render.numbers import format_names
 
 Method = Literal[
     "rrf",
@@ -28,10 +28,10 @@ Norm = Literal["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2"
 Absent = Literal["left-out", "zero", "lowest"]
 
 
-def _weights(value: Any) -> list[float] | dict[str, float]:
+def _read_weights(weights: Any) -> list[float] | dict[str, float]:
     """Check for weights: a number for each run, in their order, by name, or as a text of both."""
-    texts = value.split(",") if isinstance(value, str) else value
-    if isinstance(value, str) and all("=" in one for one in texts):
+    texts = weights.split(",") if isinstance(weights, str) else weights
+    if isinstance(weights, str) and all("=" in one for one in texts):
         pairs = [one.rpartition("=")[::2] for one in texts]
         texts = {name.strip(): number for name, number in pairs}
         if len(texts) < len(pairs):
@@ -40,7 +40,7 @@ def _weights(value: Any) -> list[float] | dict[str, float]:
         if isinstance(texts, Set):
             raise TypeError
         given = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
-        found = [finite(float(one) if isinstance(one, str) else one) for one in given]
+        found = [finite_number(float(one) if isinstance(one, str) else one) for one in given]
     except (TypeError, ValueError):
         found = []
     numbers = [float(one) for one in found if one is not None and one >= 0]
@@ -71,7 +71,7 @@ class Fusing(Options):
         None,
         "A weight for each run, of at least 0: in their order, or by name. A run of weight 0 adds "
         "nothing; its documents stay in the list. [default: all weigh the same]",
-        _weights,
+        _read_weights,
     )
     absent: Absent | None = option(
         None,
@@ -79,10 +79,10 @@ class Fusing(Options):
         'a score of 0. "lowest": as the last of that run\'s list. [default: left-out; for Borda, '
         "an equal share of the points that are left]",
     )
-    k: float = option(60, "Of rrf: 1 / (k + rank).", number(0))
-    gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number(0))
-    sigma: float = option(0.01, "Of logn_isr: what is added to the number of runs.", number(0))
-    phi: float = option(0.8, "Of rbc: how likely a user goes on to the next document.", share())
+    k: float = option(60, "Of rrf: 1 / (k + rank).", number_check(0))
+    gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number_check(0))
+    sigma: float = option(0.01, "Of logn_isr: what is added to the number of runs.", number_check(0))
+    phi: float = option(0.8, "Of rbc: how likely a user goes on to the next document.", share_check())
 
     def weights_of(self, names: tuple[str, ...]) -> list[float]:
         """Return the weight of each run, in their order; 1 for each without weights."""
@@ -94,8 +94,8 @@ class Fusing(Options):
             missing = [one for one in names if one not in weights]
             if wrong or missing:
                 what = f"there is no run {wrong[0]!r:.80}" if wrong else f"none of {missing[0]!r}"
-                raise OptionError(f"weights: {what}; the runs are {some(names)}")
+                raise OptionError(f"weights: {what}; the runs are {format_names(names)}")
             return [weights[name] for name in names]
         if len(weights) != len(names):
-            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {some(names)}")
+            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {format_names(names)}")
         return list(weights)

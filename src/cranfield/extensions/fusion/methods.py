@@ -10,162 +10,162 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.elementary import log, powers, raised
+from cranfield.arrays.elementary import log, powers, power
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.arrays.slots import numbered
+from cranfield.arrays.slots import number_pairs
 from cranfield.errors import OptionError
 from cranfield.extensions.fusion.fusing import Fusing, Method
-from cranfield.extensions.fusion.run_lists import Found, Lists
+from cranfield.extensions.fusion.run_lists import DocumentValues, RunLists
 
-_Points = Callable[[Lists, Fusing, Floats], Floats]
-_Combined = Callable[[Found, Fusing], Floats]
+_PointsFunction = Callable[[RunLists, Fusing, Floats], Floats]
+_ScoreFunction = Callable[[DocumentValues, Fusing], Floats]
 
 # ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
 
 
-def _shares(part: Floats, whole: Floats) -> Floats:
+def _divide(part: Floats, whole: Floats) -> Floats:
     """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
 
 
-def none(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def none(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return the scores as they are."""
     return lists.score
 
 
-def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores from 0, the list's lowest, to 1, its highest."""
     half, lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
-    return _shares(half - lowest, lists.highest / 2 - lowest)
+    return _divide(half - lowest, lists.highest / 2 - lowest)
 
 
-def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def share_of_highest(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
 
     These are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
     """
-    return _shares(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
+    return _divide(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
 
 
-def of_sum(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return how far scores are above the list's lowest, as a share of the sum of that."""
-    above = min_max(lists, how, candidates)
-    return _shares(above, lists.total(above))
+    above = min_max(lists, fusing, n_candidates)
+    return _divide(above, lists.total(above))
 
 
-def zmuv(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def zmuv(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return standard deviations from the list's mean (zero mean, unit variance)."""
     apart = lists.score - lists.total(lists.score) / lists.length
-    apart = _shares(apart, lists.greatest(apart))  # so that no square is too large, or too small
+    apart = _divide(apart, lists.greatest_size(apart))  # so that no square is too large, or too small
     sd = np.sqrt(lists.total(apart * apart) / lists.length)
-    return _shares(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
+    return _divide(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
 
 
-def l2(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def l2(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores as a share of the list's Euclidean length."""
-    scaled = _shares(lists.score, lists.greatest(lists.score))
-    return _shares(scaled, np.sqrt(lists.total(scaled * scaled)))
+    scaled = _divide(lists.score, lists.greatest_size(lists.score))
+    return _divide(scaled, np.sqrt(lists.total(scaled * scaled)))
 
 
-def by_rank(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def rank_share(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return 1 for the first of a list, 1 / n for the last of n."""
     return 1 - (lists.rank - 1) / lists.length
 
 
-def by_borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def borda_share(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return 1 for the first, 1 / c for the last of all c documents of the query."""
-    return 1 - (lists.rank - 1) / candidates[lists.query]
+    return 1 - (lists.rank - 1) / n_candidates[lists.query]
 
 
-def rrf(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def rrf(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return 1 / (k + rank) (Cormack, Clarke & Buettcher, SIGIR 2009)."""
-    return 1 / (how.k + lists.rank)
+    return 1 / (fusing.k + lists.rank)
 
 
-def inverse_squares(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def inverse_squares(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return 1 / rank^2 (Mourao, Martins & Magalhaes, TREC 2013)."""
     return 1 / lists.rank.astype(np.float64) ** 2
 
 
-def rbc(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def rbc(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return (1 - phi) phi^(rank - 1) (Bailey, Moffat, Scholer & Thomas, SIGIR 2017)."""
-    return (1 - how.phi) * powers(how.phi, lists.rank - 1)
+    return (1 - fusing.phi) * powers(fusing.phi, lists.rank - 1)
 
 
-def borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+def borda(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return c for the first, 1 for the last of all c documents (Aslam & Montague, SIGIR 2001)."""
-    return candidates[lists.query] - lists.rank + 1
+    return n_candidates[lists.query] - lists.rank + 1
 
 
 # ---- what becomes of it: by the number n of runs that returned a document
 
 
-def _sum(found: Found, how: Fusing) -> Floats:
+def _sum(found: DocumentValues, how: Fusing) -> Floats:
     """Return the weighted sum: CombSUM (Fox & Shaw, TREC-2, 1993)."""
     return found.total(found.weight * found.value)
 
 
-def _mnz(found: Found, how: Fusing) -> Floats:
+def _mnz(found: DocumentValues, how: Fusing) -> Floats:
     """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
-    return found.total(found.value) * found.total(found.weight * found.returned)
+    return found.total(found.value) * found.total(found.weight * found.is_returned)
 
 
-def _gmnz(found: Found, how: Fusing) -> Floats:
+def _gmnz(found: DocumentValues, how: Fusing) -> Floats:
     """Return the sum times n^gamma (Lee, SIGIR 1997)."""
-    n = found.total(found.weight * found.returned)
+    n = found.total(found.weight * found.is_returned)
     several, which = np.unique(n, return_inverse=True)
     try:
-        powers_of = raised(several, how.gamma)
+        powers_of = power(several, how.gamma)
     except OverflowError:  # math.pow raises it where numpy's is infinite
         powers_of = np.full(len(several), np.inf)
     return found.total(found.value) * powers_of[which]
 
 
-def _anz(found: Found, how: Fusing) -> Floats:
+def _anz(found: DocumentValues, how: Fusing) -> Floats:
     """Return the weighted mean: CombANZ (Fox & Shaw)."""
-    return _shares(found.total(found.weight * found.value), found.total(found.weight))
+    return _divide(found.total(found.weight * found.value), found.total(found.weight))
 
 
-def _mixed(found: Found, how: Fusing) -> Floats:
+def _mixed(found: DocumentValues, how: Fusing) -> Floats:
     """Return the weighted sum times the root of n."""
-    return found.total(found.weight * found.value) * np.sqrt(found.runs)
+    return found.total(found.weight * found.value) * np.sqrt(found.n_runs)
 
 
-def _log(found: Found, how: Fusing) -> Floats:
+def _log(found: DocumentValues, how: Fusing) -> Floats:
     """Return the sum times ln n, which is 0 for a document of one run."""
-    return found.total(found.value) * _logs(found.runs, 0.0)
+    return found.total(found.value) * _log_counts(found.n_runs, 0.0)
 
 
-def _logn(found: Found, how: Fusing) -> Floats:
+def _logn(found: DocumentValues, how: Fusing) -> Floats:
     """Return the sum times ln(n + sigma)."""
-    return found.total(found.value) * _logs(found.runs, how.sigma)
+    return found.total(found.value) * _log_counts(found.n_runs, how.sigma)
 
 
-def _logs(runs: Floats, more: float) -> Floats:
+def _log_counts(runs: Floats, more: float) -> Floats:
     """Return the logarithms of numbers of runs plus a number, of which few are different."""
     numbers = np.arange(1.0, runs.max(initial=0) + 1)
     found: Floats = log(numbers + more)[runs.astype(np.int64) - 1]
     return found
 
 
-_NORMS: dict[str, _Points] = {
+_NORMS: dict[str, _PointsFunction] = {
     "none": none,
     "min-max": min_max,
     "min-max-inverted": min_max,  # of scores with the other sign
-    "max": of_highest,
-    "sum": of_sum,
+    "max": share_of_highest,
+    "sum": share_of_sum,
     "zmuv": zmuv,
     "l2": l2,
-    "rank": by_rank,
-    "borda": by_borda,
+    "rank": rank_share,
+    "borda": borda_share,
 }
 
 
 class Way(NamedTuple):
     """How a method computes scores."""
 
-    combined: _Combined
-    points: _Points | None = None  # of ranks; None: the scores, by a norm
+    combined: _ScoreFunction
+    points: _PointsFunction | None = None  # of ranks; None: the scores, by a norm
     is_weighted: bool = False  # whether there is a form with weights
     parameter: str | None = None  # the option that it has alone
 
@@ -188,21 +188,21 @@ METHODS: dict[Method, Way] = {
 }
 
 
-def needs_scores(method: Method, how: Fusing) -> bool:
+def needs_scores(method: Method, fusing: Fusing) -> bool:
     """Tell whether values are made of scores, and not of ranks alone."""
-    return METHODS[method].points is None and how.norm not in ("rank", "borda")
+    return METHODS[method].points is None and fusing.norm not in ("rank", "borda")
 
 
-def settled(how: Fusing, method: Method) -> Fusing:
+def settle_options(fusing: Fusing, method: Method) -> Fusing:
     """Return the options of a method, with what None means; refuse those without effect."""
-    way, given, norm = METHODS[method], how.unusual(), how.norm
+    way, given, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
         if parameter in given and parameter != way.parameter:
             raise OptionError(
                 f"{parameter}={given[parameter]:g} applies to {name}, not to {method}"
             )
-    if how.weights is not None and not way.is_weighted:
+    if fusing.weights is not None and not way.is_weighted:
         able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
         raise OptionError(f"weights: {method} has no form with weights; {able} have one")
     if way.points is not None and norm not in (None, "none", "min-max-inverted"):
@@ -210,34 +210,34 @@ def settled(how: Fusing, method: Method) -> Fusing:
             f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
             "(min-max-inverted ranks the lowest first)"
         )
-    if norm == "borda" and how.absent is not None:
+    if norm == "borda" and fusing.absent is not None:
         raise OptionError(
             "norm='borda' gives absent documents a share of the points: leave absent out"
         )
-    absent = how.absent or (None if "borda" in (method, norm) else "left-out")
-    return replace(how, norm=norm or ("min-max" if way.points is None else "none"), absent=absent)
+    absent = fusing.absent or (None if "borda" in (method, norm) else "left-out")
+    return replace(fusing, norm=norm or ("min-max" if way.points is None else "none"), absent=absent)
 
 
-def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[Ints, Floats]:
+def fuse_lists(lists: RunLists, method: Method, fusing: Fusing, weights: Floats) -> tuple[Ints, Floats]:
     """Return a row of each document, (n,), and its score.
 
     `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
     """
-    rows, doc = numbered(lists.query, lists.docs)
+    rows, doc = number_pairs(lists.query, lists.docs)
     query = lists.query.take(rows)
     candidates, way = np.bincount(query) * 1.0, METHODS[method]
-    values = (way.points or _NORMS[str(how.norm)])(lists, how, candidates)
-    found = Found(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
-    if how.absent != "left-out":
-        shares = how.absent is None  # of Borda's points
+    values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
+    found = DocumentValues(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
+    if fusing.absent != "left-out":
+        shares = fusing.absent is None  # of Borda's points
         by_norm = method != "borda"
-        found = _completed(found, lists, weights, how, shares=shares, by_norm=by_norm)
-    return rows, way.combined(found, how)
+        found = _add_absent(found, lists, weights, fusing, shares=shares, by_norm=by_norm)
+    return rows, way.combined(found, fusing)
 
 
-def _completed(
-    found: Found, lists: Lists, weights: Floats, how: Fusing, *, shares: bool, by_norm: bool
-) -> Found:
+def _add_absent(
+    found: DocumentValues, lists: RunLists, weights: Floats, how: Fusing, *, shares: bool, by_norm: bool
+) -> DocumentValues:
     """Return the same with a value of each document for each run that did not return it.
 
     With "zero" it is 0; with "lowest", the lowest of the run's list. A run that has nothing for the
@@ -247,12 +247,12 @@ def _completed(
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))
     np.add.at(n_rows, (lists.run, lists.query), 1)
-    there = np.zeros((len(found.query_of), n_runs), np.bool_)
+    there = np.zeros((len(found.query), n_runs), np.bool_)
     there[found.doc, lists.run] = True
     doc, run = np.nonzero(~there)
-    query = found.query_of[doc]
+    query = found.query[doc]
     if shares:
-        c = np.bincount(found.query_of, minlength=n_queries) * 1.0
+        c = np.bincount(found.query, minlength=n_queries) * 1.0
         value = (c[query] - n_rows[run, query] + 1) / 2
         value = value / c[query] if by_norm else value
     else:
@@ -269,5 +269,5 @@ def _completed(
         doc=np.append(found.doc, doc),
         value=np.append(found.value, value),
         weight=np.append(found.weight, weights[run]),
-        returned=np.append(found.returned, returned),
+        returned=np.append(found.is_returned, returned),
     )

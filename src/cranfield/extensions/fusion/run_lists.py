@@ -9,7 +9,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class RunLists:
     """Rows of some queries, list after list: a list is what a run returned for a query.
 
     Columns are (rows,), except `begins`.
@@ -20,108 +20,108 @@ class Lists:
     run: Ints  # numbered from 0
     rank: Ints  # from 1
     score: Floats  # none, if nothing needs them
-    begins: Ints  # (lists,) the row where each begins
+    first_row: Ints  # (lists,) the row where each begins
     weight: Floats  # of the run
 
     @property
     def lengths(self) -> Ints:
         """How many rows each list has: (lists,)."""
-        return np.diff(np.append(self.begins, len(self.docs)))
+        return np.diff(np.append(self.first_row, len(self.docs)))
 
-    def spread(self, of_list: Floats | Ints) -> Floats:
+    def repeat_per_row(self, list_column: Floats | Ints) -> Floats:
         """Return for each row the number of its list: (lists,) to (rows,)."""
-        found: Floats = np.repeat(of_list, self.lengths)
+        found: Floats = np.repeat(list_column, self.lengths)
         return found
 
     @property
     def length(self) -> Floats:
         """How many documents a row's list has: (rows,)."""
-        return self.spread(self.lengths)
+        return self.repeat_per_row(self.lengths)
 
     @property
     def lowest(self) -> Floats:
         """The lowest score of a row's list: (rows,)."""
-        return self.spread(np.minimum.reduceat(self.score, self.begins))
+        return self.repeat_per_row(np.minimum.reduceat(self.score, self.first_row))
 
     @property
     def highest(self) -> Floats:
         """The highest score of a row's list: (rows,)."""
-        return self.spread(np.maximum.reduceat(self.score, self.begins))
+        return self.repeat_per_row(np.maximum.reduceat(self.score, self.first_row))
 
-    def greatest(self, values: Floats) -> Floats:
+    def greatest_size(self, values: Floats) -> Floats:
         """Return the largest size in a row's list: (rows,) to (rows,)."""
-        return self.spread(np.maximum.reduceat(np.abs(values), self.begins))
+        return self.repeat_per_row(np.maximum.reduceat(np.abs(values), self.first_row))
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of a row's list, rounded once: (rows,) to (rows,)."""
-        which = np.repeat(np.arange(len(self.begins)), self.lengths)
-        return totals(which, values, len(self.begins))[which]
+        which = np.repeat(np.arange(len(self.first_row)), self.lengths)
+        return sum_groups(which, values, len(self.first_row))[which]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DocumentValues:
     """The documents of some queries, and the value that each list gives each of them.
 
     The columns are (rows,), except `query_of`: a row is a document in a list.
     """
 
-    query_of: Ints  # (n,) the query of each document
+    query: Ints  # (n,) the query of each document
     doc: Ints  # numbered from 0
     value: Floats
     weight: Floats  # of the run
-    returned: Bools  # whether the run returned it; else it is absent, and has a value nevertheless
+    is_returned: Bools  # whether the run returned it; else it is absent, and has a value nevertheless
 
     def total(self, values: Floats) -> Floats:
         """Return each document's sum, rounded once: (rows,) to (n,)."""
-        return totals(self.doc, values, len(self.query_of))
+        return sum_groups(self.doc, values, len(self.query))
 
     @property
-    def runs(self) -> Floats:
+    def n_runs(self) -> Floats:
         """How many runs returned each document: (n,)."""
-        return np.bincount(self.doc, self.returned, len(self.query_of))
+        return np.bincount(self.doc, self.is_returned, len(self.query))
 
     @property
-    def _falling(self) -> tuple[Floats, Ints, Ints]:
+    def _sorted_values(self) -> tuple[Floats, Ints, Ints]:
         """Each document's values, the highest first; where they begin, and how many they are."""
-        counts = np.bincount(self.doc, minlength=len(self.query_of))
+        counts = np.bincount(self.doc, minlength=len(self.query))
         return self.value[np.lexsort((-self.value, self.doc))], np.cumsum(counts) - counts, counts
 
     @property
     def highest(self) -> Floats:
         """Each document's highest value: (n,)."""
-        values, begins, _ = self._falling
+        values, begins, _ = self._sorted_values
         found: Floats = values[begins]
         return found
 
     @property
     def lowest(self) -> Floats:
         """Each document's lowest value: (n,)."""
-        values, begins, counts = self._falling
+        values, begins, counts = self._sorted_values
         found: Floats = values[begins + counts - 1]
         return found
 
     @property
     def median(self) -> Floats:
         """Each document's median value: (n,); of an even number, the mean of the middle two."""
-        values, begins, counts = self._falling
+        values, begins, counts = self._sorted_values
         found: Floats = (values[begins + (counts - 1) // 2] + values[begins + counts // 2]) / 2
         return found
 
 
-def totals(which: Ints, values: Floats, n: int) -> Floats:
+def sum_groups(group: Ints, values: Floats, n: int) -> Floats:
     """Return the sum of each of n groups, rounded once: `which` (rows,) has a row's group.
 
     The values are cut in two, of 40 bits and of the next 48 below the group's greatest, whose sums
     have no error: the order of rows does not change the last bit.
     """
     greatest = np.zeros(n)
-    np.maximum.at(greatest, which, np.abs(values))
+    np.maximum.at(greatest, group, np.abs(values))
     exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
-    scaled = values * np.ldexp(1.0, -exponent).take(which)  # at most 1
+    scaled = values * np.ldexp(1.0, -exponent).take(group)  # at most 1
     high = np.rint(scaled * 2.0**40)
     low = np.rint((scaled * 2.0**40 - high) * 2.0**48)
-    found: Floats = np.bincount(which, high, n)
-    found += np.bincount(which, low, n) * 2.0**-48
+    found: Floats = np.bincount(group, high, n)
+    found += np.bincount(group, low, n) * 2.0**-48
     sums: Floats = np.ldexp(found, exponent - 40)
     return sums
 

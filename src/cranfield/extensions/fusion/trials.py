@@ -19,14 +19,14 @@ from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.progress import steps
+from cranfield.progress import watch_steps
 from cranfield.scoring.evaluate import score_runs
 
-Over = Literal["weights", "parameter"]
+TuningTarget = Literal["weights", "parameter"]
 Setting = Mapping[str, float]  # {run: weight}, or {parameter: value}
 
-_MOST = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
-_USUAL = 300  # settings, unless `steps` says otherwise
+_MAX_SETTINGS = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
+_MAX_DEFAULT_SETTINGS = 300  # settings, unless `steps` says otherwise
 # What is tried of a method's parameter, in steps of whole numbers, over a number: value = i / of.
 _GRIDS: Mapping[str, tuple[Sequence[int], int]] = {
     "k": ((1, 2, 5, *range(10, 110, 10), 150, 200, 300, 500, 1000), 1),
@@ -43,14 +43,14 @@ class Trials:
     qrels: Qrels
     runs: Mapping[str, Run]
     method: Method
-    over: Over
+    over: TuningTarget
     measure: Measure
     fixed_options: Mapping[str, Any]  # of fusion, the same for all settings
     settings: Sequence[Setting]
-    untuned: Setting
+    untuned_setting: Setting
 
     @property
-    def rising(self) -> bool:
+    def higher_is_better(self) -> bool:
         """Whether a higher value of the measure is better."""
         return self.measure.definition.higher_is_better is not False
 
@@ -67,7 +67,7 @@ class Trials:
     def score_all(self, untuned_run: Run) -> tuple[list[str], Floats, Floats]:
         """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
         scores = [self._score(untuned_run)]
-        scores += [self._score(self.fuse(setting)) for setting in steps(self.settings, "settings")]
+        scores += [self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")]
         query_ids = [*scores[0]]
         table = np.array([[by_query[query] for query in query_ids] for by_query in scores])
         return query_ids, table[0], table[1:]
@@ -80,7 +80,7 @@ class Trials:
 
     def find_best(self, means: Floats) -> int:
         """Return the setting with the best mean; of several, the nearest to the untuned one."""
-        sign = 1 if self.rising else -1
+        sign = 1 if self.higher_is_better else -1
         best = (sign * means).max()
         tied = np.flatnonzero(sign * means >= best - TIE)
         return int(tied[self._distance_rank[tied].argmin()])
@@ -102,7 +102,7 @@ class Trials:
 
     def _distance(self, setting: Setting) -> float:
         """Return how far a setting is from the untuned one; parameters by their logarithm."""
-        pairs = [*zip(setting.values(), self.untuned.values(), strict=True)]
+        pairs = [*zip(setting.values(), self.untuned_setting.values(), strict=True)]
         if len(pairs) == 1:
             ((value, untuned),) = pairs
             is_log = value > 0 and untuned > 0
@@ -111,7 +111,7 @@ class Trials:
 
 
 def list_settings(
-    method: Method, over: Over, names: Sequence[str], n_parts: int | None, fusing: Fusing
+    method: Method, over: TuningTarget, names: Sequence[str], n_parts: int | None, fusing: Fusing
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
     """Return the settings to try, and the untuned one; `names` are those of the runs."""
     way = METHODS[method]
@@ -131,9 +131,9 @@ def list_settings(
         raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
     n_parts = count_parts(n_parts, len(names))
     n = _count_settings(n_parts, len(names))
-    if n > _MOST:
+    if n > _MAX_SETTINGS:
         raise OptionError(
-            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MOST:,}: fewer "
+            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MAX_SETTINGS:,}: fewer "
             "steps, or fewer runs"
         )
     settings = [
@@ -143,14 +143,14 @@ def list_settings(
     return settings, dict.fromkeys(names, 1 / len(names))
 
 
-def count_parts(stated: int | None, n_runs: int) -> int:
+def count_parts(n_stated: int | None, n_runs: int) -> int:
     """Return into how many parts weights divide 1: 10, or the most that make few enough settings.
 
     `stated` is the number that was stated; None: none was.
     """
-    if stated is not None:
-        return stated
-    return max((n for n in range(1, 11) if _count_settings(n, n_runs) <= _USUAL), default=1)
+    if n_stated is not None:
+        return n_stated
+    return max((n for n in range(1, 11) if _count_settings(n, n_runs) <= _MAX_DEFAULT_SETTINGS), default=1)
 
 
 def _count_settings(n_parts: int, n_runs: int) -> int:

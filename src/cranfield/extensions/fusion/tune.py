@@ -9,66 +9,66 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import align
-from cranfield.comparison.compare import compared
+from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.flips import SEED
+from cranfield.comparison.flips import DEFAULT_SEED
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.result import Pair, System
-from cranfield.comparison.settings import Settings, count_from
+from cranfield.comparison.settings import Settings, count_check
 from cranfield.comparison.significance import TIE
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
-from cranfield.data.run_names import runs_of
-from cranfield.errors import InputError, MeasureError, OptionError, one_of
+from cranfield.data.run_names import make_runs
+from cranfield.errors import InputError, MeasureError, OptionError, check_choice
 from cranfield.extensions import keywords
-from cranfield.extensions.fusion.fuse import NOT_FUSED
+from cranfield.extensions.fusion.fuse import NOT_FOR_FUSION
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
-from cranfield.extensions.fusion.trials import Over, Trials, count_parts, list_settings
-from cranfield.formats.columns import What
-from cranfield.formats.small.labels import cluster_labels
-from cranfield.formats.stated_columns import columns_for
+from cranfield.extensions.fusion.trials import TuningTarget, Trials, count_parts, list_settings
+from cranfield.formats.columns import Side
+from cranfield.formats.small.labels import read_cluster_labels
+from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note, warn_of
-from cranfield.options import Options, is_whole, option, refuse_others, takes
-from cranfield.progress import Watching, watched
+from cranfield.notes import Note, warn_about
+from cranfield.options import Options, is_whole_number, option, refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import (
-    interval,
-    number,
-    number_of,
-    or_none,
-    percent,
-    probability,
-    queries_of,
-    short,
-    signed,
-    some,
+    format_interval,
+    format_number,
+    format_count,
+    finite_or_none,
+    format_percent,
+    format_p,
+    format_query_count,
+    format_short,
+    format_signed,
+    format_names,
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, arranged
+from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 
-_LISTED = 10  # settings of several runs' weights that a table shows
-_NARROW = 45  # characters that the names of runs may take above their weights
-_TUNED, _BASE = "tuned", "untuned"
+_MAX_LISTED = 10  # settings of several runs' weights that a table shows
+_MAX_NAMES_WIDTH = 45  # characters that the names of runs may take above their weights
+_TUNED_NAME, _UNTUNED_NAME = "tuned", "untuned"
 
 
-def _number_or_labels(value: Any) -> Any:
+def _read_folds(folds: Any) -> Any:
     """Return a number of folds, of text, too; or labels as they are. Raises ValueError."""
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
-    if (is_whole(value) and value < 2) or isinstance(value, bool | float) or value is None:
+    if isinstance(folds, str) and folds.strip().isdecimal():
+        folds = int(folds)
+    if (is_whole_number(folds) and folds < 2) or isinstance(folds, bool | float) or folds is None:
         raise ValueError("a whole number of at least 2, or labels of queries")
-    return value
+    return folds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning(Options):
     """What is tried, and on which queries."""
 
-    over: Over | None = option(
+    over: TuningTarget | None = option(
         None,
         'What is chosen: the "weights" of the runs, or the method\'s "parameter", such as the k of '
         "rrf. [default: weights, if the method has them]",
@@ -77,15 +77,15 @@ class Tuning(Options):
         None,
         "In how many parts the weights divide 1: with 10, weights are 0, 0.1, ..., 1. [default: "
         "10, or fewer, so that there are at most 300 settings]",
-        count_from(1),
+        count_check(1),
     )
     folds: Any = option(
         5,
         "In how many parts the queries are divided by chance; or labels of queries, as {query_id: "
         "label} or a file, such as the collection, each of which is a part.",
-        _number_or_labels,
+        _read_folds,
     )
-    seed: int = option(SEED, "The same seed draws the same by chance.", count_from(0))
+    seed: int = option(DEFAULT_SEED, "The same seed draws the same by chance.", count_check(0))
     alpha: float = option(*ALPHA)
 
 
@@ -113,7 +113,7 @@ class Tuned(Shown):
 
     method: str
     measure: str
-    over: Over
+    over: TuningTarget
     settings: Sequence[Mapping[str, float]]
     means: Sequence[float]
     errors: Sequence[float | None]  # the standard error of each mean's difference from the best
@@ -145,12 +145,12 @@ class Tuned(Shown):
     @property
     def pair(self) -> Pair:
         """The chosen settings, on queries that they were not chosen on, less the untuned one."""
-        return self.held_out[self.measure][_TUNED]
+        return self.held_out[self.measure][_TUNED_NAME]
 
     @property
     def close(self) -> int:
         """How many settings are within a standard error of the best, itself among them."""
-        rising = self.held_out[self.measure].rising
+        rising = self.held_out[self.measure].higher_is_better
         best = self.means[self.place]
         gaps = ((best - one) * (1 if rising else -1) for one in self.means)
         return sum(gap <= (error or TIE) for gap, error in zip(gaps, self.errors, strict=True))
@@ -160,7 +160,7 @@ class Tuned(Shown):
         times = [list(self.chosen.values()).count(i) for i in range(len(self.settings))]
         best = self.means[self.place]
         each = zip(self.settings, self.means, self.errors, times, strict=True)
-        return self._dicts(
+        return self._rows_as_dicts(
             (*setting.values(), mean, mean - best, error, n) for setting, mean, error, n in each
         )
 
@@ -179,23 +179,23 @@ class Tuned(Shown):
 
     def tables(self) -> list[Table]:
         """Return what tuning is worth on other queries, and the settings with their means."""
-        return [self._worth(), self._settings()]
+        return [self._held_out_table(), self._settings_table()]
 
-    def _worth(self) -> Table:
+    def _held_out_table(self) -> Table:
         result, pair = self.held_out[self.measure], self.pair
         systems: dict[str, System] = {one.name: one for one in result.systems}
-        level = percent(1 - self.recipe["alpha"])
+        level = format_percent(1 - self.recipe["alpha"])
         said = {
-            _BASE: "equal weights" if self.over == "weights" else _in_words(self.recipe["untuned"]),
-            _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
+            _UNTUNED_NAME: "equal weights" if self.over == "weights" else _describe_setting(self.recipe["untuned"]),
+            _TUNED_NAME: f"chosen on the other {format_count(self.folds - 1, 'fold')}",
         }
-        pick = max if result.rising else min
+        pick = max if result.higher_is_better else min
         best_run = pick(self.alone, key=self.alone.__getitem__)
-        change = [signed(pair.difference), interval(pair.low, pair.high), probability(pair.p)]
+        change = [format_signed(pair.difference), format_interval(pair.low, pair.high), format_p(pair.p)]
         rows = [
-            [said[_BASE], number(systems[_BASE].mean), "", "", ""],
-            [said[_TUNED], number(systems[_TUNED].mean), *change],
-            [f"{best_run} alone, the best run", number(self.alone[best_run]), "", "", ""],
+            [said[_UNTUNED_NAME], format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
+            [said[_TUNED_NAME], format_number(systems[_TUNED_NAME].mean), *change],
+            [f"{best_run} alone, the best run", format_number(self.alone[best_run]), "", "", ""],
         ]
         told = {None: "not significantly other than", "better": "significantly better than"}
         verdict = told.get(pair.verdict, "significantly worse than")
@@ -204,34 +204,34 @@ class Tuned(Shown):
             "the randomization test, two-sided.",
             *map(str, self.notes),
         ]
-        title = f"{self.method} of {some(self.recipe['runs'])}   {self.measure}   "
-        title += f"{queries_of(len(result.query_ids))} in {self.folds} folds"
+        title = f"{self.method} of {format_names(self.recipe['runs'])}   {self.measure}   "
+        title += f"{format_query_count(len(result.query_ids))} in {self.folds} folds"
         header = ["setting", "mean", "diff", f"{level} interval", "p"]
         return Table(header, rows, text, 1, title=[title])
 
-    def _settings(self) -> Table:
+    def _settings_table(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
         order = list(range(len(self.settings)))
         listed = order
         if len(self.settings[0]) > 2:
-            sign = -1 if self.held_out[self.measure].rising else 1
+            sign = -1 if self.held_out[self.measure].higher_is_better else 1
             # Of settings with the same mean, the one that was taken is the first.
-            listed = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_LISTED]
+            listed = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_MAX_LISTED]
         low, high = min(self.means), max(self.means)
         times = [list(self.chosen.values()).count(i) for i in order]
         names = [*self.settings[0]]
-        apart = sum(len(name) + 3 for name in names) <= _NARROW
+        apart = sum(len(name) + 3 for name in names) <= _MAX_NAMES_WIDTH
         rows = []
         for i in listed:
-            values, mean = [short(value) for value in self.settings[i].values()], self.means[i]
+            values, mean = [format_short(value) for value in self.settings[i].values()], self.means[i]
             often = f"{times[i]}" if times[i] else ""
             share = (mean - low) / (high - low) if high > low else 1.0
             bar = "=" * max(1, round(10 * share))
-            rows.append([*(values if apart else ["  ".join(values)]), number(mean), often, bar])
+            rows.append([*(values if apart else ["  ".join(values)]), format_number(mean), often, bar])
         n = len(self.settings)
         are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         text = [
-            f"On all queries; the best is {_in_words(self.best)}. Its mean here is too high a "
+            f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too high a "
             "promise, as it was chosen on these queries: the table above has the cross-validated "
             "one.",
             f"{self.close:,} of {n:,} settings {are} within a standard error of the best"
@@ -246,12 +246,12 @@ class Tuned(Shown):
         return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
 
 
-def _in_words(setting: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {short(value)}" for name, value in setting.items())
+def _describe_setting(setting: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {format_short(value)}" for name, value in setting.items())
 
 
-@watched
-@takes(Tuning, Fusing, Judging, Reading, Watching, without=(*NOT_FUSED, "weights"))
+@add_progress
+@takes(Tuning, Fusing, Judging, Reading, Watching, omit=(*NOT_FOR_FUSION, "weights"))
 def tune(
     qrels: Any,
     runs: Any,
@@ -299,15 +299,15 @@ def tune(
     [0.2, 0.8]
 
     """
-    refuse_others(tune, options)
-    one_of("method", method, get_args(Method))
+    refuse_unknown_options(tune, options)
+    check_choice("method", method, get_args(Method))
     tuning, judging, reading = Tuning.of(options), Judging.of(options), Reading.of(options)
     fusing = Fusing.of(options)
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    named_runs = runs_of(runs, columns_for(reading.columns, What.RUN))
-    judgments, _, _ = arranged(
+    named_runs = make_runs(runs, select_columns(reading.columns, Side.RUN))
+    judgments, _, _ = arrange_arguments(
         *(qrels, list(named_runs.values()), None, None),
         columns=reading.columns,
         duplicates=judging.duplicates,
@@ -316,19 +316,19 @@ def tune(
     over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
     settings, untuned = list_settings(method, over, tuple(named_runs), tuning.steps, fusing)
     judged_runs = {name: run.only(queries=judgments) for name, run in named_runs.items()}
-    fixed_options = {**fusing.unusual(), **judging.unusual()}
+    fixed_options = {**fusing.changed_options(), **judging.changed_options()}
     trials = Trials(judgments, judged_runs, method, over, aim, fixed_options, settings, untuned)
-    tuned = _choose(trials, named_runs, judging, tuning)
-    warn_of(tuned.notes)
+    tuned = _choose_settings(trials, named_runs, judging, tuning)
+    warn_about(tuned.notes)
     return tuned
 
 
-def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning) -> Tuned:
+def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning) -> Tuned:
     """Return the best of some settings, on all queries and for each fold on the other folds.
 
     `runs` have all queries, those of the trials the judged ones.
     """
-    untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned)
+    untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned_setting)
     query_ids, untuned_scores, scores = trials.score_all(untuned_run)
     fold, fold_names = _divide_queries(tuning, query_ids)
     chosen = {
@@ -336,8 +336,8 @@ def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: T
         for i, name in enumerate(fold_names)
     }
     held_out_scores = scores[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
-    columns = {_BASE: untuned_scores, _TUNED: held_out_scores}
-    held_out = _compared(columns, query_ids, str(trials.measure), tuning)
+    columns = {_UNTUNED_NAME: untuned_scores, _TUNED_NAME: held_out_scores}
+    held_out = _compare_with_untuned(columns, query_ids, str(trials.measure), tuning)
     means = scores.mean(axis=1)
     place = trials.find_best(means)
     best_run = replace(trials, runs=runs).fuse(trials.settings[place])
@@ -351,7 +351,7 @@ def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: T
         over=trials.over,
         settings=trials.settings,
         means=means.tolist(),
-        errors=[or_none(error) or None for error in _errors(scores - scores[place])],
+        errors=[finite_or_none(error) or None for error in _standard_errors(scores - scores[place])],
         chosen=chosen,
         place=place,
         held_out=held_out,
@@ -361,7 +361,7 @@ def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: T
             *list_warnings(trials.qrels, runs.values()),
             *untuned_run.rows.notes,
             *held_out.notes,
-            *_doubts(alone, float(held_out_scores.mean()), rising=trials.rising),
+            *_gain_warnings(alone, float(held_out_scores.mean()), rising=trials.higher_is_better),
         ),
         recipe={
             **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},
@@ -371,12 +371,12 @@ def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: T
             "folds": len(fold_names),
             "seed": tuning.seed,
             "alpha": tuning.alpha,
-            "untuned": dict(trials.untuned),
+            "untuned": dict(trials.untuned_setting),
         },
     )
 
 
-def _compared(
+def _compare_with_untuned(
     columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, tuning: Tuning
 ) -> Comparison:
     """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
@@ -384,11 +384,11 @@ def _compared(
         name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
         for name, column in columns.items()
     }
-    settings = Settings(baseline=_BASE, alpha=tuning.alpha, seed=tuning.seed)
-    return compared(align(scores, None, None), settings)
+    settings = Settings(baseline=_UNTUNED_NAME, alpha=tuning.alpha, seed=tuning.seed)
+    return compare_scores(align(scores, None, None), settings)
 
 
-def _doubts(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterator[Note]:
+def _gain_warnings(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterator[Note]:
     """Say where one run alone is as good as the tuned fusion."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
     gap = tuned - alone[best]
@@ -400,7 +400,7 @@ def _doubts(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterat
         yield Note("no-gain", "warning", text, source=best)
 
 
-def _errors(gaps: Floats) -> list[float]:
+def _standard_errors(gaps: Floats) -> list[float]:
     """Return the standard error of each mean difference: (n_settings, n_queries)."""
     found: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
     return found
@@ -409,7 +409,7 @@ def _errors(gaps: Floats) -> list[float]:
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the fold of each query, and their names."""
     n = len(query_ids)
-    if is_whole(tuning.folds):
+    if is_whole_number(tuning.folds):
         k = int(tuning.folds)
         if k > n:
             raise OptionError(f"folds={k}: expected at most the number of queries, {n:,}")
@@ -417,11 +417,11 @@ def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, lis
         fold = np.empty(n, np.int64)
         fold[order] = np.arange(n) % k
         return fold, [str(i + 1) for i in range(k)]
-    labels = cluster_labels(tuning.folds)
+    labels = read_cluster_labels(tuning.folds)
     missing = [one for one in query_ids if one not in labels]
     if missing:
         raise InputError(
-            f"folds: {number_of(len(missing), 'query has', 'queries have')} no label, as "
+            f"folds: {format_count(len(missing), 'query has', 'queries have')} no label, as "
             f"{missing[0]!r:.80}"
         )
     names = [*dict.fromkeys(labels[one] for one in query_ids)]

@@ -6,13 +6,13 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.convert import refuse_own_input
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import Format, format_option, note, refuse_outputs, show
+from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
+from cranfield.cli.terminal import Format, format_option, print_note, refuse_outputs, show
 from cranfield.data.judging import Judging
-from cranfield.extensions.fusion.fuse import NOT_FUSED
+from cranfield.extensions.fusion.fuse import NOT_FOR_FUSION
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.tune import Tuning, tune
-from cranfield.formats.files import format_to_write
+from cranfield.formats.files import choose_format
 
 
 @flags.command("tune")
@@ -32,15 +32,15 @@ def command(
         show_default=True,
         help="How a document's values become its score, as of `cranfield fuse`.",
     ),
-    tuning: Tuning = flags.family(Tuning, folds={"metavar": "N or FILE"}),
-    how: Fusing = flags.family(Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}),
+    tuning: Tuning = flags.family_options(Tuning, folds={"metavar": "N or FILE"}),
+    how: Fusing = flags.family_options(Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}),
     target: str | None = flags.option(
         "--write-run",
         group="Output",
         metavar="OUT",
         help="A file to write the run to, fused with the best setting.",
     ),
-    judging: Judging = flags.family(Judging, without=NOT_FUSED, group="Ranking"),
+    judging: Judging = flags.family_options(Judging, without=NOT_FOR_FUSION, group="Ranking"),
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
@@ -55,15 +55,15 @@ def command(
     cranfield tune demo/qrels.txt demo/*.run --method rrf --over parameter -m AP
     cranfield tune demo/qrels.txt demo/*.run --steps 5 --write-run tuned.run
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, *runs)
+    refuse_two_stdin(qrels, *runs)
     if target is not None:
         refuse_own_input([qrels, *runs, *filter(None, [data.map_docs])], target)
         refuse_outputs([target])  # before all is computed
-        format_to_write(target, None)
-    chosen: Any = {**tuning.unusual(), **how.unusual(), **judging.unusual()}
+        choose_format(target, None)
+    chosen: Any = {**tuning.changed_options(), **how.changed_options(), **judging.changed_options()}
     judgments = data.read_qrels(qrels, judging.duplicates)
     found = tune(judgments, data.read_runs(runs), method, measure, **chosen)
     show(found, form)
     if target is not None:
         written = found.run.write(target)
-        note(f"made {found.run.form}; wrote {written.rows:,} rows to {target}")
+        print_note(f"made {found.run.description}; wrote {written.rows:,} rows to {target}")

@@ -3,15 +3,15 @@
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked
-from cranfield.data.judged import ENDLESS, MOST_ROWS, Judged
+from cranfield.data.judged import NO_CUTOFF, MAX_ROWS, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
-_SLACK = 1e-9  # of a sum, which is rounded
+_SUM_TOLERANCE = 1e-9  # of a sum, which is rounded
 
 
-def added(measure: Measure, judged: Judged) -> Floats:
+def score_contributions(measure: Measure, judged: Judged) -> Floats:
     """Return what each of the hits adds to its query's score: (rows of hits,).
 
     A document is asked for alone: a query with it at its rank, and nothing else that is judged.
@@ -24,12 +24,12 @@ def added(measure: Measure, judged: Judged) -> Floats:
     [1.0, 0.5]
     """
     if measure.linear != "exact":
-        raise _not_added_up(measure)
+        raise _not_additive_error(measure)
     hits = judged.hits
     found = np.zeros(len(hits.rank))
-    rows = np.flatnonzero(hits.rank <= depth_of(measure))
-    for begin in range(0, len(rows), MOST_ROWS):
-        some = rows[begin : begin + MOST_ROWS]
+    rows = np.flatnonzero(hits.rank <= deepest_rank(measure))
+    for begin in range(0, len(rows), MAX_ROWS):
+        some = rows[begin : begin + MAX_ROWS]
         n, grade = len(some), hits.grade[some]
         alone = Ranked(n, np.arange(n), hits.rank[some], grade)
         ideal = Ranked(n, np.arange(n), np.ones(n, np.int64), grade)
@@ -37,12 +37,12 @@ def added(measure: Measure, judged: Judged) -> Floats:
         values = measure.values(Judged(alone, ideal, n_retrieved, judged.top_grade))
         found[some] = values[:, 0]
     sums = np.bincount(hits.query, found, hits.n_queries)
-    if not np.allclose(sums, measure.values(judged)[:, 0], rtol=_SLACK, atol=_SLACK):
-        raise _not_added_up(measure)  # as where gains are scaled by the query's highest
+    if not np.allclose(sums, measure.values(judged)[:, 0], rtol=_SUM_TOLERANCE, atol=_SUM_TOLERANCE):
+        raise _not_additive_error(measure)  # as where gains are scaled by the query's highest
     return found
 
 
-def depth_of(measure: Measure) -> int:
+def deepest_rank(measure: Measure) -> int:
     """Return the last rank that a measure looks at.
 
     >>> from cranfield.measures import parse
@@ -50,10 +50,10 @@ def depth_of(measure: Measure) -> int:
     (5, True)
     """
     cutoff = measure.cutoff
-    return cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks is not None else ENDLESS
+    return cutoff.n_ranks if isinstance(cutoff, Depth) and cutoff.n_ranks is not None else NO_CUTOFF
 
 
-def _not_added_up(measure: Measure) -> MeasureError:
+def _not_additive_error(measure: Measure) -> MeasureError:
     return MeasureError(
         f"{measure}: documents that were labelled by chance need a measure that adds them up one "
         "by one, such as P@10, DCG@10 or RBP; for others, let people label whole queries"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import plain_name
-from cranfield.formats.small.read import Form, Table, no_table, read_table
+from cranfield.formats.small.read import TableForm, Table, not_a_table_error, read_table
 
 # The names of the columns: the first one that a row has is used.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -26,7 +26,7 @@ WORDS: Mapping[str, Sequence[str]] = {
 FAILED = "failed"  # what AutoNuggetizer writes in place of these after an error of its model
 
 
-_FORM = Form("the nuggets", tuple(NAMES), known=NAMES["query"])
+_FORM = TableForm("the nuggets", tuple(NAMES), header_names=NAMES["query"])
 
 
 class Nugget(NamedTuple):
@@ -39,7 +39,7 @@ class Nugget(NamedTuple):
     assignment: str
 
 
-def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
+def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     """Return the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
 
     And the (query, answer) of each JSON object whose list `nuggets` is empty.
@@ -47,9 +47,9 @@ def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     Raises InputError for the first row that is wrong, DuplicateError for a nugget that occurs twice
     for an answer.
     """
-    table = read_table(data, _FORM)
+    table = read_table(source, _FORM)
     if not isinstance(table, Table):
-        raise no_table(_FORM, table.value)
+        raise not_a_table_error(_FORM, table.value)
     found: dict[tuple[str, str, str], Nugget] = {}
     importance: dict[tuple[str, str], str] = {}
     without_nuggets: list[tuple[str, str]] = []
@@ -58,10 +58,10 @@ def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
         row = dict(zip(names, values, strict=True))
         if row.get("nuggets") == []:
             query, answer = (_read_column(table, at, row, name) for name in ("query", "answer"))
-            without_nuggets.append((table.id_of(at, query), table.id_of(at, answer)))
-        for one in _nuggets(table, at, row):
+            without_nuggets.append((table.read_id(at, query), table.read_id(at, answer)))
+        for one in _list_nuggets(table, at, row):
             if one[:3] in found:
-                raise table.error(
+                raise table.row_error(
                     at,
                     f"the nugget {one.nugget!r:.80} occurs twice for query {one.query!r}, "
                     f"answer {one.answer!r}",
@@ -69,7 +69,7 @@ def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
                 )
             known = importance.setdefault((one.query, one.nugget), one.importance)
             if one.importance != known:
-                raise table.error(
+                raise table.row_error(
                     at,
                     f"the nugget {one.nugget!r:.80} of query {one.query!r} is {one.importance} "
                     f"here, and {known} above",
@@ -81,23 +81,23 @@ def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     return list(found.values()), without_nuggets
 
 
-def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
+def _list_nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
     inner = row.get("nuggets")
     for one in inner if isinstance(inner, list) else [{}]:
         if not isinstance(one, Mapping):
-            raise table.error(at, f"expected a nugget as an object, got {one!r:.80}")
-        yield _nugget(table, at, {**row, **one})
+            raise table.row_error(at, f"expected a nugget as an object, got {one!r:.80}")
+        yield _read_nugget(table, at, {**row, **one})
 
 
-def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
+def _read_nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
     values = {column: _read_column(table, at, row, column) for column in NAMES}
     for column, allowed in WORDS.items():
         value = values[column]
         values[column] = value.strip().lower() if isinstance(value, str) else value
         if values[column] not in (*allowed, FAILED):
             known = ", ".join(allowed)
-            raise table.error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
-    ids = {column: table.id_of(at, values[column]) for column in ("query", "answer", "nugget")}
+            raise table.row_error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
+    ids = {column: table.read_id(at, values[column]) for column in ("query", "answer", "nugget")}
     return Nugget(**{**values, **ids})
 
 
@@ -106,7 +106,7 @@ def _read_column(table: Table, at: int, row: Mapping[str, Any], column: str) -> 
     for name in NAMES[column]:
         if row.get(name) is not None:
             return row[name]
-    raise table.error(
+    raise table.row_error(
         at,
         f"has no {column!r}",
         "A row has query, answer, nugget, importance and assignment, or other names of these: "

@@ -11,11 +11,11 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
-from cranfield.extensions.labels.nugget_files import FAILED, nugget_rows
+from cranfield.extensions.labels.nugget_files import FAILED, read_nuggets
 from cranfield.formats.frames import ArrowTable
 from cranfield.formats.source import Path
-from cranfield.notes import Note, lines_of
-from cranfield.render.numbers import number_of, queries_of
+from cranfield.notes import Note, format_notes
+from cranfield.render.numbers import format_count, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -69,7 +69,7 @@ class NuggetScores(Shown):
             for answer, rows in zip(self.answers, self.values.tolist(), strict=True)
         }
 
-    def _lines(self, per_query: bool) -> list[tuple[str, str, dict[str, float]]]:
+    def _score_lines(self, per_query: bool) -> list[tuple[str, str, dict[str, float]]]:
         """Return (answer, query, scores), the query "all" being the last of each answer."""
         means = self.means()
         return [
@@ -86,9 +86,9 @@ class NuggetScores(Shown):
 
         `per_query` adds rows for each query, before those of the answer's "all".
         """
-        return self._dicts(
+        return self._rows_as_dicts(
             (answer, score, query, value)
-            for answer, query, scores in self._lines(per_query)
+            for answer, query, scores in self._score_lines(per_query)
             for score, value in scores.items()
         )
 
@@ -100,10 +100,10 @@ class NuggetScores(Shown):
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers."""
         n_queries = len(self.query_ids)
-        said = [Note("queries", "info", f"{queries_of(n_queries)} averaged.", n_queries)]
+        said = [Note("queries", "info", f"{format_query_count(n_queries)} averaged.", n_queries)]
         for answer, n in zip(self.answers, self.missing, strict=True):
             if n:
-                text = f"{number_of(n, 'nugget')} without an assignment: counted as not supported."
+                text = f"{format_count(n, 'nugget')} without an assignment: counted as not supported."
                 said.append(Note("unassigned", "info", text, source=answer, count=n))
         return (*said, *self.remarks)
 
@@ -112,9 +112,9 @@ class NuggetScores(Shown):
         labels = ["answer", "query_id"] if per_query else ["answer"]
         rows = [
             [*(answer, query)[: len(labels)], *(f"{value:.4f}" for value in scores.values())]
-            for answer, query, scores in self._lines(per_query)
+            for answer, query, scores in self._score_lines(per_query)
         ]
-        return [Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))]
+        return [Table([*labels, *SCORES], rows, format_notes(self.notes), len(labels))]
 
 
 def nugget_recall(
@@ -152,7 +152,7 @@ def nugget_recall(
     >>> nugget_recall(rows).means()["run"]["weighted"] == (1 + 0 + 0.5 * 0.5) / (1 + 1 + 0.5)
     True
     """
-    rows, without_nuggets = nugget_rows(data)
+    rows, without_nuggets = read_nuggets(data)
     pairs = [*((row.query, row.answer) for row in rows), *without_nuggets]
     answers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name in pairs))}
     queries = {
@@ -180,13 +180,13 @@ def nugget_recall(
     missing = len(nuggets) - np.bincount(answer, minlength=len(answers))
     remarks = []
     if n := len(queries) - len({query for query, _ in nuggets}):
-        text = f"{queries_of(n)} without nuggets: every score is 0 there."
+        text = f"{format_query_count(n)} without nuggets: every score is 0 there."
         remarks.append(Note("no-nuggets", "warning", text, n))
     n_okay = [*nuggets.values()].count(FAILED)
     if n := [row.assignment for row in rows].count(FAILED) + n_okay:
         text = (
-            f'"{FAILED}": {number_of(n_okay, "importance")}, counted as okay, not vital, and '
-            f"{number_of(n - n_okay, 'assignment')}, counted as not supported."
+            f'"{FAILED}": {format_count(n_okay, "importance")}, counted as okay, not vital, and '
+            f"{format_count(n - n_okay, 'assignment')}, counted as not supported."
         )
         remarks.append(Note("failed", "warning", text, count=n))
     values = np.stack(columns, axis=2)

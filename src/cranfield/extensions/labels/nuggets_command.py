@@ -8,7 +8,7 @@ from cranfield.extensions.labels.nuggets import nugget_recall
 @flags.command("nuggets")
 def command(
     file: str = flags.argument(),
-    per_query: bool = flags.per_query(),
+    per_query: bool = flags.per_query_option(),
     form: Format = piped_format_option,
 ) -> None:
     """Score answers by the nuggets that they support.

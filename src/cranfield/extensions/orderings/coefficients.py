@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio, total
 from cranfield.errors import InputError
 
-Sequenced = Sequence[float] | Floats
+ScoreSequence = Sequence[float] | Floats
 DECIMALS = 9
 
 
@@ -51,7 +51,7 @@ class Kendall:
         return (self.concordant - self.discordant) / math.sqrt(squared) if squared else None
 
 
-def kendall(x: Sequenced, y: Sequenced) -> Kendall:
+def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
     """Count how pairs of systems are ordered (Kendall, Biometrika 1938; ties: 1945).
 
     Args:
@@ -67,9 +67,9 @@ def kendall(x: Sequenced, y: Sequenced) -> Kendall:
     0.5
 
     """
-    x, y = _checked(x, y)
+    x, y = _check_scores(x, y)
     upper = np.triu_indices(len(x), 1)
-    in_x, in_y = _signs(x)[upper], _signs(y)[upper]
+    in_x, in_y = _pair_signs(x)[upper], _pair_signs(y)[upper]
     both = in_x * in_y
 
     def count(which: Floats) -> int:
@@ -85,7 +85,7 @@ def kendall(x: Sequenced, y: Sequenced) -> Kendall:
     )
 
 
-def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
+def tau_ap(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the AP rank correlation of an ordering with the true one, both without ties.
 
     For each system of `y` but the first, the share of those above it that are truly better: the
@@ -102,7 +102,7 @@ def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
     0.0
 
     """
-    truth, y = _checked(truth, y)
+    truth, y = _check_scores(truth, y)
     if _has_ties(y):
         raise InputError(
             "the second sequence of scores has a tie, for which tau_ap has no answer",
@@ -112,7 +112,7 @@ def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
     return tau_ap_a(truth, y)
 
 
-def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
+def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the mean of `tau_ap` over all orders of the systems that `y` ties.
 
     For where the ties are an accident (Urbano & Marrero, ICTIR 2017). Without ties it is `tau_ap`.
@@ -126,7 +126,7 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     0.5
 
     """
-    truth, y = _checked(truth, y)
+    truth, y = _check_scores(truth, y)
     if _has_ties(truth):
         raise InputError(
             "the true scores have a tie, and tau_ap and tau_ap_a need a truth without any",
@@ -139,13 +139,13 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     first = (-y[order]).searchsorted(-y[order])  # how many are strictly above: (n,)
     # At each rank: what one of its tie has above the tie, and half of those that the tie puts
     # above it.
-    above = ratio(np.bincount(first, _above(truth, y)[order], n), np.bincount(first, minlength=n))
+    above = ratio(np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n))
     places = np.arange(n)
     right = above[first] + (places - first) / 2
     return 2 * total(right[1:] / places[1:]) / (n - 1) - 1
 
 
-def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
+def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the AP rank correlation with ties of both, neither of which is the truth.
 
     For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two halves,
@@ -159,28 +159,28 @@ def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
     1.0
 
     """
-    x, y = _checked(x, y)
-    halves = [_half(x, y), _half(y, x)]
+    x, y = _check_scores(x, y)
+    halves = [_tau_ap_of_truth(x, y), _tau_ap_of_truth(y, x)]
     return None if None in halves else sum(half or 0.0 for half in halves) / 2
 
 
-def _half(truth: Floats, y: Floats) -> float | None:
+def _tau_ap_of_truth(truth: Floats, y: Floats) -> float | None:
     """Return the mean, over all but the top tie of y, of the share above that is truly better."""
     n_above = np.count_nonzero(y > y[:, None], axis=1)
     lower = n_above > 0
     if not lower.any():
         return None
-    shares = _above(truth, y)[lower] / n_above[lower]
+    shares = _count_better_above(truth, y)[lower] / n_above[lower]
     return 2 * total(shares) / len(shares) - 1
 
 
-def _above(truth: Floats, y: Floats) -> Ints:
+def _count_better_above(truth: Floats, y: Floats) -> Ints:
     """Return, for each system, how many are above it in y and truly better: (n,)."""
     found: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
     return found
 
 
-def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
+def weighted_tau(x: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the weighted tau: pairs count by the ranks of their systems, 1/rank + 1/rank.
 
     The additive hyperbolic one of Vigna (WWW 2015): the mean of two, weighted by the ranks in `x`
@@ -190,8 +190,8 @@ def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
     >>> weighted_tau([0.4, 0.3, 0.2], [0.4, 0.3, 0.2])
     1.0
     """
-    x, y = _checked(x, y)
-    in_x, in_y = _signs(x), _signs(y)
+    x, y = _check_scores(x, y)
+    in_x, in_y = _pair_signs(x), _pair_signs(y)
     rows = (in_x * in_y).sum(axis=1), np.abs(in_x).sum(axis=1), np.abs(in_y).sum(axis=1)
     if not (rows[1].any() and rows[2].any()):
         return None
@@ -205,7 +205,7 @@ def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
     return found
 
 
-def spearman(x: Sequenced, y: Sequenced) -> float | None:
+def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return Spearman's rho: the correlation of the ranks, of which ties share the mean.
 
     None if either ties all systems.
@@ -213,19 +213,19 @@ def spearman(x: Sequenced, y: Sequenced) -> float | None:
     >>> spearman([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
     0.5
     """
-    x, y = _checked(x, y)
-    a, b = _signs(x).sum(axis=1), _signs(y).sum(axis=1)  # ranks, twice, from their mean
+    x, y = _check_scores(x, y)
+    a, b = _pair_signs(x).sum(axis=1), _pair_signs(y).sum(axis=1)  # ranks, twice, from their mean
     squared = float((a * a).sum()) * float((b * b).sum())
     return float((a * b).sum()) / math.sqrt(squared) if squared else None
 
 
-def rounded(scores: Floats) -> Floats:
+def round_scores(scores: Floats) -> Floats:
     """Return scores of which those that differ by rounding alone are the same."""
     found: Floats = np.round(scores, DECIMALS) + 0.0
     return found
 
 
-def _signs(x: Floats) -> Ints:
+def _pair_signs(x: Floats) -> Ints:
     """Return for each two systems whether the first is better (1) or worse (-1): (n, n)."""
     found: Ints = np.sign(x[:, None] - x).astype(np.int64)
     return found
@@ -235,7 +235,7 @@ def _has_ties(x: Floats) -> bool:
     return len(np.unique(x)) < len(x)
 
 
-def _checked(x: Sequenced, y: Sequenced) -> tuple[Floats, Floats]:
+def _check_scores(x: ScoreSequence, y: ScoreSequence) -> tuple[Floats, Floats]:
     found = []
     for name, scores in (("first", x), ("second", y)):
         try:
@@ -249,7 +249,7 @@ def _checked(x: Sequenced, y: Sequenced) -> tuple[Floats, Floats]:
             raise InputError(
                 f"score {place + 1} of the {name} sequence is {values[place]}, and no number"
             )
-        found.append(rounded(values))
+        found.append(round_scores(values))
     if len(found[0]) != len(found[1]):
         raise InputError(
             f"there are {len(found[0])} scores and {len(found[1])}: both are to be of the same "

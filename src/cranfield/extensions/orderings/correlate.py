@@ -6,16 +6,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.products import product
+from cranfield.arrays.products import matrix_product
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import resampled
+from cranfield.comparison.significance import draw_resamples
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.orderings.coefficients import (
     kendall,
-    rounded,
+    round_scores,
     spearman,
     tau_ap,
     tau_ap_a,
@@ -24,21 +24,21 @@ from cranfield.extensions.orderings.coefficients import (
 )
 from cranfield.extensions.orderings.discrimination import Discrimination
 from cranfield.extensions.orderings.options import CorrelationSettings, SignFlips
-from cranfield.extensions.orderings.ordering import Ordering, orderings_of
-from cranfield.extensions.orderings.pairs import Correlation, OrderingPair, Swapped
+from cranfield.extensions.orderings.ordering import Ordering, make_orderings
+from cranfield.extensions.orderings.pairs import Correlation, OrderingPair, SwappedPair
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, watched
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_HOLDS_AT = 97  # queries: measured of so many, the interval holds as often as it says
+_MIN_RELIABLE_QUERIES = 97  # queries: measured of so many, the interval holds as often as it says
 
 
-@watched
-@takes(CorrelationSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(CorrelationSettings, Alignment, Reading, Judging, Watching, omit=("queries",))
 def correlate(
     qrels: Any,
     runs: Any = None,
@@ -78,35 +78,35 @@ def correlate(
     (-1.0, 'new')
 
     """
-    refuse_others(correlate, options)
+    refuse_unknown_options(correlate, options)
     settings = CorrelationSettings.of(options)
-    systems, orderings, notes = orderings_of(qrels, runs, measures, options)
+    systems, orderings, notes = make_orderings(qrels, runs, measures, options)
     if len(orderings) < 2:
         raise InputError(
             f"there is nothing to compare the ordering by {orderings[0].measure} with",
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _pair(systems, one, other, settings) for one, other in _compared(orderings, reference)
+        _compare_orderings(systems, one, other, settings) for one, other in _pair_orderings(orderings, reference)
     )
     more = Discrimination.of(orderings, settings) if settings.discrimination else None
-    notes = (*_on_intervals(pairs, orderings), *notes)
+    notes = (*_interval_notes(pairs, orderings), *notes)
     return Correlation(systems, orderings, pairs, notes, settings, more)
 
 
-def _on_intervals(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
+def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
     """Yield how often intervals of tau-b hold, if there are any and the queries are few."""
     n = min(len(one.query_ids) for one in orderings)
-    if n < _HOLDS_AT and any(one.interval is not None for one in pairs):
+    if n < _MIN_RELIABLE_QUERIES and any(one.interval is not None for one in pairs):
         text = (
             "With few queries the interval of tau-b holds less often than it says, mostly as it is "
             "too low: in trials with TREC systems a 95% interval held in 80% of cases with "
-            f"25 queries, in 90% with 43, and as it says with {_HOLDS_AT}."
+            f"25 queries, in 90% with 43, and as it says with {_MIN_RELIABLE_QUERIES}."
         )
         yield Note("tau-interval", "info", text, n)
 
 
-def _compared(
+def _pair_orderings(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
     """Return each two orderings to compare, the reference first."""
@@ -117,7 +117,7 @@ def _compared(
     crossed = bool(others) and len(first) > 1 and all(some == first for some in others)
     pairs = list(combinations(orderings, 2))
     if reference is not None:
-        wanted = {str(reference), _canonical(str(reference))}
+        wanted = {str(reference), _canonical_name(str(reference))}
         chosen = [one for one in orderings if wanted & {one.label, one.source}]
         if not chosen:
             known = ", ".join([*(one.label for one in orderings), *filter(None, measures)])
@@ -128,14 +128,14 @@ def _compared(
     return [(one, other) for one, other in pairs if not crossed or one.measure == other.measure]
 
 
-def _canonical(name: str) -> str:
+def _canonical_name(name: str) -> str:
     try:
         return str(parse(name))
     except MeasureError:
         return name
 
 
-def _pair(
+def _compare_orderings(
     systems: Sequence[str], one: Ordering, other: Ordering, settings: CorrelationSettings
 ) -> OrderingPair:
     x, y = one.merits, other.merits
@@ -144,12 +144,12 @@ def _pair(
     enough = len(one.query_ids) > 1 and len(other.query_ids) > 1
     taus, ends = np.zeros(0), None
     if same_queries and enough:
-        taus = _taus(one.values, other.values, settings)
+        taus = _resample_taus(one.query_merits, other.query_merits, settings)
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
         ends = low, high
     x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
-    swapped = _swapped(systems, one, other, settings)
+    swapped = _find_swapped_pairs(systems, one, other, settings)
     return OrderingPair(
         one.label,
         other.label,
@@ -164,13 +164,13 @@ def _pair(
         ends,
         len(taus),
         swapped,
-        sum(pair.sure(settings.alpha) for pair in swapped) if enough else None,
+        sum(pair.is_sure(settings.alpha) for pair in swapped) if enough else None,
     )
 
 
-def _swapped(
+def _find_swapped_pairs(
     systems: Sequence[str], one: Ordering, other: Ordering, settings: SignFlips
-) -> tuple[Swapped, ...]:
+) -> tuple[SwappedPair, ...]:
     """Return the pairs that are ordered differently: only of these are p-values needed."""
     x, y = one.merits, other.merits
     better, worse = np.nonzero((x[:, None] > x) & (y[:, None] < y))
@@ -181,23 +181,23 @@ def _swapped(
         p = ordering.p_values(better, worse, settings)
         found.append([None] * len(better) if p is None else p.tolist())
     rows = zip(better.tolist(), worse.tolist(), *found, strict=True)
-    return tuple(Swapped(systems[i], systems[j], *p) for i, j, *p in rows)
+    return tuple(SwappedPair(systems[i], systems[j], *p) for i, j, *p in rows)
 
 
-def _taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
+def _resample_taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
     """Return tau-b over resamples of the queries, of those in which it has a value."""
     n, m = x.shape
     left, right = np.triu_indices(m, 1)
 
     def order(means: Floats) -> Floats:
         """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
-        means = rounded(means)
+        means = round_scores(means)
         found: Floats = np.sign(means.take(left, axis=1) - means.take(right, axis=1))
         return found
 
     found = []
-    for counts in resampled(n, settings.resamples, settings.seed, 2 * len(left)):
-        in_x, in_y = (order(product(counts, values) / n) for values in (x, y))
+    for counts in draw_resamples(n, settings.resamples, settings.seed, 2 * len(left)):
+        in_x, in_y = (order(matrix_product(counts, values) / n) for values in (x, y))
         possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
         has = possible > 0
         found.append((in_x * in_y).sum(axis=1)[has] / np.sqrt(possible[has]))

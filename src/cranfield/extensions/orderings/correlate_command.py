@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, alignment_options, saved_option
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_stdin
+from cranfield.cli.several import SystemFiles, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
@@ -18,7 +18,7 @@ from cranfield.extensions.orderings.options import CorrelationSettings
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    names: tuple[str, ...] = flags.measures(
+    names: tuple[str, ...] = flags.measure_option(
         "What to order the runs by",
         "nDCG@10, and AP unless there are other judgments; with --saved all",
     ),
@@ -36,8 +36,8 @@ def command(
         help="Compare all others with this measure, or with these judgments (by the file's name).  "
         "[default: every two]",
     ),
-    settings: CorrelationSettings = flags.family(CorrelationSettings, group="Statistics"),
-    rel: float | None = flags.rel(),
+    settings: CorrelationSettings = flags.family_options(CorrelationSettings, group="Statistics"),
+    rel: float | None = flags.rel_option(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,
@@ -53,8 +53,8 @@ def command(
     cranfield correlate demo/qrels.txt demo/*.run --qrels second.qrels
     cranfield correlate demo/qrels.txt demo/*.run -m 'P@10,20' --reference P@10
     """  # noqa: D301 - click's mark for lines to keep
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data, ("others",))
-    refuse_two_inputs(qrels, *others, *runs)
+    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data, ("others",))
+    refuse_two_stdin(qrels, *others, *runs)
     if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
     measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
@@ -68,5 +68,5 @@ def command(
             path if known.count(name) > 1 else name: one
             for path, name, one in zip(paths, known, every, strict=True)
         }
-    chosen: Any = {**settings.unusual(), **several.options, "reference": reference}
+    chosen: Any = {**settings.changed_options(), **several.score_options, "reference": reference}
     show(correlate(judgments, opened, measures, **chosen), form)

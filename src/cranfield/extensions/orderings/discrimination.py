@@ -7,31 +7,31 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.products import product
+from cranfield.arrays.products import matrix_product
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.extensions import keywords
-from cranfield.extensions.orderings.coefficients import rounded
+from cranfield.extensions.orderings.coefficients import round_scores
 from cranfield.extensions.orderings.options import (
     BINS,
     CorrelationSettings,
     SignFlips,
     SwapSettings,
 )
-from cranfield.extensions.orderings.ordering import Ordering, orderings_of, shown_flips
-from cranfield.extensions.whatif.variants import blocks
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, parts, watched
-from cranfield.render.numbers import number, queries_of
+from cranfield.extensions.orderings.ordering import Ordering, make_orderings, describe_flips
+from cranfield.extensions.whatif.variants import split_variants
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_slices, add_progress
+from cranfield.render.numbers import format_number, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_FEW = 100  # differences of a size: of fewer, a table shows no share
+_MIN_DIFFERENCES = 100  # differences of a size: of fewer, a table shows no share
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +68,7 @@ class DiscriminativePower(Shown):
         """Return the counts and shares of pairs as a table."""
         counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
         header = ["pairs", "significant", "Holm", "share", "Holm"]
-        cells = [*counts, number(self.share), number(self.share_holm)]
+        cells = [*counts, format_number(self.share), format_number(self.share_holm)]
         said = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
         return [Table(header, [cells], said, 0)]
 
@@ -113,20 +113,20 @@ class SwapRate(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each size of the difference, and one for all."""
-        every = [*self._sizes(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
+        every = [*self._size_bins(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
         rows = [
-            [str(begin), f"{seen:,}", f"{swapped:,}", number(rate)]
+            [str(begin), f"{seen:,}", f"{swapped:,}", format_number(rate)]
             for begin, seen, swapped, rate in every
         ]
-        note = f"Two halves of {queries_of(self.queries)} each; from: the least difference."
+        note = f"Two halves of {format_query_count(self.queries)} each; from: the least difference."
         header = ["from", "pairs seen", "swapped", "rate"]
-        return [Table(header, rows, [note], rules=frozenset({len(rows) - 1}))]
+        return [Table(header, rows, [note], ruled_rows=frozenset({len(rows) - 1}))]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each size of the difference on the first half, from its least on."""
-        return self._dicts(self._sizes())
+        return self._rows_as_dicts(self._size_bins())
 
-    def _sizes(self) -> Iterable[tuple[float, int, int, float | None]]:
+    def _size_bins(self) -> Iterable[tuple[float, int, int, float | None]]:
         return zip((0.0, *self.bins), self.seen, self.swapped, self.rates, strict=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,8 +134,8 @@ class SwapRate(Shown):
         return {**asdict(self), "rate": self.rate, "rates": self.rates}
 
 
-@watched
-@takes(SignFlips, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(SignFlips, Alignment, Reading, Judging, Watching, omit=("queries",))
 def discriminative_power(
     qrels: Any,
     runs: Any = None,
@@ -159,14 +159,14 @@ def discriminative_power(
     0.0
 
     """
-    refuse_others(discriminative_power, options)
+    refuse_unknown_options(discriminative_power, options)
     settings = SignFlips.of(options)
-    _, every, _ = orderings_of(qrels, runs, measures, options)
-    return {one.label: power_of(one, settings) for one in every}
+    _, every, _ = make_orderings(qrels, runs, measures, options)
+    return {one.label: measure_power(one, settings) for one in every}
 
 
-@watched
-@takes(SwapSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(SwapSettings, Alignment, Reading, Judging, Watching, omit=("queries",))
 def swap_rate(
     qrels: Any,
     runs: Any = None,
@@ -192,41 +192,41 @@ def swap_rate(
     0.0
 
     """
-    refuse_others(swap_rate, options)
+    refuse_unknown_options(swap_rate, options)
     settings = SwapSettings.of(options)
-    _, every, _ = orderings_of(qrels, runs, measures, options)
-    return {one.label: swaps_of(one, settings) for one in every}
+    _, every, _ = make_orderings(qrels, runs, measures, options)
+    return {one.label: measure_swaps(one, settings) for one in every}
 
 
-def power_of(one: Ordering, settings: SignFlips) -> DiscriminativePower:
+def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePower:
     """Return the discriminative power of one ordering."""
-    left, right = np.triu_indices(len(one.scores), 1)
+    left, right = np.triu_indices(len(ordering.scores), 1)
     n_pairs = len(left)
-    p = one.p_values(left, right, settings) if n_pairs else None
+    p = ordering.p_values(left, right, settings) if n_pairs else None
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
     needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
     left_of_all = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
-    exact = Flips(len(one.query_ids)).exact
+    exact = Flips(len(ordering.query_ids)).is_exact
     enough = exact or needed <= settings.flips or left_of_all > 0
     return DiscriminativePower(
         n_pairs, int(np.count_nonzero(p <= alpha)), left_of_all, None if enough else needed
     )
 
 
-def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
+def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
     """Return the swap rate of one ordering."""
-    n, splits, bins = len(one.query_ids), settings.splits, tuple(settings.bins)
-    left, right = np.triu_indices(len(one.scores), 1)
+    n, splits, bins = len(ordering.query_ids), settings.splits, tuple(settings.bins)
+    left, right = np.triu_indices(len(ordering.scores), 1)
     half = n // 2
     seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
     chance = np.random.Generator(np.random.PCG64(settings.seed))
-    for some in parts(blocks(splits if half else 0, max(n, len(left))), "splits", splits):
+    for some in watch_slices(split_variants(splits if half else 0, max(n, len(left))), "splits", splits):
         order = chance.permuted(np.tile(np.arange(n), (some.stop - some.start, 1)), axis=1)
         halves = order[:, :half], order[:, half : 2 * half]
-        means = (rounded(product(_members(each, n), one.values) / half) for each in halves)
-        first, second = (rounded(both[:, left] - both[:, right]) for both in means)
+        means = (round_scores(matrix_product(_membership(each, n), ordering.query_merits) / half) for each in halves)
+        first, second = (round_scores(both[:, left] - both[:, right]) for both in means)
         bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
         opposite = (first * second < 0).ravel()
         seen += np.bincount(bin_of, minlength=len(seen))
@@ -234,7 +234,7 @@ def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
     return SwapRate(half, bins, tuple(seen.tolist()), tuple(swapped.tolist()))
 
 
-def _members(queries: Ints, n: int) -> Floats:
+def _membership(queries: Ints, n: int) -> Floats:
     """Return which of n queries each row holds, 1 or 0: (rows, n)."""
     found: Floats = np.zeros((len(queries), n))
     np.put_along_axis(found, queries, 1.0, axis=1)
@@ -253,21 +253,21 @@ class Discrimination:
         """Return both, for each ordering."""
         halves = SwapSettings(splits=settings.splits, seed=settings.seed)
         return cls(
-            {one.label: power_of(one, settings) for one in orderings},
-            {one.label: swaps_of(one, halves) for one in orderings},
+            {one.label: measure_power(one, settings) for one in orderings},
+            {one.label: measure_swaps(one, halves) for one in orderings},
         )
 
-    def table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
+    def make_table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
         """Return a row for each ordering."""
         rows = []
         for label, power in self.powers.items():
             swaps = self.swaps[label]
             in_bins = [
-                None if seen < _FEW else rate
+                None if seen < _MIN_DIFFERENCES else rate
                 for seen, rate in zip(swaps.seen, swaps.rates, strict=True)
             ]
             shares = [power.share, power.share_holm, swaps.rate, *in_bins]
-            rows.append([label, *map(number, shares)])
+            rows.append([label, *map(format_number, shares)])
         ends = [f"{end:g}" for end in BINS]
         within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
         within = [f"swaps {one}" for one in within]
@@ -280,13 +280,13 @@ class Discrimination:
             f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
             "two systems differently.",
             "swaps: the same where the difference on the first half was of this size ('-': fewer "
-            f"than {_FEW} were).",
+            f"than {_MIN_DIFFERENCES} were).",
         ]
         for label, power in self.powers.items():
             notes += [f"{label}: {line}" for line in power.too_few]
         title = (
             "What each can tell   two-sided sign-flip test, "
-            f"{shown_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
+            f"{describe_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
             f"seed {settings.seed}"
         )
         header = ["ordering", "power", "Holm", "swap rate", *within]

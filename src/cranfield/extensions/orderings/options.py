@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, count_from
-from cranfield.options import Options, option, share
+from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, count_check
+from cranfield.options import Options, option, share_check
 
 SPLITS = 1_000
 BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _RBO_P = (
     0.9,
     "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
-    share(),
+    share_check(),
 )
 
 
-def rising(value: Any) -> tuple[float, ...]:
+def read_bins(bins: Any) -> tuple[float, ...]:
     """Return numbers above 0, each greater than the one before, or raise ValueError."""
     try:
-        found = tuple(map(float, value))
+        found = tuple(map(float, bins))
     except (TypeError, ValueError):
         found = ()
     if not found or list(found) != sorted(set(found)) or not found[0] > 0:
@@ -42,7 +42,7 @@ class CorrelationSettings(SignFlips):
     """How orderings of systems are compared."""
 
     resamples: int = option(
-        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
+        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_check(1)
     )
     rbo_p: float = option(*_RBO_P)
     discrimination: bool = option(
@@ -53,7 +53,7 @@ class CorrelationSettings(SignFlips):
     splits: int = option(
         SPLITS,
         "How many splits of the queries into halves the swap rate comes from.",
-        count_from(1),
+        count_check(1),
     )
 
 
@@ -61,7 +61,7 @@ class CorrelationSettings(SignFlips):
 class ReproductionSettings(Options):
     """How an experiment is compared with its reproduction."""
 
-    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share(below=0.5))
+    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share_check(upper=0.5))
     rbo_p: float = option(*_RBO_P)
 
 
@@ -70,9 +70,9 @@ class SwapSettings(Options):
     """How often two halves of the queries are drawn, and how differences are sorted by size."""
 
     splits: int = option(
-        SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
+        SPLITS, "How many splits of the queries into halves to draw.", count_check(1)
     )
     seed: int = option(*SEED_OPTION)
     bins: Sequence[float] = option(
-        BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
+        BINS, "Where sizes of differences are divided: rising numbers above 0.", read_bins
     )

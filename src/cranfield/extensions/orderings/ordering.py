@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
-from cranfield.comparison.alignment import Aligned, align
-from cranfield.comparison.flips import MANY, Flips, Paired
+from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.pair_tests import p_values
-from cranfield.comparison.scale import is_geometric, logs
+from cranfield.comparison.scale import is_geometric, to_compared_unit
 from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError
-from cranfield.extensions.orderings.coefficients import rounded
+from cranfield.extensions.orderings.coefficients import round_scores
 from cranfield.extensions.orderings.options import SignFlips
 from cranfield.lazy import cached_property
-from cranfield.notes import Note, merged
+from cranfield.notes import Note, merge_notes
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Systems
@@ -37,16 +37,16 @@ class Ordering:
     label: str
     source: str  # which of several judgments; "" if there is one only
     measure: str
-    rising: bool  # whether more is better
+    higher_is_better: bool  # whether more is better
     query_ids: tuple[str, ...]
     scores: Floats
-    values: Floats
+    query_merits: Floats
     recipe: Mapping[str, Any]
 
     @cached_property
     def merits(self) -> Floats:
         """The scores, rounded, and turned where less is better: (n_systems,)."""
-        return rounded(self.scores if self.rising else -self.scores)
+        return round_scores(self.scores if self.higher_is_better else -self.scores)
 
     def p_values(self, left: Ints, right: Ints, settings: SignFlips) -> Floats | None:
         """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
@@ -56,10 +56,10 @@ class Ordering:
         if len(self.query_ids) < 2:
             return None
         drawn = Flips(len(self.query_ids), settings.flips, settings.seed)
-        return p_values(Paired(self.values, left, right), drawn)
+        return p_values(PairedScores(self.query_merits, left, right), drawn)
 
 
-def orderings_of(
+def make_orderings(
     qrels: Any, runs: Any, measures: MeasuresLike | None, options: Mapping[str, object]
 ) -> tuple[tuple[str, ...], tuple[Ordering, ...], tuple[Note, ...]]:
     """Return the systems, an ordering for each judgments and each measure, and notes on the data.
@@ -71,21 +71,21 @@ def orderings_of(
     found: list[Ordering] = []
     names: tuple[str, ...] = ()
     notes: list[tuple[str, Note]] = []
-    sources = _sources(qrels, runs)
+    sources = _label_sources(qrels, runs)
     for source, one in sources.items():
         aligned = align(
             *one, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
         )
-        names = names or aligned.names
-        if set(aligned.names) != set(names):
-            odd = min(set(aligned.names) ^ set(names))
+        names = names or aligned.system_names
+        if set(aligned.system_names) != set(names):
+            odd = min(set(aligned.system_names) ^ set(names))
             raise InputError(
                 f"the system {odd!r} is not among those of every one of "
                 f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
             )
         notes += [(source, note) for note in aligned.notes]
         for measure in aligned.measures:
-            if is_geometric(aligned.known(measure)):
+            if is_geometric(aligned.find_measure(measure)):
                 text = (
                     f"{measure}: its mean is geometric; intervals and tests apply to the "
                     "logarithms of the queries' values."
@@ -94,11 +94,11 @@ def orderings_of(
             label = measure
             if len(sources) > 1:
                 label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
-            found.append(_ordering(label, source, measure, aligned, names))
-    return names, tuple(found), tuple(merged(notes, of_all=len(sources)))
+            found.append(_make_ordering(label, source, measure, aligned, names))
+    return names, tuple(found), tuple(merge_notes(notes, n_sources=len(sources)))
 
 
-def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
+def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is to be aligned for each label; "" if there is no choice of judgments."""
     kind: Any = Systems if runs is None else Qrels | str | PathLike
     labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
@@ -107,26 +107,26 @@ def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     return {"": (qrels, runs)}
 
 
-def _ordering(
-    label: str, source: str, measure: str, aligned: Aligned, names: Sequence[str]
+def _make_ordering(
+    label: str, source: str, measure: str, aligned: AlignedScores, names: Sequence[str]
 ) -> Ordering:
-    values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
-    known = aligned.known(measure)
+    values = aligned.measure_scores(measure)[:, [aligned.system_names.index(name) for name in names]]
+    known = aligned.find_measure(measure)
     scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    rising = aligned.rising(measure)
-    turned = logs(known, values) if rising else -logs(known, values)
+    rising = aligned.is_higher_better(measure)
+    turned = to_compared_unit(known, values) if rising else -to_compared_unit(known, values)
     return Ordering(
         label, source, measure, rising, aligned.query_ids, scores, turned, aligned.recipe
     )
 
 
-def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:
+def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:
     """Say how many flips the tests of some orderings have."""
     sizes = [len(one.query_ids) for one in orderings]
-    exact = {Flips(n).exact for n in sizes}
+    exact = {Flips(n).is_exact for n in sizes}
     if exact == {True}:
         return "all flips"
-    most = "up to " if max(sizes) > MANY else ""
+    most = "up to " if max(sizes) > MANY_UNITS else ""
     return f"{most}{flips:,} flips" + (
         " (all where there are 20 queries or fewer)" if True in exact else ""
     )

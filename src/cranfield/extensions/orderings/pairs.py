@@ -7,21 +7,21 @@ from typing import Any
 from cranfield.extensions.orderings.coefficients import Kendall
 from cranfield.extensions.orderings.discrimination import Discrimination
 from cranfield.extensions.orderings.options import CorrelationSettings
-from cranfield.extensions.orderings.ordering import Ordering, shown_flips
+from cranfield.extensions.orderings.ordering import Ordering, describe_flips
 from cranfield.extensions.orderings.rbo import RBO
 from cranfield.notes import Note
-from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
+from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_query_count, format_names
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 from cranfield.version import __version__
 
-_NAMED = 5  # pairs of systems that a sentence names
+_MAX_NAMED_PAIRS = 5  # pairs of systems that a sentence names
 
 Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
-class Swapped:
+class SwappedPair:
     """Two systems that two orderings order differently, and each ordering's p-value for them.
 
     The reference takes `better` to be the better one. With one query there are no p-values.
@@ -32,7 +32,7 @@ class Swapped:
     p_reference: float | None
     p_other: float | None
 
-    def sure(self, alpha: float) -> bool:
+    def is_sure(self, alpha: float) -> bool:
         """Tell whether both orderings are sure, and say the opposite."""
         found = self.p_reference, self.p_other
         return all(p is not None and p <= alpha for p in found)
@@ -65,7 +65,7 @@ class OrderingPair:
     same_queries: bool
     interval: tuple[float, float] | None
     resamples: int
-    swapped: tuple[Swapped, ...]
+    swapped: tuple[SwappedPair, ...]
     swapped_sure: int | None  # of these, those where both are sure; None for one query
 
     @property
@@ -133,31 +133,31 @@ class Correlation(Shown):
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
         found = [
-            self._table(self._columns(), self._title(), self._said(), self.notes),
-            self._table(self._coefficients(), ["Other coefficients"]),
+            self._pairs_table(self._tau_columns(), self._title_lines(), self._pair_sentences(), self.notes),
+            self._pairs_table(self._coefficient_columns(), ["Other coefficients"]),
         ]
         if self.discrimination is not None:
-            found.append(self.discrimination.table(self.orderings, self.settings))
+            found.append(self.discrimination.make_table(self.orderings, self.settings))
         return found
 
-    def _table(
+    def _pairs_table(
         self,
         columns: Sequence[Column],
         title: Sequence[str],
-        said: Iterable[str] = (),
+        sentences: Iterable[str] = (),
         notes: Sequence[Note] = (),
     ) -> Table:
         """Return a row for each pair of orderings."""
         columns = [Column("reference ~ other", lambda one: one.label), *columns]
         if any(one.cell(pair) == "-" for one in columns for pair in self.pairs):
             nothing = "-: has no value, for want of systems, of queries, or of differences."
-            said = [nothing, *said]
-        return table_of(self.pairs, columns, said=said, notes=notes, title=title)
+            sentences = [nothing, *sentences]
+        return make_table(self.pairs, columns, sentences=sentences, notes=notes, title=title)
 
-    def _columns(self) -> list[Column]:
+    def _tau_columns(self) -> list[Column]:
         """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
         settings = self.settings
-        level = f"{percent(1 - settings.alpha)} interval"
+        level = f"{format_percent(1 - settings.alpha)} interval"
 
         def ties(one: OrderingPair) -> int:
             return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
@@ -165,13 +165,13 @@ class Correlation(Shown):
         return [
             Column(
                 "tau-b",
-                lambda one: number(one.kendall.tau_b),
+                lambda one: format_number(one.kendall.tau_b),
                 "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, "
                 "0 no relation.",
             ),
             Column(
                 level,
-                lambda one: interval(*one.interval or (None, None), signs=False),
+                lambda one: format_interval(*one.interval or (None, None), signs=False),
                 f"{level}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
                 "same for both (percentiles).",
             ),
@@ -191,63 +191,63 @@ class Correlation(Shown):
             ),
         ]
 
-    def _coefficients(self) -> list[Column]:
+    def _coefficient_columns(self) -> list[Column]:
         return [
             Column(
                 "tau-a",
-                lambda one: number(one.kendall.tau_a),
+                lambda one: format_number(one.kendall.tau_a),
                 "tau-a: (same - swapped) / all pairs of systems.",
             ),
             Column(
                 "tau-AP",
-                lambda one: number(one.tau_ap_a),
+                lambda one: format_number(one.tau_ap_a),
                 "tau-AP: the top counts most; the reference is the truth, and may have no ties; "
                 "those of the other count in all their orders.",
             ),
             Column(
                 "tau-AP,b",
-                lambda one: number(one.tau_ap_b),
+                lambda one: format_number(one.tau_ap_b),
                 "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as "
                 "such.",
             ),
             Column(
                 "weighted",
-                lambda one: number(one.weighted_tau),
+                lambda one: format_number(one.weighted_tau),
                 "weighted: tau where a pair counts 1/rank + 1/rank of its systems.",
             ),
             Column(
                 "Spearman",
-                lambda one: number(one.spearman),
+                lambda one: format_number(one.spearman),
                 "Spearman: the correlation of the ranks.",
-                goes_on=True,
+                same_line=True,
             ),
             Column(
                 "RBO",
-                lambda one: number(one.rbo.ext),
+                lambda one: format_number(one.rbo.ext),
                 f"RBO: rank-biased overlap, p = {self.settings.rbo_p:g}; at least, most: if more "
                 "systems followed.",
             ),
             Column(
-                "RBO at least, most", lambda one: interval(one.rbo.min, one.rbo.max, signs=False)
+                "RBO at least, most", lambda one: format_interval(one.rbo.min, one.rbo.max, signs=False)
             ),
         ]
 
-    def _title(self) -> list[str]:
+    def _title_lines(self) -> list[str]:
         counts = sorted({len(one.query_ids) for one in self.orderings})
         least = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
         measures = sorted({one.measure for one in self.orderings})
         said = [
-            number_of(len(self.systems), "system"),
-            f"{least}{queries_of(counts[-1])}",
+            format_count(len(self.systems), "system"),
+            f"{least}{format_query_count(counts[-1])}",
             *(measures if len(measures) == 1 else []),
         ]
         return [
             "   ".join(said),
-            f"two-sided sign-flip test, {shown_flips(self.orderings, self.settings.flips)}, "
+            f"two-sided sign-flip test, {describe_flips(self.orderings, self.settings.flips)}, "
             f"alpha {self.settings.alpha:g}, uncorrected; seed {self.settings.seed}",
         ]
 
-    def _said(self) -> Iterator[str]:
+    def _pair_sentences(self) -> Iterator[str]:
         """Yield what to say of single pairs of orderings."""
         for one in self.pairs:
             if not one.same_queries:
@@ -256,14 +256,14 @@ class Correlation(Shown):
                 yield f"{one.label}: tau-b had a value in {one.resamples:,} resamples only."
             names: dict[bool, list[str]] = {True: [], False: []}
             for pair in one.swapped:
-                names[pair.sure(self.settings.alpha)].append(f"{pair.better} above {pair.worse}")
+                names[pair.is_sure(self.settings.alpha)].append(f"{pair.better} above {pair.worse}")
             sure, unsure = (
-                f"{one.label}: {one.reference} has {some(names[way], _NAMED)}, {one.other} below"
+                f"{one.label}: {one.reference} has {format_names(names[way], _MAX_NAMED_PAIRS)}, {one.other} below"
                 for way in (True, False)
             )
             if names[True]:
                 yield f"{sure}, and both are sure."
-            if 0 < len(names[False]) <= _NAMED:
+            if 0 < len(names[False]) <= _MAX_NAMED_PAIRS:
                 yield f"{unsure}; not both are sure."
 
     def rows(self) -> list[dict[str, Any]]:
@@ -277,7 +277,7 @@ class Correlation(Shown):
         if self.discrimination is not None:
             for label in self.discrimination.powers:
                 found += [("", label, *value) for value in self.discrimination.values(label)]
-        return self._dicts(found)
+        return self._rows_as_dicts(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the scores, what was found, and everything to repeat it."""
@@ -297,7 +297,7 @@ class Correlation(Shown):
                 {
                     "label": one.label,
                     "measure": one.measure,
-                    "higher_is_better": one.rising,
+                    "higher_is_better": one.higher_is_better,
                     "scores": dict(zip(self.systems, one.scores.tolist(), strict=True)),
                     "query_ids": list(one.query_ids),
                     "recipe": dict(one.recipe),

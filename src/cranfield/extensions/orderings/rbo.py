@@ -11,20 +11,20 @@ import numpy as np
 from cranfield.arrays.elementary import powers
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints, mean, ratio, total
-from cranfield.data.run import Run, as_run
-from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.identifiers import as_text
-from cranfield.formats.values import scores_of
-from cranfield.notes import Note, lines_of
-from cranfield.options import finite
-from cranfield.render.numbers import number, number_of, queries_of
+from cranfield.data.run import Run, make_run
+from cranfield.errors import InputError, NothingSharedError, OptionError, check_choice
+from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.values import to_scores
+from cranfield.notes import Note, format_notes
+from cranfield.options import finite_number
+from cranfield.render.numbers import format_number, format_count, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 TiedRanks = Literal["w", "a", "b"]
-List = Union[Sequence[Any], Mapping[Any, float]]  # noqa: UP007 - of documents, or {document: score}
+RankingLike = Union[Sequence[Any], Mapping[Any, float]]  # noqa: UP007 - of documents, or {document: score}
 _HEADER = ["RBO", "at least", "at most"]
-Runs = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # noqa: UP007
+RunSource = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # noqa: UP007
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,24 +73,24 @@ class RunRBO(Shown):
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers."""
         n, out = len(self.per_query), self.left_out
-        said = [Note("queries", "info", f"{queries_of(n)} averaged.", n)]
+        said = [Note("queries", "info", f"{format_query_count(n)} averaged.", n)]
         if out:
-            text = f"{number_of(out, 'query is', 'queries are')} in one of the runs only: left out."
+            text = f"{format_count(out, 'query is', 'queries are')} in one of the runs only: left out."
             said.append(Note("in-one", "info", text, out))
         return tuple(said)
 
     def tables(self) -> list[Table]:
         """Return a row for each query, and the means, four decimals each."""
         rules = frozenset({len(self.per_query)})
-        rows = [[query, *_cells(one)] for query, one in self._every]
-        return [Table(["query_id", *_HEADER], rows, lines_of(self.notes), rules=rules)]
+        rows = [[query, *_cells(one)] for query, one in self._rows_with_mean]
+        return [Table(["query_id", *_HEADER], rows, format_notes(self.notes), ruled_rows=rules)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query; that of the means has the query_id "all"."""
-        return [{"query_id": query, **one.to_dict()} for query, one in self._every]
+        return [{"query_id": query, **one.to_dict()} for query, one in self._rows_with_mean]
 
     @property
-    def _every(self) -> list[tuple[str, RBO]]:
+    def _rows_with_mean(self) -> list[tuple[str, RBO]]:
         return [*self.per_query.items(), ("all", self.mean)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,14 +102,14 @@ class RunRBO(Shown):
         }
 
 
-def _cells(one: RBO) -> list[str]:
-    return [number(one.ext), number(one.min), number(one.max)]
+def _cells(overlap: RBO) -> list[str]:
+    return [format_number(overlap.ext), format_number(overlap.min), format_number(overlap.max)]
 
 
 @overload
-def rbo(a: Runs, b: Runs, p: float = ..., ties: TiedRanks = ...) -> RunRBO: ...
+def rbo(a: RunSource, b: RunSource, p: float = ..., ties: TiedRanks = ...) -> RunRBO: ...
 @overload
-def rbo(a: List, b: List, p: float = ..., ties: TiedRanks = ...) -> RBO: ...
+def rbo(a: RankingLike, b: RankingLike, p: float = ..., ties: TiedRanks = ...) -> RBO: ...
 def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     """Return the rank-biased overlap of two rankings (Webber, Moffat & Zobel, ACM TOIS 2010).
 
@@ -151,18 +151,18 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     1.0
 
     """
-    one_of("ties", ties, get_args(TiedRanks))
-    if not 0 < (finite(p) or 0) < 1:
+    check_choice("ties", ties, get_args(TiedRanks))
+    if not 0 < (finite_number(p) or 0) < 1:
         raise OptionError(f"p={p!r:.40}: expected a number between 0 and 1, neither of which it is")
     if not (_is_run(a) or _is_run(b)):
-        return _of_lists(_ranking("the first list", a), _ranking("the second list", b), p, ties)
-    first, second = as_run(a), as_run(b)
+        return _compute_rbo(_read_ranking("the first list", a), _read_ranking("the second list", b), p, ties)
+    first, second = make_run(a), make_run(b)
     ours, theirs = first.to_dict(), second.to_dict()
     shared = sorted(ours.keys() & theirs.keys(), key=encode)
     if not shared:
         raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
     found = {
-        query: _of_lists(_ranking(query, ours[query]), _ranking(query, theirs[query]), p, ties)
+        query: _compute_rbo(_read_ranking(query, ours[query]), _read_ranking(query, theirs[query]), p, ties)
         for query in shared
     }
     columns = np.array([(one.ext, one.min, one.max) for one in found.values()]).T
@@ -170,14 +170,14 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     return RunRBO(found, RBO(ext, low, high), len(ours.keys() ^ theirs.keys()))
 
 
-def _is_run(data: Any) -> bool:
-    if isinstance(data, Mapping):
-        return any(isinstance(value, Mapping | list) for value in data.values())
-    return isinstance(data, Run | str | os.PathLike)
+def _is_run(ranking: Any) -> bool:
+    if isinstance(ranking, Mapping):
+        return any(isinstance(value, Mapping | list) for value in ranking.values())
+    return isinstance(ranking, Run | str | os.PathLike)
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _RankSpans:
     """The ranks that some documents of a ranking take up, in its order.
 
     Those of a tie have all its first and its last. `share` (ranks of the ranking,) says which part
@@ -186,56 +186,56 @@ class _Places:
 
     first: Ints
     last: Ints
-    share: Floats
+    tie_share: Floats
 
     @classmethod
-    def of(cls, first: Ints, last: Ints) -> "_Places":
+    def of(cls, first: Ints, last: Ints) -> "_RankSpans":
         """Return the places of all documents of a ranking."""
         return cls(first, last, (np.arange(1, len(first) + 1) - first + 1) / (last - first + 1))
 
     @classmethod
-    def at_once(cls, first: Ints) -> "_Places":
+    def at_first_rank(cls, first: Ints) -> "_RankSpans":
         """Return places where all documents of a tie are at its first rank."""
         return cls(first, first, np.zeros(0))
 
-    def take(self, rows: Any) -> "_Places":
-        return _Places(self.first[rows], self.last[rows], self.share)
+    def take(self, rows: Any) -> "_RankSpans":
+        return _RankSpans(self.first[rows], self.last[rows], self.tie_share)
 
-    def shares(self, depth: int) -> Floats:
+    def tie_shares(self, depth: int) -> Floats:
         """Return `share` down to a depth; 1 beyond the ranking's end."""
-        return np.append(self.share, np.ones(depth))[:depth]
+        return np.append(self.tie_share, np.ones(depth))[:depth]
 
 
-_Ranking = tuple[list[str], _Places]  # the documents, best first, and their places
+_Ranking = tuple[list[str], _RankSpans]  # the documents, best first, and their places
 
 
-def _ranking(name: str, data: Any) -> _Ranking:
-    if isinstance(data, Mapping):
-        scores = -scores_of(name, data)[0] if data else np.zeros(0)
+def _read_ranking(name: str, ranking: Any) -> _Ranking:
+    if isinstance(ranking, Mapping):
+        scores = -to_scores(name, ranking)[0] if ranking else np.zeros(0)
         order = scores.argsort(kind="stable")
-        ordered, every = scores[order], [as_text(doc, name) for doc in data]
+        ordered, every = scores[order], [to_id_text(doc, name) for doc in ranking]
         docs = [every[i] for i in order.tolist()]
         first = ordered.searchsorted(ordered) + 1
-        return docs, _Places.of(first, ordered.searchsorted(ordered, "right"))
-    if isinstance(data, Set) or not hasattr(data, "__iter__"):
-        raise InputError(f"{name}: expected a list or a dict, got {type(data).__name__}")
-    groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in data]
+        return docs, _RankSpans.of(first, ordered.searchsorted(ordered, "right"))
+    if isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
+        raise InputError(f"{name}: expected a list or a dict, got {type(ranking).__name__}")
+    groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in ranking]
     sizes = np.array(list(map(len, groups)), np.int64)
     ends = np.cumsum(sizes)
-    docs = [as_text(doc, name) for group in groups for doc in group]
+    docs = [to_id_text(doc, name) for group in groups for doc in group]
     if len(set(docs)) < len(docs):
         twice = next(doc for doc in docs if docs.count(doc) > 1)
         raise InputError(f"{name}: the document {twice!r} occurs twice")
-    return docs, _Places.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes))
+    return docs, _RankSpans.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes))
 
 
-def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
+def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     (short, mine), (long, theirs) = (a, b) if len(a[0]) <= len(b[0]) else (b, a)
     s, l = len(short), len(long)
     if l == 0:
         return RBO(0.0, 0.0, 1.0)
     if ties == "w":
-        mine, theirs = _Places.at_once(mine.first), _Places.at_once(theirs.first)
+        mine, theirs = _RankSpans.at_first_rank(mine.first), _RankSpans.at_first_rank(theirs.first)
     row = {doc: i for i, doc in enumerate(long)}
     rows = np.array([row.get(doc, -1) for doc in short], np.int64)
     others = np.ones(l, np.bool_)
@@ -244,17 +244,17 @@ def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
 
     depth = np.arange(1, l + 1)
     unseen = np.maximum(depth - s, 0)  # of the shorter one
-    both = _overlap(mine.take(rows >= 0), theirs.take(rows[rows >= 0]), l)
+    both = _compute_overlap(mine.take(rows >= 0), theirs.take(rows[rows >= 0]), l)
     most: Floats = depth * 1.0
     if ties != "a":
-        selves = _overlap(mine, mine, l) + unseen, _overlap(theirs, theirs, l)
+        selves = _compute_overlap(mine, mine, l) + unseen, _compute_overlap(theirs, theirs, l)
         most = np.sqrt(selves[0] * selves[1]) if ties == "b" else (selves[0] + selves[1]) / 2
     weight = (1 - p) * powers(p, depth - 1)
     beyond = p**l  # all that weighs below
 
-    reached = _overlap(rest, _Places.at_once(np.ones_like(rest.first)), l)
-    met = _Places.at_once(rest.first)
-    average = ratio(reached, _overlap(met, met, l))
+    reached = _compute_overlap(rest, _RankSpans.at_first_rank(np.ones_like(rest.first)), l)
+    met = _RankSpans.at_first_rank(rest.first)
+    average = ratio(reached, _compute_overlap(met, met, l))
     at_end = both[s - 1] / most[s - 1] if s else 0.0
     agreement = (both + at_end * unseen * average) / most
     ext = total(weight * agreement) + float(agreement[-1]) * beyond
@@ -264,8 +264,8 @@ def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
 
     # At best, the shorter one goes on with what only the longer one has, in its order; below,
     # each goes on with what the other one has had, and they agree wholly from a depth on.
-    slots = _Places.at_once(np.arange(s + 1, l + 1))
-    matched = both + _overlap(slots, rest.take(slice(l - s)), l)
+    slots = _RankSpans.at_first_rank(np.arange(s + 1, l + 1))
+    matched = both + _compute_overlap(slots, rest.take(slice(l - s)), l)
     whole = l + s - int(both[-1])
     deeper = np.arange(l + 1, whole + 1)
     catching_up = (1 - p) * powers(p, deeper - 1) * (2 - whole / deeper)
@@ -275,7 +275,7 @@ def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     return RBO(ext, min(least, ext), greatest)
 
 
-def _overlap(a: _Places, b: _Places, depth: int) -> Floats:
+def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
     """Return, for each depth, how much of both a row's documents are there, added up: (depth,).
 
     At any depth, one tie of each ranking is there in part: so it is enough to count.
@@ -288,7 +288,7 @@ def _overlap(a: _Places, b: _Places, depth: int) -> Floats:
         changes = np.bincount(begins, minlength=depth + 1) - np.bincount(ends, minlength=depth + 1)
         return changes.cumsum()[1 : depth + 1]
 
-    share_a, share_b = a.shares(depth), b.shares(depth)
+    share_a, share_b = a.tie_shares(depth), b.tie_shares(depth)
     whole = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
     in_a, in_b = (within(middle[rows], end[rows]) for rows in (longer, ~longer))
     overlap: Floats = (

@@ -10,31 +10,31 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.alignment import Aligned, Evaluated, align
-from cranfield.comparison.flips import Paired
-from cranfield.comparison.remarks import of_few
-from cranfield.comparison.scale import range_of
+from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns, align
+from cranfield.comparison.flips import PairedScores
+from cranfield.comparison.remarks import note_few_queries
+from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import Moments, fieller, summed, t_ends
+from cranfield.comparison.significance import Moments, fieller_interval, combine_errors, t_interval_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
-from cranfield.notes import Note, merged, warn_of
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import number_of, or_none
+from cranfield.notes import Note, merge_notes, warn_about
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.render.numbers import format_count, finite_or_none
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_HOLDS_AT = 97  # queries: measured of so many, the interval of RMSE holds about as often as it says
+_MIN_RELIABLE_QUERIES = 97  # queries: measured of so many, the interval of RMSE holds about as often as it says
 
 
-@watched
-@takes(ReproductionSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(ReproductionSettings, Alignment, Reading, Judging, Watching, omit=("queries",))
 def reproduce(
     qrels: Any,
     original: Any,
@@ -87,7 +87,7 @@ def reproduce(
     (1.0, 0.0707)
 
     """
-    refuse_others(reproduce, options)
+    refuse_unknown_options(reproduce, options)
     settings = ReproductionSettings.of(options)
     how = Alignment.of(options), Judging.of(options), Reading.of(options)
     if qrels is None and other_qrels is not None:
@@ -97,45 +97,45 @@ def reproduce(
         align(runs, None, measures, *how) if given is None else align(given, runs, measures, *how)
         for given, runs in ((qrels, original), (second, reproduced))
     )
-    if len(ours.names) != len(theirs.names):
+    if len(ours.system_names) != len(theirs.system_names):
         raise InputError(
-            f"there are {number_of(len(ours.names), 'original run')} and "
-            f"{number_of(len(theirs.names), 'reproduced run')}",
+            f"there are {format_count(len(ours.system_names), 'original run')} and "
+            f"{format_count(len(theirs.system_names), 'reproduced run')}",
             hint="Each original run needs its reproduction, in the same order.",
         )
-    if other_qrels is not None and len(ours.names) < 2:
+    if other_qrels is not None and len(ours.system_names) < 2:
         raise InputError(
             "one original run, and other judgments for its reproduction: between two collections "
             "only the gain over a baseline is compared",
             hint="Give the baseline before it, on both sides.",
         )
     sides = ("original", ours), ("reproduced", theirs)
-    notes = merged([(name, note) for name, one in sides for note in one.notes], of_all=2)
+    notes = merge_notes([(name, note) for name, one in sides for note in one.notes], n_sources=2)
     shared = other_qrels is None
-    notes += _oddly_paired(ours, theirs, shared=shared)
-    orders: list[dict[str, Estimate]] = [{} for _ in ours.names]
+    notes += _pairing_warnings(ours, theirs, shared=shared)
+    orders: list[dict[str, Estimate]] = [{} for _ in ours.system_names]
     if shared:
-        ours, theirs, left_out = _paired(ours, theirs)
-        orders, too_short = _orders(ours, theirs, settings)
+        ours, theirs, left_out = _select_shared_queries(ours, theirs)
+        orders, too_short = _compare_rankings(ours, theirs, settings)
         notes += [*left_out, *too_short]
     found = {
-        measure: _by_measure(measure, ours, theirs, settings, orders, shared=shared)
+        measure: _compare_runs(measure, ours, theirs, settings, orders, shared=shared)
         for measure in ours.measures
     }
     n, other = len(ours.query_ids), len(theirs.query_ids)
-    notes += [*of_few(min(n, other), "queries"), *_remarks(found, n)]
-    warn_of(notes)
+    notes += [*note_few_queries(min(n, other), "queries"), *_list_remarks(found, n)]
+    warn_about(notes)
     return Reproduction(
         found, n, None if shared else other, tuple(notes), settings, (ours.recipe, theirs.recipe)
     )
 
 
-def _oddly_paired(ours: Aligned, theirs: Aligned, *, shared: bool) -> Iterator[Note]:
+def _pairing_warnings(ours: AlignedScores, theirs: AlignedScores, *, shared: bool) -> Iterator[Note]:
     """Warn where names or queries say that runs are not paired as they should be."""
-    if set(ours.names) == set(theirs.names) and ours.names != theirs.names:
+    if set(ours.system_names) == set(theirs.system_names) and ours.system_names != theirs.system_names:
         text = (
             "Both sides have the same names, in another order, and runs are paired by their "
-            f"places: {printable(ours.names[0])} with {printable(theirs.names[0])}."
+            f"places: {escape_unprintable(ours.system_names[0])} with {escape_unprintable(theirs.system_names[0])}."
         )
         yield Note("other-order", "warning", text)
     if not shared and set(ours.query_ids) == set(theirs.query_ids):
@@ -146,7 +146,7 @@ def _oddly_paired(ours: Aligned, theirs: Aligned, *, shared: bool) -> Iterator[N
         yield Note("same-queries", "warning", text, len(ours.query_ids))
 
 
-def _paired(ours: Aligned, theirs: Aligned) -> tuple[Aligned, Aligned, list[Note]]:
+def _select_shared_queries(ours: AlignedScores, theirs: AlignedScores) -> tuple[AlignedScores, AlignedScores, list[Note]]:
     """Return both for the queries that both have, and a note on the others."""
     shared = set(ours.query_ids) & set(theirs.query_ids)
     if not shared:
@@ -160,22 +160,22 @@ def _paired(ours: Aligned, theirs: Aligned) -> tuple[Aligned, Aligned, list[Note
     notes = []
     if n:
         text = (
-            f"{number_of(n, 'query is', 'queries are')} in one of the experiments only: left out."
+            f"{format_count(n, 'query is', 'queries are')} in one of the experiments only: left out."
         )
         notes.append(Note("in-one", "info", text, n))
-    return _only(ours, shared), _only(theirs, shared), notes
+    return _select_queries(ours, shared), _select_queries(theirs, shared), notes
 
 
-def _only(aligned: Aligned, kept: Set[str]) -> Aligned:
+def _select_queries(aligned: AlignedScores, kept: Set[str]) -> AlignedScores:
     rows = [one in kept for one in aligned.query_ids]
     ids = tuple(compress(aligned.query_ids, rows))
-    return replace(aligned, query_ids=ids, values=aligned.values[:, rows])
+    return replace(aligned, query_ids=ids, values=aligned.scores[:, rows])
 
 
-def _by_measure(
+def _compare_runs(
     measure: str,
-    ours: Aligned,
-    theirs: Aligned,
+    ours: AlignedScores,
+    theirs: AlignedScores,
     settings: ReproductionSettings,
     orders: Sequence[dict[str, Estimate]],
     *,
@@ -185,39 +185,39 @@ def _by_measure(
 
     `shared`: whether both experiments have the same queries.
     """
-    known = ours.known(measure)
+    known = ours.find_measure(measure)
     if known is not None and known.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries, so an effect is no difference")
     if measure not in theirs.measures:
         raise MeasureError(f"there are no reproduced scores of {measure}")
-    x, y = ours.column(measure), theirs.column(measure)
+    x, y = ours.measure_scores(measure), theirs.measure_scores(measure)
     found, alpha = {}, settings.alpha
-    for i, (run, other) in enumerate(zip(ours.names, theirs.names, strict=True)):
+    for i, (run, other) in enumerate(zip(ours.system_names, theirs.system_names, strict=True)):
         one, again = x[:, i], y[:, i]
         its: dict[str, Any] = {}
         if shared:
-            least, most = range_of(known, np.stack((x, y)))
-            its |= {**_errors(one, again, least, most, alpha), **orders[i]}
+            least, most = score_range(known, np.stack((x, y)))
+            its |= {**_estimate_errors(one, again, least, most, alpha), **orders[i]}
         if i:
-            its |= _effects((x[:, 0], one), (y[:, 0], again), alpha, shared=shared)
+            its |= _estimate_effects((x[:, 0], one), (y[:, 0], again), alpha, shared=shared)
         found[run] = ReproducedRun(run, other, mean(one), mean(again), **its)
     return found
 
 
-def _errors(x: Floats, y: Floats, least: float, most: float, alpha: float) -> dict[str, Estimate]:
+def _estimate_errors(x: Floats, y: Floats, least: float, most: float, alpha: float) -> dict[str, Estimate]:
     """Return RMSE, and nRMSE for scores that end at `least` and `most`."""
     squared = (x - y) ** 2
     farthest = np.maximum(x - least, most - x) ** 2  # infinite without a greatest score
-    found = {"rmse": _root_of_ratio(squared, np.ones(len(x)), most - least, alpha)}
+    found = {"rmse": _estimate_root_ratio(squared, np.ones(len(x)), most - least, alpha)}
     if np.isfinite(farthest).all():
-        found["nrmse"] = _root_of_ratio(squared, farthest, 1.0, alpha)
+        found["nrmse"] = _estimate_root_ratio(squared, farthest, 1.0, alpha)
     return found
 
 
-def _root_of_ratio(above: Floats, below: Floats, greatest: float, alpha: float) -> Estimate:
+def _estimate_root_ratio(above: Floats, below: Floats, greatest: float, alpha: float) -> Estimate:
     """Return the root of a ratio of two means, with the interval of its logarithm."""
     ratio = mean(above) / mean(below)
-    half = _half(alpha, (above - ratio * below) / mean(below))
+    half = _half_width(alpha, (above - ratio * below) / mean(below))
     if half is None or not ratio:
         return Estimate(math.sqrt(ratio), None, None)
     times = math.exp(half / (2 * ratio))
@@ -226,22 +226,22 @@ def _root_of_ratio(above: Floats, below: Floats, greatest: float, alpha: float) 
     )
 
 
-_Sides = tuple[Floats, Floats]  # the baseline's scores, and the other run's: (n_queries,) each
+_BaseAndRun = tuple[Floats, Floats]  # the baseline's scores, and the other run's: (n_queries,) each
 
 
-def _effects(
-    original: _Sides, reproduced: _Sides, alpha: float, *, shared: bool
+def _estimate_effects(
+    original: _BaseAndRun, reproduced: _BaseAndRun, alpha: float, *, shared: bool
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
     found: dict[str, Estimate | float] = {}
     gains = [
-        Paired(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
+        PairedScores(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
         for base, new in (original, reproduced)
     ]
     gain, again = (pair.differences[:, 0] for pair in gains)
     if gains[0].means[0]:  # not only rounding
         found["effect_ratio"] = Estimate(
-            mean(again) / mean(gain), *_fieller(again, gain, alpha, shared=shared)
+            mean(again) / mean(gain), *_fieller_interval(again, gain, alpha, shared=shared)
         )
     if not (mean(original[0]) and mean(reproduced[0])):
         return found
@@ -251,25 +251,25 @@ def _effects(
         improvements.append((mean(new) - mean(base)) / mean(base))
         moves.append((new - ratio * base) / mean(base))  # what each query adds to the ratio
     found["improvement"], found["reproduced_improvement"] = improvements
-    half = _half(alpha, moves[0] - moves[1]) if shared else _half(alpha, *moves)
+    half = _half_width(alpha, moves[0] - moves[1]) if shared else _half_width(alpha, *moves)
     delta = improvements[0] - improvements[1]
     ends = (None, None) if half is None else (delta - half, delta + half)
     found["delta_improvement"] = Estimate(delta, *ends)
     return found
 
 
-def _half(alpha: float, *samples: Floats) -> float | None:
+def _half_width(alpha: float, *samples: Floats) -> float | None:
     """Return half the interval, by Student's t, of a sum of the means of independent samples.
 
     None for a sample of one.
     """
     if min(map(len, samples)) < 2:
         return None
-    error, degrees = summed([Moments.of(Paired.of(one[:, None])) for one in samples])
-    return float(t_ends(np.zeros(1), error, degrees, alpha)[1][0])
+    error, degrees = combine_errors([Moments.of(PairedScores.from_differences(one[:, None])) for one in samples])
+    return float(t_interval_ends(np.zeros(1), error, degrees, alpha)[1][0])
 
 
-def _fieller(
+def _fieller_interval(
     above: Floats, below: Floats, alpha: float, *, shared: bool
 ) -> tuple[float | None, float | None]:
     """Return the ends of the interval of mean(above) / mean(below); None where it has none.
@@ -289,26 +289,26 @@ def _fieller(
     if shared:
         both[0] = float(np.cov(above, below)[0, 1]) / least
         apart = (above - a / b * below).var(ddof=1, keepdims=True) / least
-    low, high = fieller(np.array([a]), b, (of_above, of_below, both), apart, far)
-    return or_none(low[0]), or_none(high[0])
+    low, high = fieller_interval(np.array([a]), b, (of_above, of_below, both), apart, far)
+    return finite_or_none(low[0]), finite_or_none(high[0])
 
 
-def _orders(
-    ours: Aligned, theirs: Aligned, settings: ReproductionSettings
+def _compare_rankings(
+    ours: AlignedScores, theirs: AlignedScores, settings: ReproductionSettings
 ) -> tuple[list[dict[str, Estimate]], list[Note]]:
     """Return Kendall's tau and RBO of each two runs' rankings, if there are rankings."""
-    if ours.source is None or theirs.source is None:
-        return [{} for _ in ours.names], []
+    if ours.evaluated_runs is None or theirs.evaluated_runs is None:
+        return [{} for _ in ours.system_names], []
     found, short, empty = [], 0, 0
-    pairs, depth = zip(ours.names, theirs.names, strict=True), ours.source.judging.depth
-    for run, other in steps([*pairs], "rankings"):
+    pairs, depth = zip(ours.system_names, theirs.system_names, strict=True), ours.evaluated_runs.judging.depth
+    for run, other in watch_steps([*pairs], "rankings"):
         sides = [
-            _rankings(source, name, ours.query_ids)
-            for source, name in ((ours.source, run), (theirs.source, other))
+            _read_rankings(source, name, ours.query_ids)
+            for source, name in ((ours.evaluated_runs, run), (theirs.evaluated_runs, other))
         ]
         taus, overlaps = [], []
         for query in ours.query_ids:
-            a, b = (side[query].of(query).docs[:depth] for side in sides)
+            a, b = (side[query].select_query(query).docs[:depth] for side in sides)
             tau = kendall_union(a, b)
             short += tau is None
             taus += [] if tau is None else [tau]
@@ -316,25 +316,25 @@ def _orders(
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
         its = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
         alpha = settings.alpha
-        found.append({name: _mean(*one, alpha) for name, one in its.items() if one[0]})
+        found.append({name: _estimate_mean(*one, alpha) for name, one in its.items() if one[0]})
     notes = []
     if short:
         text = (
-            f"Kendall's tau: {number_of(short, 'pair')} of rankings left out, in which one of the "
+            f"Kendall's tau: {format_count(short, 'pair')} of rankings left out, in which one of the "
             "two has fewer than two documents."
         )
         notes.append(Note("short-rankings", "info", text, short))
     if empty:
-        text = f"RBO: {number_of(empty, 'pair')} of rankings left out, of which both are empty."
+        text = f"RBO: {format_count(empty, 'pair')} of rankings left out, of which both are empty."
         notes.append(Note("empty-rankings", "info", text, empty))
     return found, notes
 
 
-def _rankings(source: Evaluated, run: str, query_ids: Sequence[str]) -> dict[str, Rankings]:
+def _read_rankings(source: EvaluatedRuns, run: str, query_ids: Sequence[str]) -> dict[str, Rankings]:
     """Return a run's rankings, as its measures see them."""
     judging = source.judging
-    seen = source.runs[run].against(source.qrels.of(query_ids).spans, judging.overlap)
-    return seen.rankings(query_ids, judging)
+    seen = source.runs[run].resolve_spans(source.qrels.select_queries(query_ids).spans, judging.overlap)
+    return seen.read_rankings(query_ids, judging)
 
 
 def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
@@ -363,23 +363,23 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     return 1 - 4 * swapped / (n * (n - 1))
 
 
-def _mean(values: Sequence[float], least: float, alpha: float) -> Estimate:
+def _estimate_mean(values: Sequence[float], least: float, alpha: float) -> Estimate:
     """Return the mean of some queries' values, from `least` to 1, with its interval by t."""
     column = np.array(values)
-    half, middle = _half(alpha, column), mean(column)
+    half, middle = _half_width(alpha, column), mean(column)
     if half is None:
         return Estimate(middle, None, None)
     return Estimate(middle, max(middle - half, least), min(middle + half, 1.0))
 
 
-def _remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterator[Note]:
+def _list_remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterator[Note]:
     """Yield what to know of the numbers that are there, and of those that are not."""
     every = [one for runs in found.values() for one in runs.values()]
-    if n < _HOLDS_AT and any(one.rmse is not None and one.rmse.low is not None for one in every):
+    if n < _MIN_RELIABLE_QUERIES and any(one.rmse is not None and one.rmse.low is not None for one in every):
         text = (
             "With few queries the intervals of RMSE and nRMSE hold less often than they say: in "
             "trials with TREC systems 95% intervals held in 90% of cases with 25 queries, in 92% "
-            f"with 43, in 94% with {_HOLDS_AT}; with fewer than 25, still less often."
+            f"with 43, in 94% with {_MIN_RELIABLE_QUERIES}; with fewer than 25, still less often."
         )
         yield Note("rmse-interval", "info", text, n)
     for measure, runs in found.items():

@@ -3,8 +3,8 @@
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, alignment_options, saved_option
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_stdin
+from cranfield.cli.several import SystemFiles, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.settings import Alignment
@@ -18,7 +18,7 @@ from cranfield.extensions.orderings.reproduce import reproduce
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN... REPRODUCED..."),
-    names: tuple[str, ...] = flags.measures(
+    names: tuple[str, ...] = flags.measure_option(
         "What to compute", f"{DEFAULT_MEASURES}, or all that were saved"
     ),
     other_qrels: str | None = flags.option(
@@ -29,8 +29,8 @@ def command(
     ),
     saved: bool = saved_option,
     alignment: Alignment = alignment_options,
-    settings: ReproductionSettings = flags.family(ReproductionSettings, group="Statistics"),
-    rel: float | None = flags.rel(),
+    settings: ReproductionSettings = flags.family_options(ReproductionSettings, group="Statistics"),
+    rel: float | None = flags.rel_option(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,
@@ -46,8 +46,8 @@ def command(
     cranfield reproduce demo/qrels.txt demo/bm25.run demo/tfidf.run -m AP
     cranfield reproduce demo/qrels.txt demo/*.run -m 'nDCG@10 AP'
     """  # noqa: D301 - click's mark for lines to keep
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-    refuse_two_inputs(qrels, *runs, *filter(None, [other_qrels]))
+    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
+    refuse_two_stdin(qrels, *runs, *filter(None, [other_qrels]))
     files = several.files
     half, odd = divmod(len(files), 2)
     if odd:
@@ -60,5 +60,5 @@ def command(
     every: list[Any] = files if opened is None else [*opened]
     judgments = None if opened is None else judgments
     other = None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
-    chosen: Any = {**settings.unusual(), **several.options, "other_qrels": other}
+    chosen: Any = {**settings.changed_options(), **several.score_options, "other_qrels": other}
     show(reproduce(judgments, every[:half], every[half:], measures, **chosen), form)

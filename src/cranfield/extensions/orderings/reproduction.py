@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from cranfield.comparison.score_columns import spelled
+from cranfield.comparison.score_columns import canonical_name
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import interval, number, percent, queries_of
+from cranfield.render.numbers import format_interval, format_number, format_percent, format_query_count
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 from cranfield.version import __version__
 
 
@@ -53,12 +53,12 @@ class ReproducedRun:
     @property
     def quantities(self) -> dict[str, Estimate]:
         """Return {name: estimate} of those that exist."""
-        found = {name: getattr(self, name) for name in EXACT}
+        found = {name: getattr(self, name) for name in QUANTITIES}
         return {name: one for name, one in found.items() if one is not None}
 
 
 # Each quantity: what an exact copy has, how a table calls it, and what it is.
-EXACT: Mapping[str, tuple[float, str, str]] = {
+QUANTITIES: Mapping[str, tuple[float, str, str]] = {
     "rmse": (0, "RMSE", "RMSE: root of the mean squared difference of a query's two scores."),
     "nrmse": (0, "nRMSE", "nRMSE: the same, as a share of the greatest that it could be."),
     "kendall_union": (
@@ -107,7 +107,7 @@ class Reproduction(Shown):
 
     def __getitem__(self, measure: str | Measure) -> Mapping[str, ReproducedRun]:
         """Return each run's numbers by one measure, by the run's name in the original."""
-        wanted = spelled(measure, self.measures)
+        wanted = canonical_name(measure, self.measures)
         if wanted not in self.measures:
             raise KeyError(f"{measure}: there are {', '.join(self.measures)}")
         return self.measures[wanted]
@@ -117,7 +117,7 @@ class Reproduction(Shown):
         return [self._table(measure) for measure in self.measures]
 
     def _table(self, measure: str) -> Table:
-        level = f"{percent(1 - self.settings.alpha)} interval"
+        level = f"{format_percent(1 - self.settings.alpha)} interval"
         rows: list[tuple[ReproducedRun, str, Estimate]] = []
         rules = []
         for one in self.measures[measure].values():
@@ -127,24 +127,24 @@ class Reproduction(Shown):
         columns = [
             Column("run", lambda row: row[0].run),
             Column("reproduced", lambda row: row[0].reproduced),
-            Column("quantity", lambda row: EXACT[row[1]][1]),
-            Column("value", lambda row: number(row[2].value)),
-            Column(level, lambda row: interval(*row[2][1:], signs=False)),
+            Column("quantity", lambda row: QUANTITIES[row[1]][1]),
+            Column("value", lambda row: format_number(row[2].value)),
+            Column(level, lambda row: format_interval(*row[2][1:], signs=False)),
             Column(
                 "exact copy",
-                lambda row: str(EXACT[row[1]][0]),
+                lambda row: str(QUANTITIES[row[1]][0]),
                 "exact copy: what a copy of the original would have.",
             ),
         ]
         of_run = [
-            f"{one.run}: mean {number(one.mean)}; {one.reproduced}, reproduced: "
-            f"{number(one.reproduced_mean)}."
+            f"{one.run}: mean {format_number(one.mean)}; {one.reproduced}, reproduced: "
+            f"{format_number(one.reproduced_mean)}."
             for one in self.measures[measure].values()
         ]
-        return table_of(
+        return make_table(
             rows,
             columns,
-            said=[*(EXACT[name][2] for name in named), *of_run],
+            sentences=[*(QUANTITIES[name][2] for name in named), *of_run],
             notes=self.notes,
             title=[self._title(measure)],
             n_labels=3,
@@ -152,14 +152,14 @@ class Reproduction(Shown):
         )
 
     def _title(self, measure: str) -> str:
-        said = queries_of(self.n_queries)
+        said = format_query_count(self.n_queries)
         if self.n_reproduced is not None:
             said += f", {self.n_reproduced:,} in the other collection"
         return f"{measure}   {said}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each number, to every digit."""
-        return self._dicts(
+        return self._rows_as_dicts(
             (measure, one.run, one.reproduced, name, *estimate)
             for measure, runs in self.measures.items()
             for one in runs.values()
@@ -175,7 +175,7 @@ class Reproduction(Shown):
 
         def plain(one: ReproducedRun) -> dict[str, Any]:
             named = {name: value._asdict() for name, value in one.quantities.items()}
-            return {**asdict(one), **dict.fromkeys(EXACT), **named}
+            return {**asdict(one), **dict.fromkeys(QUANTITIES), **named}
 
         return {
             "cranfield": __version__,

@@ -7,17 +7,17 @@ from typing import Any, Literal, Unpack
 from cranfield.comparison.needed import (
     MOST_QUERIES,
     Design,
-    chance,
-    goal_of,
-    least_enough,
-    mean_of,
-    n_clusters_of,
-    queries_for,
+    rejection_probability,
+    make_goal_test,
+    find_least,
+    estimate_mean,
+    count_clusters,
+    find_n_queries,
 )
-from cranfield.comparison.settings import count_from
+from cranfield.comparison.settings import count_check
 from cranfield.errors import OptionError
 from cranfield.notes import Note
-from cranfield.options import checked, keywords, number, refuse_others, share, takes
+from cranfield.options import check_option, keywords, number_check, refuse_unknown_options, share_check, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -106,13 +106,13 @@ def power(
     0.4035
 
     """
-    effect = checked("effect", effect, number())
-    n_queries = checked("n_queries", n_queries, count_from(2))
-    alpha = checked("alpha", alpha, share(below=0.5))
+    effect = check_option("effect", effect, number_check())
+    n_queries = check_option("n_queries", n_queries, count_check(2))
+    alpha = check_option("alpha", alpha, share_check(upper=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    return chance(mean_of(n_clusters_of(n_queries, design), design), effect, alpha, sides)
+    return rejection_probability(estimate_mean(count_clusters(n_queries, design), design), effect, alpha, sides)
 
 
 @takes(Design)
@@ -138,7 +138,7 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     275
 
     """
-    refuse_others(queries_needed, options)
+    refuse_unknown_options(queries_needed, options)
     design = Design.of(options)
     design.check_sd()
     if design.seed_sd is not None and design.seeds is None:
@@ -146,11 +146,11 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
             "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
             "them a number of queries needs"
         )
-    found = queries_for(design)
+    found = find_n_queries(design)
     if found <= MOST_QUERIES:
         return found
-    [(name, stated)] = design.sizes.items()
-    if design.added and queries_for(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES:
+    [(name, stated)] = design.stated_goals.items()
+    if design.seed_variances and find_n_queries(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES:
         seeds = _seeds_for(design, MOST_QUERIES)
         raise OptionError(
             f"{name}={stated!r}: with {design.seeds} runs of each system, no number of queries is "
@@ -159,7 +159,7 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     raise OptionError(f"{name}={stated!r} needs more than {MOST_QUERIES:,} queries")
 
 
-@takes(Design, without=("seeds",))
+@takes(Design, omit=("seeds",))
 def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
     """Return the smallest number of runs of each system that reaches a goal, at least 2.
 
@@ -178,8 +178,8 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
     10
 
     """
-    refuse_others(seeds_needed, options)
-    n_queries = checked("n_queries", n_queries, count_from(2))
+    refuse_unknown_options(seeds_needed, options)
+    n_queries = check_option("n_queries", n_queries, count_check(2))
     design = Design.of(options)
     design.check_sd()
     if not design.seed_sd:
@@ -188,8 +188,8 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
         )
     found = _seeds_for(design, n_queries)
     if found is None:
-        [(name, stated)] = design.sizes.items()
-        needed = queries_for(replace(design, seed_sd=None))
+        [(name, stated)] = design.stated_goals.items()
+        needed = find_n_queries(replace(design, seed_sd=None))
         raise OptionError(
             f"{name}={stated!r}: with {n_queries:,} queries, no number of runs is enough: it takes "
             f"at least {needed:,} queries"
@@ -199,11 +199,11 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
 
 def _seeds_for(design: Design, n_queries: int) -> int | None:
     """Return the smallest number of runs of each system for a design; None if there is none."""
-    reaches, n = goal_of(design), n_clusters_of(n_queries, design)
+    reaches, n = make_goal_test(design), count_clusters(n_queries, design)
     if not reaches(n, ()):
         return None
-    return least_enough(
-        lambda seeds: reaches(n, replace(design, seeds=seeds).added),
+    return find_least(
+        lambda seeds: reaches(n, replace(design, seeds=seeds).seed_variances),
         1,
         lambda low, high: (low + high) // 2,
     )

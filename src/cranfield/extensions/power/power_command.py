@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.comparison.effects import FEW
-from cranfield.comparison.needed import MOST_QUERIES, Design, detectable, queries_for
+from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.needed import MOST_QUERIES, Design, detectable, find_n_queries
 from cranfield.errors import OptionError
 from cranfield.extensions.power.power import Experiment, power, queries_needed, seeds_needed
-from cranfield.options import whole
+from cranfield.options import whole_check
 
 
 @flags.command("power")
 def command(
-    design: Design = flags.family(Design),
-    n_queries: int | None = flags.checked(whole(2), type=int, help="How many queries there are."),
+    design: Design = flags.family_options(Design),
+    n_queries: int | None = flags.checked_option(whole_check(2), type=int, help="How many queries there are."),
     form: Format = format_option,
 ) -> None:
     """Tell how many queries an experiment needs, or what a given number can show.
@@ -33,8 +33,8 @@ def command(
     cranfield power --effect 0.3 --cluster-size 5 --icc 0.5
     cranfield power --difference 0.03 --sd 0.08 --seed-sd 0.015
     """  # noqa: D301 - click's mark for lines to keep
-    given, sd, alpha = design.sizes, design.sd, design.alpha
-    _check(given, sd, n_queries)
+    given, sd, alpha = design.stated_goals, design.sd, design.alpha
+    _check_question(given, sd, n_queries)
     design.check_sd()
     goal = next(iter(given), "effect")
     if design.power <= alpha and (n_queries is None or not given) and goal != "width":
@@ -46,21 +46,21 @@ def command(
     if design.seed_sd is not None and design.seeds is None:
         rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
     elif n_queries is None:
-        rows, meaning = [{**inputs, "queries": queries_needed(**design.unusual())}], _NEEDED[goal]
+        rows, meaning = [{**inputs, "queries": queries_needed(**design.changed_options())}], _MEANING_OF_GOAL[goal]
         if goal != "width":
             rows[0]["power"] = design.power
     else:
         rows, meaning = _show_power(design, inputs, n_queries)
-    if any(row["queries"] is not None and row["queries"] < FEW for row in rows):
-        meaning += _so_few(goal, alpha)
+    if any(row["queries"] is not None and row["queries"] < FEW_UNITS for row in rows):
+        meaning += _few_queries_caution(goal, alpha)
     for row in rows:
         row["alpha"] = alpha
         if design.cluster_size is not None:
-            n_units = None if row["queries"] is None else int(row["queries"]) // design.each
+            n_units = None if row["queries"] is None else int(row["queries"]) // design.queries_per_cluster
             row |= {"clusters": n_units, "deff": design.design_effect}
     if design.cluster_size is not None:
         meaning += (
-            f" deff: the design effect, by which clusters of {design.each:,} queries multiply the "
+            f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} queries multiply the "
             "variance of a mean."
         )
     if design.seed_sd is not None:
@@ -81,12 +81,12 @@ def _plan_seeds(
     power_of_goal: Row = {} if goal == "width" else {"power": design.power}
     meaning = "seeds: how many runs of each system"
     if n_queries is not None:
-        wanted = {key: value for key, value in design.unusual().items() if key != "seeds"}
+        wanted = {key: value for key, value in design.changed_options().items() if key != "seeds"}
         numbers = {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []
-    for n_seeds in _SEEDS:
-        needed = queries_for(replace(design, seeds=n_seeds))
+    for n_seeds in _SEED_COUNTS:
+        needed = find_n_queries(replace(design, seeds=n_seeds))
         n_needed = None if needed > MOST_QUERIES else needed
         rows.append({**inputs, "seeds": n_seeds, "queries": n_needed, **power_of_goal})
     meaning += " there are; queries: how many are then needed, - where no number is enough."
@@ -100,7 +100,7 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
     if design.seeds is not None and design.seed_sd is not None:
         options |= {"seeds": design.seeds, "seed_sd": design.seed_sd / unit}
     row = {**inputs, "queries": n_queries}
-    if not design.sizes:
+    if not design.stated_goals:
         row["effect"] = least = detectable(n_queries, power=design.power, **options)
         if design.sd is not None:
             row["difference"] = least * design.sd
@@ -108,26 +108,26 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
         return [row], (
             "the least difference that this many queries detect with this power; effect: over sd."
         )
-    ((goal, size),) = design.sizes.items()
+    ((goal, size),) = design.stated_goals.items()
     sides: Literal[1, 2] = 1 if goal == "margin" else 2
     row["power"] = power(abs(size) / unit, n_queries, sides=sides, **options)
     question = "let a run that is as good pass" if goal == "margin" else "find it"
     return [row], f"power: how likely so many queries are to {question}."
 
 
-def _so_few(name: str, alpha: float) -> str:
+def _few_queries_caution(name: str, alpha: float) -> str:
     """Return what so few queries cannot show by the tests that are the default elsewhere."""
     least = math.ceil((name != "margin") - math.log2(alpha))
     return (
         " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
-        f"with fewer than {least} queries, and a gate is undecided where fewer than {FEW} differ."
+        f"with fewer than {least} queries, and a gate is undecided where fewer than {FEW_UNITS} differ."
     )
 
 
-_SEEDS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
+_SEED_COUNTS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
 
 
-_NEEDED = {
+_MEANING_OF_GOAL = {
     "effect": "queries: how many are needed to detect the effect with this power.",
     "difference": "queries: so many find the difference with this power.",
     "width": "queries: so many are expected to give an interval that is no wider.",
@@ -135,7 +135,7 @@ _NEEDED = {
 }
 
 
-def _check(given: dict[str, float], sd: float | None, queries: int | None) -> None:
+def _check_question(given: dict[str, float], sd: float | None, queries: int | None) -> None:
     """Raise OptionError for a question that has no answer, as the functions would, by options."""
     named = " and ".join(f"--{name}" for name in given)
     if queries is not None and ("width" in given or len(given) > 1):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _MARGIN = 0.04  # of the range, to either side
-_TICKS = 5  # at most, or one more
+_N_TICKS = 5  # at most, or one more
 
 
 @dataclass(frozen=True)
@@ -16,20 +16,20 @@ class Axis:
     high: float
 
     @classmethod
-    def around(cls, values: Iterable[float]) -> "Axis":
+    def around(cls, numbers: Iterable[float]) -> "Axis":
         """Return an axis with some room beside all values; 1 wide if all are equal."""
-        every = list(values)
+        every = list(numbers)
         low, high = min(every), max(every)
         margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)
         return cls(low - margin, high + margin)
 
-    def at(self, value: float) -> str:
+    def position(self, number: float) -> str:
         """Return where a value is, in percent of the width.
 
         >>> Axis(0, 2).at(0.5)
         '25%'
         """
-        return share(value - self.low, self.high - self.low)
+        return percent(number - self.low, self.high - self.low)
 
     @property
     def ticks(self) -> Sequence[float]:
@@ -39,16 +39,16 @@ class Axis:
         [0.5, 0.6, 0.7, 0.8]
         """
         span = self.high - self.low
-        size = 10.0 ** math.floor(math.log10(span / _TICKS))
-        step = next(size * n for n in (1, 2, 5, 10) if span / (size * n) <= _TICKS)
+        size = 10.0 ** math.floor(math.log10(span / _N_TICKS))
+        step = next(size * n for n in (1, 2, 5, 10) if span / (size * n) <= _N_TICKS)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
         return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
 
 
-def share(part: float, whole: float) -> str:
+def percent(part: float, total: float) -> str:
     """Return a part in percent of a whole, as an attribute of SVG.
 
     >>> share(1, 3), share(0, 0)
     ('33.333%', '0%')
     """
-    return f"{100 * part / whole if whole else 0:.5g}%"
+    return f"{100 * part / total if total else 0:.5g}%"

@@ -14,52 +14,52 @@ from typing import Any
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def safe_json(content: Any) -> str:
+def safe_json(payload: Any) -> str:
     r"""Return compact JSON that is safe between the tags of a script; NaN becomes null.
 
     >>> safe_json({"a": "</script>", "n": [0.1, float("nan")]})
     '{"a":"\\u003c/script\\u003e","n":[0.1,null]}'
     """
     try:
-        text = _json(content)
+        text = _dump_compact(payload)
     except ValueError:
-        text = _json(_finite(content))
+        text = _dump_compact(_replace_non_finite(payload))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _json(content: Any) -> str:
+def _dump_compact(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _finite(content: Any) -> Any:
+def _replace_non_finite(content: Any) -> Any:
     """Return content with None for each number that is not finite."""
     if isinstance(content, float):
         return content if math.isfinite(content) else None
     if isinstance(content, dict):
-        return {name: _finite(value) for name, value in content.items()}
+        return {name: _replace_non_finite(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
-        return [*map(_finite, content)]
+        return [*map(_replace_non_finite, content)]
     return content
 
 
-def packed(content: bytes) -> str:
+def pack_bytes(payload: bytes) -> str:
     """Return bytes as base64 of gzip, the same text for the same bytes.
 
     >>> gzip.decompress(base64.b64decode(packed(b"abc")))
     b'abc'
     """
-    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(payload, 6, mtime=0)).decode()
 
 
-def members_within(pieces: Iterable[str], budget: int) -> tuple[str, int]:
+def pack_members(members: Iterable[str], budget: int) -> tuple[str, int]:
     """Return base64 of gzip of as many members of a JSON object as fit, and how many these are.
 
     >>> text, n = members_within(['"0":1', '"1":2'], 1_000)
     >>> zlib.decompress(base64.b64decode(text), 31), n
     (b'{"0":1,"1":2}', 2)
     """
-    room, pack, found, n = budget * 3 // 4 - _ENDS, zlib.compressobj(wbits=31), [b""], 0
-    for some in _batches(pieces):
+    room, pack, found, n = budget * 3 // 4 - _END_BYTES, zlib.compressobj(wbits=31), [b""], 0
+    for some in _batch_members(members):
         before = pack.copy()
         more = pack.compress(f"{'{,'[n > 0]}{','.join(some)}".encode())
         more += pack.flush(zlib.Z_SYNC_FLUSH)
@@ -74,17 +74,17 @@ def members_within(pieces: Iterable[str], budget: int) -> tuple[str, int]:
     return base64.b64encode(b"".join(found)).decode(), n
 
 
-def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
+def _batch_members(pieces: Iterable[str]) -> Iterator[list[str]]:
     """Yield the pieces in batches, each large enough to be worth compressing and measuring."""
     some: list[str] = []
     for piece in pieces:
         some.append(piece)
-        if sum(map(len, some)) >= _AT_ONCE:
+        if sum(map(len, some)) >= _BATCH_CHARACTERS:
             yield some
             some = []
     if some:
         yield some
 
 
-_AT_ONCE = 1 << 14  # characters
-_ENDS = 64  # bytes that gzip and the object's braces add, at most
+_BATCH_CHARACTERS = 1 << 14  # characters
+_END_BYTES = 64  # bytes that gzip and the object's braces add, at most

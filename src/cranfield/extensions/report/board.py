@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cranfield.comparison.method import told_by
+from cranfield.comparison.method import deciding_p_name
 from cranfield.comparison.result import Pair, Result, System
-from cranfield.extensions.report.axis import Axis, share
-from cranfield.extensions.report.digits import change, digits, interval, short
-from cranfield.extensions.report.element import NOTHING, Markup, element, joined, name_of
+from cranfield.extensions.report.axis import Axis, percent
+from cranfield.extensions.report.digits import format_change, format_digits, format_interval, format_short
+from cranfield.extensions.report.element import NO_MARKUP, Markup, element, join_markup, name_element
 from cranfield.extensions.report.evidence import Evidence
 from cranfield.lazy import cached_property
-from cranfield.render.numbers import percent, probability, share_of
+from cranfield.render.numbers import format_percent, format_p, format_share
 
-_ROW = 36  # pixels
+_ROW_HEIGHT = 36  # pixels
 _MARKS = {
     "better": ("up", "▲", "significantly better"),
     "worse": ("down", "▼", "significantly worse"),
@@ -45,7 +45,7 @@ class Board:
     @cached_property
     def result(self) -> Result:
         """What is shown."""
-        return self.evidence.found[self.evidence.measures[0]]
+        return self.evidence.comparison[self.evidence.measures[0]]
 
     @cached_property
     def axis(self) -> Axis:
@@ -56,10 +56,10 @@ class Board:
     @property
     def markup(self) -> Markup:
         """The table."""
-        pairs = self.evidence.against_baseline(self.result.measure)
+        pairs = self.evidence.baseline_pairs(self.result.measure)
         rows = (
-            self._row(place, one, pairs.get(one.name))
-            for place, one in enumerate(self.result.ordered, 1)
+            self._system_row(place, one, pairs.get(one.name))
+            for place, one in enumerate(self.result.ranked_systems, 1)
         )
         caption = element("caption", self._caption, class_="sr")
         head = element("thead", element("tr", *(one.cell for one in self._headings)))
@@ -67,7 +67,7 @@ class Board:
 
     @property
     def _caption(self) -> str:
-        level = percent(1 - self.evidence.found.settings.alpha)
+        level = format_percent(1 - self.evidence.comparison.settings.alpha)
         said = f"Systems by their means, with {level} intervals"
         base = self.evidence.baseline
         return said if base is None else f"{said} and the difference from {base}"
@@ -75,34 +75,34 @@ class Board:
     @property
     def _headings(self) -> Iterator[Heading]:
         evidence, result, base = self.evidence, self.result, self.evidence.baseline
-        level = percent(1 - evidence.found.settings.alpha)
+        level = format_percent(1 - evidence.comparison.settings.alpha)
         yield Heading("#", "n rank", "rank")
         yield Heading("System", "l", "name")
-        yield Heading(self._ticks, "plot")
+        yield Heading(self._tick_markup, "plot")
         yield Heading(result.measure, "n", "mean")
         yield Heading(f"{level} interval", "n wide", "low")
         if base is not None:
             title = "compared with the baseline: difference, or ratio of geometric means"
-            yield Heading(joined(["vs ", name_of(base, 24)]), "n vs", "diff", title)
-            if evidence.found.settings.test != "bayes":
+            yield Heading(join_markup(["vs ", name_element(base, 24)]), "n vs", "diff", title)
+            if evidence.comparison.settings.test != "bayes":
                 of = f"of the {result.comparisons:,} comparisons with the baseline"
-                told = told_by(result, evidence.found.settings)
+                told = deciding_p_name(result, evidence.comparison.settings)
                 yield Heading(told, "n wide", "p_adjusted", of)
-            yield from (Heading(*one) for one in self._probabilities)
+            yield from (Heading(*one) for one in self._probability_headings)
             yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
         elif result.letters is not None and len(result.systems) > 1:
             title = "systems that share a letter do not differ significantly"
             yield Heading("Letters", "l letters", "letters", title)
-        if self._knows_judged:
+        if self._has_judged_shares:
             title = "how much of what the measure looks at is judged"
             yield Heading("Judged", "n wide", "judged", title)
         if len(result.systems) > 1:
             yield Heading(element("span", "A B", title="compare"), "pick js")
 
     @property
-    def _probabilities(self) -> Sequence[tuple[str, str, str, str]]:
+    def _probability_headings(self) -> Sequence[tuple[str, str, str, str]]:
         """The columns of the probability that a system is better than the baseline, or the same."""
-        pairs, rope = self.result.pairs, self.evidence.found.settings.rope
+        pairs, rope = self.result.pairs, self.evidence.comparison.settings.rope
         if all(one.probability_better is None for one in pairs):
             return []
         better = "P(better)", "n wide", "better", "probability that it is better than the baseline"
@@ -110,135 +110,135 @@ class Board:
         return [better, same] if rope else [better]
 
     @property
-    def _knows_judged(self) -> bool:
+    def _has_judged_shares(self) -> bool:
         return any(one.judged is not None for one in self.result.systems)
 
     @property
-    def _ticks(self) -> Markup:
+    def _tick_markup(self) -> Markup:
         texts = (
-            element("text", short(one), x=self.axis.at(one), y=11, class_="tick")
+            element("text", format_short(one), x=self.axis.position(one), y=11, class_="tick")
             for one in self.axis.ticks
         )
         axis = element("svg", *texts, height=16, width="100%", aria_hidden="true")
-        return joined([axis, element("span", "Mean and interval", class_="sr")])
+        return join_markup([axis, element("span", "Mean and interval", class_="sr")])
 
-    def _row(self, place: int, system: System, pair: Pair | None) -> Markup:
-        alike = system.name in self.evidence.alike(self.result.measure)
+    def _system_row(self, place: int, system: System, pair: Pair | None) -> Markup:
+        alike = system.name in self.evidence.indistinct_systems(self.result.measure)
         number_of_it = self.evidence.systems.index(system.name)
         return element(
             "tr",
             element("td", f"{place}", class_="n mut rank"),
-            self._name(system, alike),
-            element("td", self._picture(system), class_="plot"),
-            self._mean(system),
-            element("td", _interval(system), class_="n wide mut"),
-            *self._beside_baseline(pair),
-            *self._letters(number_of_it),
-            *self._judged(system),
-            *self._choice(system, number_of_it),
+            self._name_cell(system, alike),
+            element("td", self._draw_interval(system), class_="plot"),
+            self._mean_cell(system),
+            element("td", _interval_text(system), class_="n wide mut"),
+            *self._baseline_cells(pair),
+            *self._letter_cells(number_of_it),
+            *self._judged_cells(system),
+            *self._choice_cells(system, number_of_it),
             data_s=number_of_it,
         )
 
-    def _name(self, system: System, alike: bool) -> Markup:
-        name = element("span", name_of(system.name), class_="nm", title=system.name[:300])
+    def _name_cell(self, system: System, is_indistinct: bool) -> Markup:
+        name = element("span", name_element(system.name), class_="nm", title=system.name[:300])
         title = "no evidence of a difference from the first, by the test of all pairs"
-        mark = element("span", "≈1", class_="eq", title=title) if alike else NOTHING
+        mark = element("span", "≈1", class_="eq", title=title) if is_indistinct else NO_MARKUP
         return element("th", name, mark, scope="row", class_="l")
 
-    def _mean(self, system: System) -> Markup:
-        best = system.mean == self.result.ordered[0].mean and len(self.result.systems) > 1
-        shown = digits(system.mean)
+    def _mean_cell(self, system: System) -> Markup:
+        best = system.mean == self.result.ranked_systems[0].mean and len(self.result.systems) > 1
+        shown = format_digits(system.mean)
         return element("td", shown, class_="n v best" if best else "n v", data_v=repr(system.mean))
 
-    def _picture(self, system: System) -> Markup:
+    def _draw_interval(self, system: System) -> Markup:
         """Return a system's mean and interval on the axis, with the baseline's through all rows."""
-        marks = [_upright(self.axis.at(one), "grid") for one in self.axis.ticks]
+        marks = [_vertical_line(self.axis.position(one), "grid") for one in self.axis.ticks]
         base = next(
             (one for one in self.result.systems if one.name == self.evidence.baseline), None
         )
         if base is not None:
-            marks.append(_upright(self.axis.at(base.mean), "base"))
+            marks.append(_vertical_line(self.axis.position(base.mean), "base"))
         if system.low is not None and system.high is not None:
-            width = share(system.high - system.low, self.axis.high - self.axis.low)
-            x = self.axis.at(system.low)
+            width = percent(system.high - system.low, self.axis.high - self.axis.low)
+            x = self.axis.position(system.low)
             marks.append(element("rect", x=x, width=width, y=14, height=8, rx=4, class_="ci"))
-        marks.append(element("circle", cx=self.axis.at(system.mean), cy=18, r=4.5, class_="dot"))
-        return element("svg", *marks, height=_ROW, width="100%", aria_hidden="true")
+        marks.append(element("circle", cx=self.axis.position(system.mean), cy=18, r=4.5, class_="dot"))
+        return element("svg", *marks, height=_ROW_HEIGHT, width="100%", aria_hidden="true")
 
-    def _beside_baseline(self, pair: Pair | None) -> Iterator[Markup]:
+    def _baseline_cells(self, pair: Pair | None) -> Iterator[Markup]:
         """Yield the cells of a system's pair with the baseline."""
         if self.evidence.baseline is None:
             return
-        has_p = self.evidence.found.settings.test != "bayes"
+        has_p = self.evidence.comparison.settings.test != "bayes"
         if pair is None:
             yield element("td", element("span", "baseline", class_="mut"), class_="n vs")
-            yield from [element("td", class_="n wide")] * (has_p + len(self._probabilities))
+            yield from [element("td", class_="n wide")] * (has_p + len(self._probability_headings))
             yield element("td", class_="wtl mid")
             return
         word, sign, title = _MARKS[pair.verdict]
         mark = element("span", sign, class_=word, title=title)
         value = pair.ratio if pair.scale == "ratio" else pair.difference
-        yield element("td", change(pair), " ", mark, class_="n vs", data_v=repr(value))
+        yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(value))
         if has_p:
             p = pair.p_adjusted
             yield element(
-                "td", probability(p), class_="n wide", data_v=None if p is None else repr(p)
+                "td", format_p(p), class_="n wide", data_v=None if p is None else repr(p)
             )
         values = (pair.probability_better, pair.probability_same)
-        for value, _ in zip(values, self._probabilities, strict=False):
-            yield element("td", digits(value, 2), class_="n wide", data_v=repr(value))
-        yield element("td", _won(pair), class_="wtl mid")
+        for value, _ in zip(values, self._probability_headings, strict=False):
+            yield element("td", format_digits(value, 2), class_="n wide", data_v=repr(value))
+        yield element("td", _win_bar(pair), class_="wtl mid")
 
-    def _letters(self, number_of_it: int) -> Sequence[Markup]:
+    def _letter_cells(self, system_index: int) -> Sequence[Markup]:
         letters = self.result.letters
         if self.evidence.baseline is not None or letters is None or len(letters) < 2:
             return []
-        return [element("td", letters[number_of_it], class_="l letters")]
+        return [element("td", letters[system_index], class_="l letters")]
 
-    def _judged(self, system: System) -> Sequence[Markup]:
-        if not self._knows_judged:
+    def _judged_cells(self, system: System) -> Sequence[Markup]:
+        if not self._has_judged_shares:
             return []
         if system.judged is None:
             return [element("td", class_="n wide")]
-        shown, title = share_of(system.judged), "much less judged than another system"
+        shown, title = format_share(system.judged), "much less judged than another system"
         little = system.little_judged
         mark = element(
             "span", shown, class_="warn" if little else None, title=title if little else None
         )
         return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
 
-    def _choice(self, system: System, number_of_it: int) -> Sequence[Markup]:
+    def _choice_cells(self, system: System, system_index: int) -> Sequence[Markup]:
         """Return the cell in which a reader chooses a system as A, or as B."""
         if len(self.result.systems) == 1:
             return []
         labels = (
             element(
                 "label",
-                element("span", f"{side}: ", name_of(system.name, 80), class_="sr"),
-                element("input", type="radio", name=f"side-{side.lower()}", value=number_of_it),
+                element("span", f"{side}: ", name_element(system.name, 80), class_="sr"),
+                element("input", type="radio", name=f"side-{side.lower()}", value=system_index),
             )
             for side in ("A", "B")
         )
         return [element("td", *labels, class_="pick js")]
 
 
-def _upright(x: str, kind: str) -> Markup:
+def _vertical_line(x: str, kind: str) -> Markup:
     return element("line", x1=x, x2=x, y1=0, y2="100%", class_=kind)
 
 
-def _interval(system: System) -> str:
+def _interval_text(system: System) -> str:
     if system.low is None or system.high is None:
         return ""
-    return interval(system.low, system.high)
+    return format_interval(system.low, system.high)
 
 
-def _won(pair: Pair) -> Markup:
+def _win_bar(pair: Pair) -> Markup:
     """Return the queries won, tied and lost: a bar of their shares, and the numbers."""
     bars, x = [], 0
     for n, kind in ((pair.wins, "fa"), (pair.ties, "ft"), (pair.losses, "fb")):
         bars.append(
-            element("rect", x=share(x, pair.n), width=share(n, pair.n), height=8, class_=kind)
+            element("rect", x=percent(x, pair.n), width=percent(n, pair.n), height=8, class_=kind)
         )
         x += n
     bar = element("svg", *bars, width="100%", height=8, aria_hidden="true")
-    return joined([bar, element("span", f"{pair.wins} / {pair.ties} / {pair.losses}")])
+    return join_markup([bar, element("span", f"{pair.wins} / {pair.ties} / {pair.losses}")])

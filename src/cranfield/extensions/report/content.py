@@ -10,98 +10,98 @@ from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome
-from cranfield.comparison.scale import is_geometric, range_of
+from cranfield.comparison.scale import is_geometric, score_range
 from cranfield.extensions.report.evidence import Evidence
-from cranfield.extensions.report.figures.choice import known_measure
+from cranfield.extensions.report.figures.choice import find_measure
 from cranfield.extensions.report.figures.forest import by_slice, leaderboard
 from cranfield.extensions.report.figures.matrix import pair_matrix
-from cranfield.extensions.report.figures.relevant_counts import relevant_counts, relevant_from
-from cranfield.extensions.report.headline import families, what_means_are
+from cranfield.extensions.report.figures.relevant_counts import count_relevant, lowest_relevant_grade
+from cranfield.extensions.report.headline import describe_families, describe_means
 from cranfield.extensions.report.scores_block import ScoresBlock
-from cranfield.extensions.report.sheets import how_to_explain
-from cranfield.render.numbers import percent, queries_of
+from cranfield.extensions.report.sheets import find_explain_command
+from cranfield.render.numbers import format_percent, format_query_count
 
-LONGEST_QUESTION = 300  # characters
+MAX_QUESTION_LETTERS = 300  # characters
 Point = Mapping[str, Any]
 _VERDICTS: dict[Outcome | None, int] = {"better": 1, "worse": -1, None: 0}
 
 
-def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
+def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     """Return everything except the scores, the rankings and the worksheets."""
     place = {name: i for i, name in enumerate(evidence.systems)}
-    found, baseline, lists = evidence.found, evidence.baseline, evidence.rankings
-    settings, sheets, how = found.settings, evidence.sheets, how_to_explain(found)
-    levels = _levels(found)
+    found, baseline, lists = evidence.comparison, evidence.baseline, evidence.rankings
+    settings, sheets, how = found.settings, evidence.sheets, find_explain_command(found)
+    levels = _lowest_grades(found)
     known = list(dict.fromkeys(levels))
-    against, of_pairs = families(evidence)
+    against, of_pairs = describe_families(evidence)
     return {
         "v": 1,
         "title": evidence.title,
-        "command": evidence.made.command,
+        "command": evidence.provenance.command,
         "systems": list(evidence.systems),
         "baseline": None if baseline is None else place[baseline],
         "measures": [
-            _measure(evidence, i, scores)
+            _measure_object(evidence, i, scores)
             | {"relevant": None if one is None else known.index(one), "from": one}
             for i, one in enumerate(levels)
         ],
         "queries": list(evidence.query_ids),
-        "texts": _questions(evidence),
-        "n_relevant": _n_relevant(found, levels),
-        "level": percent(1 - settings.alpha),
+        "texts": _list_questions(evidence),
+        "n_relevant": _count_relevant(found, levels),
+        "level": format_percent(1 - settings.alpha),
         "tests": {"baseline": against, "pairs": of_pairs},
-        "board": [_board(found, measure, place) for measure in evidence.measures],
-        "alike": [[place[name] for name in evidence.alike(one)] for one in evidence.measures],
-        "pairs": [_pairs(evidence.pairs, measure, place) for measure in evidence.measures],
+        "board": [_board_rows(found, measure, place) for measure in evidence.measures],
+        "alike": [[place[name] for name in evidence.indistinct_systems(one)] for one in evidence.measures],
+        "pairs": [_pair_rows(evidence.pair_comparison, measure, place) for measure in evidence.measures],
         "cutoffs": evidence.cutoffs,
         "recall": evidence.recall,
         "judged": evidence.judged,
-        "slices": _slices(found, place),
-        "grades": _grades(found),
+        "slices": _slice_rows(found, place),
+        "grades": _grade_range(found),
         "depth": evidence.depth,
-        "lists": {"n": lists.n, "of": lists.of} if lists is not None and lists.n else None,
-        "sheets": None if sheets is None else {"systems": [*sheets.systems], "n": sheets.n},
+        "lists": {"n": lists.n_queries, "of": lists.n_total} if lists is not None and lists.n_queries else None,
+        "sheets": None if sheets is None else {"systems": [*sheets.systems], "n": sheets.n_queries},
         "explain": how and how.template,
         "runs": how and [*how.runs],
-        "why": _why(evidence),
-        "said": _said(evidence),
+        "why": _explain_missing_rankings(evidence),
+        "said": _list_remarks(evidence),
     }
 
 
-def _measure(evidence: Evidence, at: int, scores: ScoresBlock) -> dict[str, Any]:
+def _measure_object(evidence: Evidence, at: int, scores: ScoresBlock) -> dict[str, Any]:
     """Return what a measure is called, which way it goes, and where its scores are."""
-    name, aligned = evidence.measures[at], evidence.found.aligned
-    known, column = aligned.known(name), aligned.column(name)
-    low, high = range_of(known, column)
+    name, aligned = evidence.measures[at], evidence.comparison.aligned
+    known, column = aligned.find_measure(name), aligned.measure_scores(name)
+    low, high = score_range(known, column)
     return {
         "name": name,
-        "rising": aligned.rising(name),
+        "rising": aligned.is_higher_better(name),
         "scale": "ratio" if is_geometric(known) else "difference",
         "low": low if abs(low) < float("inf") else column.min().item(),
         "high": high if abs(high) < float("inf") else column.max().item(),
-        "queries": scores.place[at],
-        "unit": scores.unit[at],
-        "said": what_means_are(evidence, name),
-        "doubts": [one.text for one in evidence.found[name].notes if one.is_grave],
+        "queries": scores.block_index[at],
+        "unit": scores.unit_steps[at],
+        "said": describe_means(evidence, name),
+        "doubts": [one.text for one in evidence.comparison[name].notes if one.is_grave],
     }
 
 
-def _questions(evidence: Evidence) -> list[str] | None:
+def _list_questions(evidence: Evidence) -> list[str] | None:
     """Return what each query asks, None if no texts were given."""
     texts = evidence.query_texts
     if texts is None:
         return None
     every = (texts.get(query, "") for query in evidence.query_ids)
-    longest = LONGEST_QUESTION
+    longest = MAX_QUESTION_LETTERS
     return [one if len(one) <= longest else f"{one[: longest - 1]}…" for one in every]
 
 
-def _board(found: Comparison, measure: str, place: Mapping[str, int]) -> list[dict[str, Any]]:
+def _board_rows(found: Comparison, measure: str, place: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
     letters = found[measure].letters
     return [
         {
-            **_row(one, place),
+            **_system_row(one, place),
             "judged": one["judged"],
             "little": one["little_judged"],
             **({} if letters is None else {"letters": letters[place[one["system"]]]}),
@@ -110,12 +110,12 @@ def _board(found: Comparison, measure: str, place: Mapping[str, int]) -> list[di
     ]
 
 
-def _row(point: Point, place: Mapping[str, int]) -> dict[str, Any]:
+def _system_row(point: Point, place: Mapping[str, int]) -> dict[str, Any]:
     """Return a system's mean, and how it compares with the baseline."""
     return {
         "s": place[point["system"]],
         **{name: point[name] for name in ("mean", "low", "high")},
-        **_change(point, "difference_low", "difference_high"),
+        **_change_numbers(point, "difference_low", "difference_high"),
         **{name: point[name] for name in ("p_adjusted", "wins", "ties", "losses")},
         **dict(zip(_PROBABILITIES, _probabilities(point), strict=False)),
         "verdict": None if point["difference"] is None else _VERDICTS[point["verdict"]],
@@ -132,21 +132,21 @@ def _probabilities(point: Point) -> list[float]:
     return [point[f"probability_{one}"] for one in _PROBABILITIES]
 
 
-def _change(point: Point, low: str, high: str) -> dict[str, float | None]:
+def _change_numbers(point: Point, low: str, high: str) -> dict[str, float | None]:
     """Return a difference with its interval; for geometric means, their ratio with its interval."""
     by_ratio = point["ratio"] is not None
     names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", low, high)
     return dict(zip(("diff", "diff_low", "diff_high"), (point[one] for one in names), strict=True))
 
 
-def _pairs(pairs: Comparison, measure: str, place: Mapping[str, int]) -> list[list[Any]]:
+def _pair_rows(pairs: Comparison, measure: str, place: Mapping[str, int]) -> list[list[Any]]:
     """Return every pair of systems, as compact rows; empty for one system."""
     points = pair_matrix(pairs, measure).points if len(place) > 1 else []
     return [
         [
             place[one["system"]],
             place[one["other"]],
-            *_change(one, "low", "high").values(),
+            *_change_numbers(one, "low", "high").values(),
             one["p_adjusted"],
             _VERDICTS[one["verdict"]],
             *(one[name] for name in ("wins", "ties", "losses")),
@@ -156,7 +156,7 @@ def _pairs(pairs: Comparison, measure: str, place: Mapping[str, int]) -> list[li
     ]
 
 
-def _slices(found: Comparison, place: Mapping[str, int]) -> list[dict[str, Any]]:
+def _slice_rows(found: Comparison, place: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the leaderboard of the first measure on each slice of the queries."""
     if all(one.slice is None for one in found.results):
         return []
@@ -164,36 +164,36 @@ def _slices(found: Comparison, place: Mapping[str, int]) -> list[dict[str, Any]]
     for one in by_slice(found).points:
         about = {name: one[name] for name in ("label", "slice", "queries")}
         of = rows.setdefault((one["label"], one["slice"]), {**about, "rows": []})
-        of["rows"].append(_row(one, place))
+        of["rows"].append(_system_row(one, place))
     return list(rows.values())
 
 
-def _grades(found: Comparison) -> dict[str, float] | None:
+def _grade_range(found: Comparison) -> dict[str, float] | None:
     """Return the lowest and the highest grade, None if there are no judgments."""
-    source = found.aligned.source
+    source = found.aligned.evaluated_runs
     if source is None or not len(source.qrels.grade):
         return None
     return {"least": source.qrels.grade.min().item(), "top": source.qrels.top_grade}
 
 
-def _n_relevant(found: Comparison, levels: Iterable[float | None]) -> list[list[int]] | None:
+def _count_relevant(found: Comparison, levels: Iterable[float | None]) -> list[list[int]] | None:
     """Return how many documents of each query are relevant, by the levels: a list for each."""
-    source = found.aligned.source
-    if source is None or source.qrels.in_groups:
+    source = found.aligned.evaluated_runs
+    if source is None or source.qrels.has_groups:
         return None
     known = dict.fromkeys(level for level in levels if level is not None)
-    return [relevant_counts(found, source, level).tolist() for level in known]
+    return [count_relevant(found, source, level).tolist() for level in known]
 
 
-def _levels(found: Comparison) -> list[float | None]:
+def _lowest_grades(found: Comparison) -> list[float | None]:
     """Return the lowest grade that each measure counts as relevant; None if not known."""
-    source, measures = found.aligned.source, found.aligned.measures
-    if source is None or source.qrels.in_groups:
+    source, measures = found.aligned.evaluated_runs, found.aligned.measures
+    if source is None or source.qrels.has_groups:
         return [None] * len(measures)
-    return [relevant_from(source, known_measure(found, one)) for one in measures]
+    return [lowest_relevant_grade(source, find_measure(found, one)) for one in measures]
 
 
-def _why(evidence: Evidence) -> str | None:
+def _explain_missing_rankings(evidence: Evidence) -> str | None:
     """Return why there are no rankings, or not those of all queries."""
     lists = evidence.rankings
     if lists is None:
@@ -201,16 +201,16 @@ def _why(evidence: Evidence) -> str | None:
             "These are precomputed scores, which come without rankings. A report made from the "
             "judgments and runs shows what each system ranked."
         )
-    if lists.n < lists.of:
+    if lists.n_queries < lists.n_total:
         return (
-            f"The page has the rankings of {lists.n:,} of {queries_of(lists.of)}, those on which "
+            f"The page has the rankings of {lists.n_queries:,} of {format_query_count(lists.n_total)}, those on which "
             "the systems' scores differ most; more would make it too large (a larger budget: "
             "--budget, or budget=)."
         )
     return None
 
 
-def _said(evidence: Evidence) -> dict[str, list[str]]:
+def _list_remarks(evidence: Evidence) -> dict[str, list[str]]:
     """Return remarks on a part of the page, shown there: sentences by part."""
     lists = evidence.rankings
     said = {

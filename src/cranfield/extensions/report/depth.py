@@ -9,49 +9,49 @@ from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.errors import MeasureError
-from cranfield.extensions.report.figures.choice import known_measure
+from cranfield.extensions.report.figures.choice import find_measure
 from cranfield.extensions.report.figures.curves import by_cutoff, precision_recall
 from cranfield.extensions.report.figures.matrix import judged_by_rank
 
 Points = Sequence[Mapping[str, Any]]
 
 
-def cutoffs(found: Comparison) -> dict[str, Any] | None:
+def tabulate_cutoffs(comparison: Comparison) -> dict[str, Any] | None:
     """Return the first measure that has a cutoff, at several cutoffs; None if there is none."""
-    for measure in found.aligned.measures:
+    for measure in comparison.aligned.measures:
         try:
-            points = by_cutoff(found, measure).points
+            points = by_cutoff(comparison, measure).points
         except MeasureError:
             continue
-        known = known_measure(found, measure)
+        known = find_measure(comparison, measure)
         named = measure if known is None else str(replace(known, cutoff=None))
-        return {"measure": named, **_rows(points, "cutoff", ("mean", "low", "high"))}
+        return {"measure": named, **_system_rows(points, "cutoff", ("mean", "low", "high"))}
     return None
 
 
-def recall(found: Comparison) -> dict[str, Any] | None:
+def tabulate_recall(comparison: Comparison) -> dict[str, Any] | None:
     """Return mean interpolated precision at each level of recall; None where that has no meaning.
 
     It needs one grade for each document, and one order.
     """
     try:
-        points = precision_recall(found).points
+        points = precision_recall(comparison).points
     except MeasureError:
         return None
-    rows = _rows(points, "recall", ("precision", "low", "high"))
+    rows = _system_rows(points, "recall", ("precision", "low", "high"))
     return {"mean" if name == "precision" else name: row for name, row in rows.items()}
 
 
-def judged(found: Comparison, depth: int) -> dict[str, Any] | None:
+def tabulate_judged(comparison: Comparison, depth: int) -> dict[str, Any] | None:
     """Return which share is judged at each rank; None if the judgments do not tell."""
-    source = found.aligned.source
-    if source is None or found.aligned.judged is None:
+    source = comparison.aligned.evaluated_runs
+    if source is None or comparison.aligned.judged_share is None:
         return None
-    rows = _rows(judged_by_rank(found, depth).points, "rank", ("judged",))
+    rows = _system_rows(judged_by_rank(comparison, depth).points, "rank", ("judged",))
     return {"at": rows["at"], "share": rows["judged"]}
 
 
-def _rows(points: Points, at: str, names: Sequence[str]) -> dict[str, Any]:
+def _system_rows(points: Points, at: str, names: Sequence[str]) -> dict[str, Any]:
     """Return points of several systems as rows: a list for each name, with a row for each system.
 
     >>> points = [{"s": "a", "k": 1, "mean": 0.5}, {"s": "a", "k": 2, "mean": 0.25}]

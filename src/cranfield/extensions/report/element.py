@@ -3,9 +3,9 @@
 import html
 from collections.abc import Iterable
 
-from cranfield.errors import printable
+from cranfield.errors import escape_unprintable
 
-LONGEST = 300  # characters of a name in a table; the whole name is in the data
+MAX_NAME_LETTERS = 300  # characters of a name in a table; the whole name is in the data
 
 
 class Markup(str):
@@ -14,11 +14,11 @@ class Markup(str):
     __slots__ = ()
 
 
-NOTHING = Markup("")
-_EMPTY = {"circle", "line", "rect", "input"}  # no content: SVG needs the closing slash
+NO_MARKUP = Markup("")
+_EMPTY_TAGS = {"circle", "line", "rect", "input"}  # no content: SVG needs the closing slash
 
 
-def escaped(text: str) -> Markup:
+def escape(text: str) -> Markup:
     r"""Return text escaped for HTML, with invisible characters shown; markup is unchanged.
 
     >>> escaped("<b>\u202e")
@@ -26,15 +26,15 @@ def escaped(text: str) -> Markup:
     >>> escaped(Markup("<b>"))
     '<b>'
     """
-    return text if isinstance(text, Markup) else Markup(html.escape(printable(text)))
+    return text if isinstance(text, Markup) else Markup(html.escape(escape_unprintable(text)))
 
 
-def joined(parts: Iterable[str], between: str = "") -> Markup:
+def join_markup(parts: Iterable[str], separator: str = "") -> Markup:
     """Return parts as one, each of them escaped unless it is markup."""
-    return Markup(escaped(between).join(map(escaped, parts)))
+    return Markup(escape(separator).join(map(escape, parts)))
 
 
-def element(tag: str, *content: str, **attributes: str | float | bool | None) -> Markup:
+def element(tag: str, *children: str, **attributes: str | float | bool | None) -> Markup:
     """Return an element. `_` in an attribute's name becomes `-`; at its end, it is left out.
 
     True is an attribute without a value; None and False leave the attribute out.
@@ -50,17 +50,17 @@ def element(tag: str, *content: str, **attributes: str | float | bool | None) ->
             continue
         called = name.rstrip("_").replace("_", "-")
         text = value if isinstance(value, str) else str(value)
-        shown.append(called if value is True else f'{called}="{escaped(text)}"')
+        shown.append(called if value is True else f'{called}="{escape(text)}"')
     opening = " ".join(shown)
-    if tag in _EMPTY:
+    if tag in _EMPTY_TAGS:
         return Markup(f"<{opening}/>")
-    return Markup(f"<{opening}>{joined(content)}</{tag}>")
+    return Markup(f"<{opening}>{join_markup(children)}</{tag}>")
 
 
-def name_of(name: str, longest: int = LONGEST) -> Markup:
+def name_element(name: str, max_letters: int = MAX_NAME_LETTERS) -> Markup:
     """Return a name from a file, isolated from the direction of the text around it, and cut.
 
     >>> name_of("abcdef", 4)
     '<bdi>abc…</bdi>'
     """
-    return element("bdi", name if len(name) <= longest else f"{name[: longest - 1]}…")
+    return element("bdi", name if len(name) <= max_letters else f"{name[: max_letters - 1]}…")

@@ -13,7 +13,7 @@ from cranfield.notes import Note
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How a page was made: the command and the files that scores come from, as far as stated."""
 
     command: str | None
@@ -27,10 +27,10 @@ class Evidence:
     Without a baseline, `found` and `pairs` are the same comparison.
     """
 
-    found: Comparison
-    pairs: Comparison
+    comparison: Comparison
+    pair_comparison: Comparison
     title: str
-    made: Made
+    provenance: Provenance
     query_texts: Mapping[str, str] | None
     depth: int
     rankings: EmbeddedRankings | None
@@ -43,31 +43,31 @@ class Evidence:
     @property
     def systems(self) -> Sequence[str]:
         """The names of the systems, in the order in which they were given."""
-        return self.found.aligned.names
+        return self.comparison.aligned.system_names
 
     @property
     def measures(self) -> Sequence[str]:
         """The measures, the first of which is shown first."""
-        return self.found.aligned.measures
+        return self.comparison.aligned.measures
 
     @property
     def query_ids(self) -> Sequence[str]:
         """The queries, in the order of their ids' bytes."""
-        return self.found.aligned.query_ids
+        return self.comparison.aligned.query_ids
 
     @property
     def baseline(self) -> str | None:
         """The baseline, None where all pairs are compared, or where there is one system only."""
-        return self.found.settings.baseline if len(self.systems) > 1 else None
+        return self.comparison.settings.baseline if len(self.systems) > 1 else None
 
-    def against_baseline(self, measure: str) -> Mapping[str, Pair]:
+    def baseline_pairs(self, measure: str) -> Mapping[str, Pair]:
         """Return the pair of each system with the baseline; empty without one."""
         if self.baseline is None:
             return {}
-        return {pair.system: pair for pair in self.found[measure].pairs}
+        return {pair.system: pair for pair in self.comparison[measure].pairs}
 
-    def alike(self, measure: str) -> list[str]:
+    def indistinct_systems(self, measure: str) -> list[str]:
         """Return the systems that do not differ significantly from the first, by all pairs."""
-        result = self.pairs[measure]
-        first, *others = result.ordered
+        result = self.pair_comparison[measure]
+        first, *others = result.ranked_systems
         return [one.name for one in others if result.between(one.name, first.name)[1] is None]

@@ -7,25 +7,25 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import Comparing, comparing_options
-from cranfield.cli.terminal import note, refuse_outputs, say_notes
+from cranfield.cli.data import refuse_two_stdin
+from cranfield.cli.several import ComparisonOptions, comparison_options
+from cranfield.cli.terminal import print_note, refuse_outputs, print_notes
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
-from cranfield.errors import OptionError, printable
-from cranfield.extensions.collections.way import compare_over
+from cranfield.errors import OptionError, escape_unprintable
+from cranfield.extensions.collections.way import compare_collection_files
 from cranfield.extensions.report import figures
-from cranfield.extensions.report.figures.choice import two_of
+from cranfield.extensions.report.figures.choice import choose_two
 from cranfield.extensions.report.figures.curves import CUTOFFS
-from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed, suffix_of
+from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed, read_suffix
 from cranfield.extensions.report.figures.matrix import DEPTH as RANKS
 from cranfield.extensions.report.figures.style import STYLES, StyleName
-from cranfield.extensions.report.figures.weights import DEPTH, WEIGHTED
-from cranfield.options import options_of, whole
+from cranfield.extensions.report.figures.weights import DEPTH, DEFAULT_MEASURES
+from cranfield.options import list_options, whole_check
 
 
-def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
-    suffix_of(path)  # which says so before anything is read
+def _check_suffix(_: click.Context, __: click.Parameter, path: str) -> str:
+    read_suffix(path)  # which says so before anything is read
     return path
 
 
@@ -35,7 +35,7 @@ _output_option = flags.option(
     group="Output",
     metavar="FILE",
     required=True,
-    callback=_checked,
+    callback=_check_suffix,
     help=f"The file to write; its suffix says the form: {', '.join(SUFFIXES)} (Vega-Lite).",
 )
 _style_option = flags.option(
@@ -79,52 +79,52 @@ class Canvas:
     def write(self, figure: figures.Figure) -> None:
         """Write a picture to its file; print warnings on its numbers, and a paper's caption."""
         figure.save(self.output)
-        say_notes(figure.notes)
+        print_notes(figure.notes)
         if figure.style == "paper":
-            note(figure.caption, "caption")
-        note(f"wrote {self.output}")
+            print_note(figure.caption, "caption")
+        print_note(f"wrote {self.output}")
 
 
-_canvas_options = flags.gathered(Canvas, {"style": _style_option, "output": _output_option})
+_canvas_options = flags.combined_options(Canvas, {"style": _style_option, "output": _output_option})
 
 
 @dataclass(frozen=True)
-class Systems:
+class ComparedSystems:
     """What every picture of compared systems takes: what is compared, and where it goes."""
 
     qrels: str
     runs: tuple[str, ...]
-    comparing: Comparing
+    comparing: ComparisonOptions
     canvas: Canvas
 
-    def compared(self, *, sliced: bool = False) -> Comparison:
+    def compare_systems(self, *, allows_slices: bool = False) -> Comparison:
         """Return what to draw: the comparison of one measure."""
-        if not sliced:
+        if not allows_slices:
             flags.refuse_options({"slices"}, "applies to `cranfield figure by-slice` only")
-        found = self.comparing.compared(self.qrels, self.runs)
+        found = self.comparing.compare_files(self.qrels, self.runs)
         if len(found.aligned.measures) > 1 and self.comparing.names:
-            named = ", ".join(map(printable, found.aligned.measures))
+            named = ", ".join(map(escape_unprintable, found.aligned.measures))
             raise OptionError(f"-m {named}: a picture shows one measure; name one")
         return found
 
-    def draw(self, kind: Callable[..., figures.Figure], *chosen: Any, **how: Any) -> None:
+    def draw(self, kind: Callable[..., figures.Figure], *choices: Any, **options: Any) -> None:
         """Compare the systems, and write the picture of a kind, with what was chosen for it."""
-        found = self.compared(sliced=kind is figures.by_slice)
+        found = self.compare_systems(allows_slices=kind is figures.by_slice)
         if kind in (figures.differences, figures.scatter, figures.by_relevant):
-            drawn = two_of(found, found.results[0], *chosen[-2:])
-            left_out = [one for one in found.aligned.names if one not in drawn]
-            if left_out and None in chosen[-2:]:
+            drawn = choose_two(found, found.results[0], *choices[-2:])
+            left_out = [one for one in found.aligned.system_names if one not in drawn]
+            if left_out and None in choices[-2:]:
                 said = f"{' and '.join(drawn)} are drawn, of {len(drawn) + len(left_out)} systems"
-                note(f"{said}: --system and --other name two")
-        self.canvas.write(kind(found, *chosen, style=self.canvas.style, **how))
+                print_note(f"{said}: --system and --other name two")
+        self.canvas.write(kind(found, *choices, style=self.canvas.style, **options))
 
 
-_systems = flags.gathered(
-    Systems,
+_compared_options = flags.combined_options(
+    ComparedSystems,
     {
         "qrels": flags.argument(),
         "runs": flags.argument(nargs=-1, metavar="RUN..."),
-        "comparing": comparing_options,
+        "comparing": comparison_options,
         "canvas": _canvas_options,
     },
 )
@@ -144,7 +144,7 @@ def command() -> None:
 
 
 @flags.command("leaderboard", command)
-def _leaderboard(systems: Systems = _systems) -> None:
+def _draw_leaderboard(systems: ComparedSystems = _compared_options) -> None:
     """Draw each system's mean with its interval.
 
     The best is at the top. Marks say which systems are better or worse than the baseline, or, with
@@ -158,8 +158,8 @@ def _leaderboard(systems: Systems = _systems) -> None:
 
 
 @flags.command("differences", command)
-def _differences(
-    systems: Systems = _systems,
+def _draw_differences(
+    systems: ComparedSystems = _compared_options,
     system: str | None = _system_option,
     other: str | None = _other_option,
 ) -> None:
@@ -175,8 +175,8 @@ def _differences(
 
 
 @flags.command("scatter", command)
-def _scatter(
-    systems: Systems = _systems,
+def _draw_scatter(
+    systems: ComparedSystems = _compared_options,
     system: str | None = _system_option,
     other: str | None = _other_option,
 ) -> None:
@@ -189,8 +189,8 @@ def _scatter(
 
 
 @flags.command("by-cutoff", command)
-def _by_cutoff(
-    systems: Systems = _systems,
+def _draw_cutoffs(
+    systems: ComparedSystems = _compared_options,
     chosen: tuple[str, ...] = _systems_option,
     cutoffs: str | None = flags.option(
         metavar="RANKS",
@@ -212,8 +212,8 @@ def _by_cutoff(
 
 
 @flags.command("precision-recall", command)
-def _precision_recall(
-    systems: Systems = _systems,
+def _draw_precision_recall(
+    systems: ComparedSystems = _compared_options,
     query: str | None = flags.option(
         metavar="ID", help="Draw only this query, for one RUN, down its ranking."
     ),
@@ -233,21 +233,21 @@ def _precision_recall(
     if query is None:
         systems.draw(figures.precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
-    of_many = {one.name for family in (Settings, Alignment) for one in options_of(family)}
+    of_many = {one.name for family in (Settings, Alignment) for one in list_options(family)}
     of_many |= {"names", "saved", "slices", "chosen"}
     flags.refuse_options(of_many, "has no effect with --query, which draws one ranking")
     if len(systems.runs) != 1:
         raise OptionError(f"--query draws one RUN, and {len(systems.runs)} are named")
-    refuse_two_inputs(systems.qrels, *systems.runs)
+    refuse_two_stdin(systems.qrels, *systems.runs)
     comparing, canvas = systems.comparing, systems.canvas
     judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
     (system,) = comparing.data.read_runs(list(systems.runs))
-    how: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.unusual()}
+    how: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.changed_options()}
     canvas.write(figures.precision_recall(judgments, system, query, **how))
 
 
 @flags.command("spread", command)
-def _spread(systems: Systems = _systems) -> None:
+def _draw_spread(systems: ComparedSystems = _compared_options) -> None:
     """Draw how each system's scores are spread.
 
     A dot for each query, a box for the middle half of them.
@@ -259,7 +259,7 @@ def _spread(systems: Systems = _systems) -> None:
 
 
 @flags.command("pair-matrix", command)
-def _pair_matrix(systems: Systems = _systems) -> None:
+def _draw_pair_matrix(systems: ComparedSystems = _compared_options) -> None:
     """Draw the difference of every pair of systems.
 
     All pairs are compared, and corrected for their number; cells are filled where the two
@@ -272,10 +272,10 @@ def _pair_matrix(systems: Systems = _systems) -> None:
 
 
 @flags.command("judged-by-rank", command)
-def _judged_by_rank(
-    systems: Systems = _systems,
-    ranks: int = flags.checked(
-        whole(1, 100), type=int, default=RANKS, show_default=True, help="How many ranks, 1 to 100."
+def _draw_judged_shares(
+    systems: ComparedSystems = _compared_options,
+    ranks: int = flags.checked_option(
+        whole_check(1, 100), type=int, default=RANKS, show_default=True, help="How many ranks, 1 to 100."
     ),
 ) -> None:
     """Draw how much is judged at each rank.
@@ -287,8 +287,8 @@ def _judged_by_rank(
 
 
 @flags.command("by-relevant", command)
-def _by_relevant(
-    systems: Systems = _systems,
+def _draw_relevant_counts(
+    systems: ComparedSystems = _compared_options,
     system: str | None = _system_option,
     other: str | None = _other_option,
 ) -> None:
@@ -303,7 +303,7 @@ def _by_relevant(
 
 
 @flags.command("by-slice", command)
-def _by_slice(systems: Systems = _systems, chosen: tuple[str, ...] = _systems_option) -> None:
+def _draw_slices(systems: ComparedSystems = _compared_options, chosen: tuple[str, ...] = _systems_option) -> None:
     """Draw means on slices of the queries.
 
     --slices names the file of their labels.
@@ -315,10 +315,10 @@ def _by_slice(systems: Systems = _systems, chosen: tuple[str, ...] = _systems_op
 
 
 @flags.command("by-collection", command)
-def _by_collection(
+def _draw_collections(
     path: str = flags.argument(metavar="DIR|FILE"),
     chosen: tuple[str, ...] = _systems_option,
-    comparing: Comparing = comparing_options,
+    comparing: ComparisonOptions = comparison_options,
     canvas: Canvas = _canvas_options,
 ) -> None:
     """Draw differences on several collections.
@@ -331,13 +331,13 @@ def _by_collection(
     \b
     cranfield figure by-collection collections.csv -m nDCG@10 -o collections.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = compare_over(path, comparing)
+    found = compare_collection_files(path, comparing)
     canvas.write(figures.by_collection(found, systems=chosen or None, style=canvas.style))
 
 
 @flags.command("rank-weights", command)
-def _rank_weights(
-    names: Sequence[str] = flags.measures("What to draw, seven at most", WEIGHTED),
+def _draw_rank_weights(
+    names: Sequence[str] = flags.measure_option("What to draw, seven at most", DEFAULT_MEASURES),
     depth: int = _depth_option,
     canvas: Canvas = _canvas_options,
 ) -> None:
@@ -352,12 +352,12 @@ def _rank_weights(
     cranfield figure rank-weights -o weights.svg
     cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
-    measures = flags.measures_of(names, WEIGHTED, None)
+    measures = flags.parse_measures(names, DEFAULT_MEASURES, None)
     canvas.write(figures.rank_weights(measures, depth, style=canvas.style))
 
 
 @flags.command("reciprocal-rank", command)
-def _reciprocal_rank(depth: int = _depth_option, canvas: Canvas = _canvas_options) -> None:
+def _draw_reciprocal_rank(depth: int = _depth_option, canvas: Canvas = _canvas_options) -> None:
     """Draw how 1/rank falls.
 
     \b

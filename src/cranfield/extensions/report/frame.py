@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-_PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
-_HERE = Path(__file__).parent
+_PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
+_FOLDER = Path(__file__).parent
 # The script that runs before anything is painted: it sets the theme that the reader chose before,
 # and marks that scripts run.
-_FIRST = (
+_THEME_SCRIPT = (
     'try{const t=localStorage.getItem("cranfield-theme");'
     'if(t==="dark"||t==="light")document.documentElement.dataset.theme=t}catch{}'
     'document.documentElement.classList.add("js")'
@@ -19,19 +19,19 @@ _FIRST = (
 
 
 @cache
-def frame() -> str:
+def read_frame() -> str:
     """Return the HTML of the page, with a `{{NAME}}` for each part that depends on the data."""
-    return (_HERE / "frame.html").read_text("utf-8")
+    return (_FOLDER / "frame.html").read_text("utf-8")
 
 
 @cache
-def style() -> str:
+def read_style() -> str:
     """Return the style sheet."""
-    return (_HERE / "style.css").read_text("utf-8")
+    return (_FOLDER / "style.css").read_text("utf-8")
 
 
 @cache
-def script() -> str:
+def read_script() -> str:
     """Return the script: its files in the order of the numbers that they begin with, in a function.
 
     A file uses what the files before it define; what later files define, only once the page runs.
@@ -39,25 +39,25 @@ def script() -> str:
     >>> script().startswith('"use strict";')
     True
     """
-    files = sorted((_HERE / "script").glob("*.js"))
+    files = sorted((_FOLDER / "script").glob("*.js"))
     parts = "\n".join(one.read_text("utf-8") for one in files)
     return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
 
 
-def filled(parts: Mapping[str, str]) -> str:
+def fill_frame(parts: Mapping[str, str]) -> str:
     """Return the page: the frame with its parts, each put in once and not scanned again.
 
     The content security policy allows only the script and the style of this package to run;
     nothing can be loaded, sent or embedded.
     """
-    own = {"STYLE": style(), "THEME": _FIRST, "SCRIPT": script()}
-    whole = {**parts, **own, "CSP": _policy(own)}
-    return _PLACE.sub(lambda found: whole[found[1]], frame())
+    own = {"STYLE": read_style(), "THEME": _THEME_SCRIPT, "SCRIPT": read_script()}
+    whole = {**parts, **own, "CSP": _make_policy(own)}
+    return _PLACEHOLDER.sub(lambda found: whole[found[1]], read_frame())
 
 
-def _policy(own: Mapping[str, str]) -> str:
+def _make_policy(own: Mapping[str, str]) -> str:
     """Return the content security policy: hashes of the script and the style, nothing else."""
-    sources = {name: f"'sha256-{_digest(text)}'" for name, text in own.items()}
+    sources = {name: f"'sha256-{_hash_text(text)}'" for name, text in own.items()}
     rules = (
         "default-src 'none'",
         f"script-src {sources['THEME']} {sources['SCRIPT']}",
@@ -71,5 +71,5 @@ def _policy(own: Mapping[str, str]) -> str:
     return "; ".join(rules)
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

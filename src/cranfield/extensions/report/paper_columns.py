@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Result, System
-from cranfield.comparison.scale import range_of
+from cranfield.comparison.scale import score_range
 from cranfield.extensions.collections.macro_result import MacroResult
 from cranfield.lazy import cached_property
-from cranfield.render.numbers import number
+from cranfield.render.numbers import format_number
 
 ABSENT = "\N{EN DASH}"
 
@@ -18,7 +18,7 @@ class MeasureColumn:
     """A column of numbers: one measure on one collection (None: there is only one)."""
 
     collection: str | None
-    found: Comparison
+    comparison: Comparison
     result: Result
     digits: int | None  # after the decimal point; None: 3, or 1 for percent
     percent: bool  # measures between 0 and 1 in percent
@@ -34,41 +34,41 @@ class MeasureColumn:
         return len(self.result.query_ids)
 
     @cached_property
-    def in_percent(self) -> bool:
+    def is_percent(self) -> bool:
         """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
-        values = self.found.aligned.column(self.result.measure)
-        known = self.found.aligned.known(self.result.measure)
-        ends = range_of(known, values) if known is not None else (values.min(), values.max())
+        values = self.comparison.aligned.measure_scores(self.result.measure)
+        known = self.comparison.aligned.find_measure(self.result.measure)
+        ends = score_range(known, values) if known is not None else (values.min(), values.max())
         return self.percent and ends[0] >= 0 and ends[1] <= 1
 
-    def verdict(self, system: str, other: str) -> Outcome | None:
+    def verdict(self, system: str, rival: str) -> Outcome | None:
         """Return whether a system is better, or worse, than another; None if neither is shown."""
-        if other not in self.systems or system not in self.systems or system == other:
+        if rival not in self.systems or system not in self.systems or system == rival:
             return None
-        if self.result.letters is None and other != self.found.settings.baseline:
+        if self.result.letters is None and rival != self.comparison.settings.baseline:
             return None
-        return self.result.between(system, other)[1]
+        return self.result.between(system, rival)[1]
 
-    def shown(self, system: str) -> str:
+    def format_mean(self, system: str) -> str:
         """Return a system's mean as it is shown, or a dash if the system was not run."""
         if system not in self.systems:
             return ABSENT
         digits, mean = self.digits, self.systems[system].mean
-        if self.in_percent:
-            return number(100 * mean, 1 if digits is None else digits)
-        return number(mean, 3 if digits is None else digits)
+        if self.is_percent:
+            return format_number(100 * mean, 1 if digits is None else digits)
+        return format_number(mean, 3 if digits is None else digits)
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
+    def place_of_system(self) -> Mapping[str, int]:
         """The place of each system by the digits shown, the best 1: equal numbers share one."""
-        values = {name: float(self.shown(name)) for name in self.systems}
-        order = sorted({*values.values()}, reverse=self.result.rising)
+        values = {name: float(self.format_mean(name)) for name in self.systems}
+        order = sorted({*values.values()}, reverse=self.result.higher_is_better)
         return {name: order.index(value) + 1 for name, value in values.items()}
 
-    def at_place(self, place: int) -> frozenset[str]:
+    def systems_at_place(self, place: int) -> frozenset[str]:
         """Return the systems to mark at a place; the last, which all may share, has no mark."""
-        last = max(self.places.values())
-        return frozenset(name for name, at in self.places.items() if at == place < last)
+        last = max(self.place_of_system.values())
+        return frozenset(name for name, at in self.place_of_system.items() if at == place < last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +76,12 @@ class AverageColumn(MeasureColumn):
     """A column of the averages over all collections, under one measure."""
 
     macro: MacroResult
-    of: Sequence[MeasureColumn]  # what is averaged
+    averaged_columns: Sequence[MeasureColumn]  # what is averaged
 
     @property
     def n_queries(self) -> int:
         """The number of queries of all collections."""
-        return sum(one.n_queries for one in self.of)
+        return sum(one.n_queries for one in self.averaged_columns)
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
@@ -94,10 +94,10 @@ class AverageColumn(MeasureColumn):
     @cached_property
     def in_percent(self) -> bool:
         """Whether all columns that are averaged are in percent."""
-        return all(one.in_percent for one in self.of)
+        return all(one.is_percent for one in self.averaged_columns)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
         """Return whether a system's average is better, or worse; None if neither is shown."""
-        if {(system, other), (other, system)}.isdisjoint(self.macro.by_names):
+        if {(system, other), (other, system)}.isdisjoint(self.macro.pair_of_names):
             return None
         return self.macro.between(system, other)[1]

@@ -7,35 +7,35 @@ from itertools import groupby
 from string import ascii_lowercase
 from typing import Any, Literal, Unpack
 
-from cranfield.comparison.compare import compared, every_pair
+from cranfield.comparison.compare import compare_scores, compare_all_pairs
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.method import CORRECTIONS, test_of
+from cranfield.comparison.method import CORRECTIONS, describe_test
 from cranfield.comparison.settings import Settings
 from cranfield.errors import InputError
 from cranfield.extensions import keywords
-from cranfield.extensions.collections.macro import CollectionComparison, averaged
+from cranfield.extensions.collections.macro import CollectionComparison, compare_aligned
 from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, MeasureColumn
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.options import Options, option, refuse_others, takes, whole
-from cranfield.render.numbers import number_of, queries_of
-from cranfield.render.plain import text
+from cranfield.options import Options, option, refuse_unknown_options, takes, whole_check
+from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.plain import to_text
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
-_NAMED = 6  # collections: of more, a caption does not tell each one's queries
-_UPRIGHT = 8  # columns: with more, LaTeX's headings are turned
+_MAX_NAMED_COLLECTIONS = 6  # collections: of more, a caption does not tell each one's queries
+_MAX_LEVEL_HEADINGS = 8  # columns: with more, LaTeX's headings are turned
 
 
-def _words(value: Any) -> str:
+def _check_text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a string")
     return value
 
 
-def _label(value: Any) -> str:
+def _check_label(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9:._/-]+", value):
         raise ValueError("letters, digits, and any of : . _ / -, as in tab:main")
     return value
@@ -55,13 +55,13 @@ class Paper(Options):
         False, "The best system first, by the first measure, below a baseline; else as given."
     )
     digits: int | None = option(
-        None, "Digits after the decimal point. [default: 3; 1 for percent]", whole(0, 15)
+        None, "Digits after the decimal point. [default: 3; 1 for percent]", whole_check(0, 15)
     )
     percent: bool = option(False, "Measures between 0 and 1 in percent: 51.2 for 0.512.")
     caption: str | None = option(
-        None, "What the caption says first, before the number of queries and the test.", _words
+        None, "What the caption says first, before the number of queries and the test.", _check_text
     )
-    label: str | None = option(None, r"LaTeX's \label, as in tab:main.", _label)
+    label: str | None = option(None, r"LaTeX's \label, as in tab:main.", _check_label)
     wide: bool = option(False, "In LaTeX, across both columns of a page: table*.")
 
 
@@ -97,10 +97,10 @@ class PaperTable(Shown):
 
     @cached_property
     def _columns(self) -> Sequence[MeasureColumn]:
-        return [*self._of_each, *self._averages]
+        return [*self._measure_columns, *self._average_columns]
 
     @cached_property
-    def _of_each(self) -> Sequence[MeasureColumn]:
+    def _measure_columns(self) -> Sequence[MeasureColumn]:
         return [
             MeasureColumn(name, one, one[measure], self.style.digits, self.style.percent)
             for name, one in self.found.items()
@@ -108,24 +108,24 @@ class PaperTable(Shown):
         ]
 
     @cached_property
-    def _averages(self) -> Sequence[AverageColumn]:
+    def _average_columns(self) -> Sequence[AverageColumn]:
         """The columns of averages: of each collection's first measure, of the second ones, ..."""
         if self.over is None:
             return ()
         n, look = len(self.over.results), (self.style.digits, self.style.percent)
         return [
-            AverageColumn("average", of[0].found, of[0].result, *look, macro, of)
+            AverageColumn("average", of[0].comparison, of[0].result, *look, macro, of)
             for i, macro in enumerate(self.over.results)
-            for of in [self._of_each[i::n]]
+            for of in [self._measure_columns[i::n]]
         ]
 
     @cached_property
     def systems(self) -> Sequence[str]:
         """The names of the systems, in the order of the rows."""
-        every = (name for one in self.found.values() for name in one.aligned.names)
+        every = (name for one in self.found.values() for name in one.aligned.system_names)
         names = list(dict.fromkeys(every))
         if self.style.sort:
-            ranked = [one.name for one in self._columns[0].result.ordered]
+            ranked = [one.name for one in self._columns[0].result.ranked_systems]
             names = [*ranked, *(name for name in names if name not in ranked)]
             names.sort(key=lambda name: self.marks == "daggers" and name != self._settings.baseline)
         return names
@@ -137,7 +137,7 @@ class PaperTable(Shown):
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
 
-    def _marks(self, column: MeasureColumn, system: str) -> str:
+    def _superscript(self, column: MeasureColumn, system: str) -> str:
         """Return the superscript of a value."""
         if self.marks == "none" or system not in column.systems:
             return ""
@@ -147,7 +147,7 @@ class PaperTable(Shown):
         worse = [
             self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
-        return "".join(worse) if len(self.systems) <= 26 else _in_runs(list(map(int, worse)))
+        return "".join(worse) if len(self.systems) <= 26 else _format_ranges(list(map(int, worse)))
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -156,41 +156,41 @@ class PaperTable(Shown):
             return self.over.notes
         found: list[Note] = []
         for name, one in self.found.items():
-            found += one.notes if name is None else [note.of(name) for note in one.notes]
-            lacking = [system for system in self.systems if system not in one.aligned.names]
+            found += one.notes if name is None else [note.add_source(name) for note in one.notes]
+            lacking = [system for system in self.systems if system not in one.aligned.system_names]
             if lacking:
                 said = f"no run of {', '.join(lacking)}: the cells have a dash."
                 found.append(Note("no-run", "info", said, source=name, count=len(lacking)))
         return tuple(found)
 
     @property
-    def _same_measure(self) -> bool:
+    def _has_one_measure(self) -> bool:
         """Whether there is one measure, the same on each of several collections."""
-        measures = {one.result.measure for one in self._of_each}
-        return len(self.found) > 1 and len(measures) == 1 and self._of_each[0].result.rising
+        measures = {one.result.measure for one in self._measure_columns}
+        return len(self.found) > 1 and len(measures) == 1 and self._measure_columns[0].result.higher_is_better
 
     @property
     def caption(self) -> Sequence[str]:
         """The lines of the caption: over which queries, and what the marks say."""
         opening = (self.style.caption or "").strip()
         opening += "." * bool(re.search(r"[^.!?:]$", opening))
-        return [f"{opening} {self._means()}".lstrip(), *self._test()]
+        return [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
 
-    def _means(self) -> str:
+    def _describe_means(self) -> str:
         """Return what the numbers are, and how the best are marked."""
         counts = {name: len(one.aligned.query_ids) for name, one in self.found.items()}
         over = ", ".join(
-            f"{queries_of(n)} of {name}" if name else queries_of(n) for name, n in counts.items()
+            f"{format_query_count(n)} of {name}" if name else format_query_count(n) for name, n in counts.items()
         )
-        if len(counts) > _NAMED:
+        if len(counts) > _MAX_NAMED_COLLECTIONS:
             least, most = min(counts.values()), max(counts.values())
-            over = f"{least:,} to {queries_of(most)} of each of {len(counts)} collections"
-        shown = [one for one in self._columns if one.in_percent]
+            over = f"{least:,} to {format_query_count(most)} of each of {len(counts)} collections"
+        shown = [one for one in self._columns if one.is_percent]
         scaled = ", ".join(dict.fromkeys(one.result.measure for one in shown))
         unit = f" ({scaled} in percent)" if shown else ""
         unit = " in percent" if shown == self._columns else unit
-        best, second = (any(one.at_place(place) for one in self._columns) for place in (1, 2))
-        what = f"Mean {self._of_each[0].result.measure}" if self._same_measure else "Means"
+        best, second = (any(one.systems_at_place(place) for one in self._columns) for place in (1, 2))
+        what = f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
         said = f"{what}{unit} over {over}"
         said += f"; best bold{', second underlined' if second else ''}" if best else ""
         seeds = {one.seeds for column in self._columns for one in column.systems.values()}
@@ -198,16 +198,16 @@ class PaperTable(Shown):
             least, most = min(seeds - {1}), max(seeds)
             runs = f"{least} to {most}" if least < most else f"{most}"
             said += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
-        absent = any(name not in one.systems for one in self._of_each for name in self.systems)
+        absent = any(name not in one.systems for one in self._measure_columns for name in self.systems)
         if absent:
-            said += f"; {ABSENT} not run{' on all collections' * bool(self._averages)}"
+            said += f"; {ABSENT} not run{' on all collections' * bool(self._average_columns)}"
         return f"{said}."
 
-    def _test(self) -> Iterator[str]:
+    def _describe_marks(self) -> Iterator[str]:
         """Yield what the superscripts say, and by which test."""
         if self.marks == "none" or len(self.systems) == 1:
             return
-        marks = {self._marks(one, name) for one in self._columns for name in self.systems} - {""}
+        marks = {self._superscript(one, name) for one in self._columns for name in self.systems} - {""}
         baseline = self._settings.baseline
         if self.marks == "letters":
             kind = "letter" if len(self.systems) <= 26 else "number"
@@ -221,25 +221,25 @@ class PaperTable(Shown):
             said = f"{mark} significantly {word} than {baseline}"
         else:
             said = f"No system differs significantly from {baseline}"
-        yield f"{said} ({'; '.join(self._how())})."
-        if self._averages:
+        yield f"{said} ({'; '.join(self._describe_test())})."
+        if self._average_columns:
             how = "a t-test that adds the variances of the collections (Welch)"
             if self._settings.test == "randomization":
                 how = "flips of the signs of all queries, each collection with the same weight"
             yield f"Average: the mean of the collections; its marks are by {how}."
 
-    def _how(self) -> Iterator[str]:
+    def _describe_test(self) -> Iterator[str]:
         """Yield the test, the correction with its family, and the level."""
         settings = self._settings
         paired = "paired " if settings.test in ("randomization", "t") else ""
-        yield paired + test_of([one.result for one in self._of_each], settings)
+        yield paired + describe_test([one.result for one in self._measure_columns], settings)
         if settings.test == "bayes":
-            yield f"with a probability of at least {settings.sure:g}"
+            yield f"with a probability of at least {settings.decisive_probability:g}"
             return
-        sizes = {one.collection: one.result.comparisons for one in self._of_each}
-        over = number_of(max(sizes.values()), "comparison")
+        sizes = {one.collection: one.result.comparisons for one in self._measure_columns}
+        over = format_count(max(sizes.values()), "comparison")
         each = "all measures" if settings.family == "all" else "each measure"
-        each = f" of {each}" if len(self._of_each) > len(self.found) else ""
+        each = f" of {each}" if len(self._measure_columns) > len(self.found) else ""
         if len({*sizes.values()}) > 1:
             over = " and ".join(f"{n:,} ({name})" for name, n in sizes.items()) + " comparisons"
         elif len(sizes) > 1:
@@ -254,18 +254,18 @@ class PaperTable(Shown):
         labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
-        headings = [one.result.measure + falling * (not one.result.rising) for one in columns]
+        headings = [one.result.measure + falling * (not one.result.higher_is_better) for one in columns]
         groups = [one.collection or "" for one in columns]
-        if self._same_measure:  # the caption names it
+        if self._has_one_measure:  # the caption names it
             headings, groups = groups, []
         cells = {
             (r, c): (one, name)
             for c, one in enumerate(columns, n_labels)
             for r, name in enumerate(self.systems)
         }
-        marks = {place: self._marks(*cell) for place, cell in cells.items()}
+        marks = {place: self._superscript(*cell) for place, cell in cells.items()}
         best, second = (
-            frozenset(place for place, (one, name) in cells.items() if name in one.at_place(at))
+            frozenset(place for place, (one, name) in cells.items() if name in one.systems_at_place(at))
             for at in (1, 2)
         )
         below = self.marks == "daggers" and self.systems[0] == self._settings.baseline
@@ -273,7 +273,7 @@ class PaperTable(Shown):
             Table(
                 [*[""] * (n_labels - 1), "System", *headings],
                 [
-                    [*label, *(one.shown(name) for one in columns)]
+                    [*label, *(one.format_mean(name) for one in columns)]
                     for label, name in zip(labels, self.systems, strict=True)
                 ],
                 (),
@@ -281,21 +281,21 @@ class PaperTable(Shown):
                 best,
                 frozenset({1} if below and len(labels) > 2 else ()),
                 self.caption,
-                second=second,
-                raised={place: mark for place, mark in marks.items() if mark},
-                groups=[*[""] * n_labels, *groups] if groups else (),
+                underlined_cells=second,
+                superscripts={place: mark for place, mark in marks.items() if mark},
+                group_headings=[*[""] * n_labels, *groups] if groups else (),
                 label=self.style.label or "",
                 wide=self.style.wide,
-                upright=self._same_measure and len(columns) > _UPRIGHT,
+                upright=self._has_one_measure and len(columns) > _MAX_LEVEL_HEADINGS,
             )
         ]
 
     def _drawn(self, table: Table, width: int | None, color: bool) -> str:
-        return text(table, width=width, color=color, signs=not color)
+        return to_text(table, width=width, color=color, signs=not color)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each collection, measure and system; what does not exist is None."""
-        return self._dicts(
+        return self._rows_as_dicts(
             (
                 one.collection,
                 one.result.measure,
@@ -303,8 +303,8 @@ class PaperTable(Shown):
                 name,
                 self.letters.get(name),
                 *((system.mean, system.low, system.high) if system else (None,) * 3),
-                one.places.get(name),
-                self._marks(one, name),
+                one.place_of_system.get(name),
+                self._superscript(one, name),
             )
             for one in self._columns
             for name in self.systems
@@ -332,7 +332,7 @@ class PaperTable(Shown):
         }
 
 
-def _in_runs(numbers: Sequence[int]) -> str:
+def _format_ranges(numbers: Sequence[int]) -> str:
     """Return numbers as text, with consecutive ones as ranges.
 
     >>> _in_runs([1, 2, 3, 5, 6])
@@ -348,7 +348,7 @@ def _in_runs(numbers: Sequence[int]) -> str:
 
 @takes(Paper)
 def paper_table(
-    found: Comparison | Mapping[str, Comparison] | CollectionComparison,
+    comparison: Comparison | Mapping[str, Comparison] | CollectionComparison,
     **options: "Unpack[keywords.Paper]",
 ) -> PaperTable:
     r"""Return the table that a paper prints: systems by measures, with marks of significance.
@@ -380,55 +380,55 @@ def paper_table(
     b & dense & \textbf{0.665}\textsuperscript{a} & \textbf{0.613}\textsuperscript{a} \\
 
     """
-    refuse_others(paper_table, options)
+    refuse_unknown_options(paper_table, options)
     style = Paper.of(options)
-    if isinstance(found, CollectionComparison):
-        marks = style.marks or ("letters" if found.settings.all_pairs else "daggers")
-        over = _averages_for_marks(found, marks)
+    if isinstance(comparison, CollectionComparison):
+        marks = style.marks or ("letters" if comparison.settings.all_pairs else "daggers")
+        over = _average_for_marks(comparison, marks)
         of_each: dict[str | None, Comparison] = dict(over.comparisons.items())
         return PaperTable(of_each, style, marks, over)
-    several: dict[str | None, Comparison] = {None: found} if isinstance(found, Comparison) else {}
-    if isinstance(found, Mapping):
-        several = {str(name): one for name, one in found.items()}
+    several: dict[str | None, Comparison] = {None: comparison} if isinstance(comparison, Comparison) else {}
+    if isinstance(comparison, Mapping):
+        several = {str(name): one for name, one in comparison.items()}
     if not several or not all(isinstance(one, Comparison) for one in several.values()):
         raise InputError(
-            f"expected what compare(...) returns, or that by collection, got {found!r:.60}",
+            f"expected what compare(...) returns, or that by collection, got {comparison!r:.60}",
             hint="As in paper_table({'DL 2019': compare(...), 'DL 2020': compare(...)}).",
         )
     first = next(iter(several.values())).settings
     marks = style.marks or ("letters" if first.baseline is None else "daggers")
-    of_marks = {name: _for_marks(one, marks) for name, one in several.items()}
-    _refuse_different(of_marks, marks)
+    of_marks = {name: _compare_for_marks(one, marks) for name, one in several.items()}
+    _refuse_mixed_settings(of_marks, marks)
     return PaperTable(of_marks, style, marks)
 
 
-def _for_marks(found: Comparison, marks: Marks) -> Comparison:
+def _compare_for_marks(found: Comparison, marks: Marks) -> Comparison:
     """Return a comparison that has what the marks say: all pairs, or those with a baseline."""
     if marks == "letters":
-        return every_pair(found)
+        return compare_all_pairs(found)
     if marks == "daggers" and found.settings.baseline is None:
-        return compared(found.aligned, replace(found.settings, all_pairs=False))
+        return compare_scores(found.aligned, replace(found.settings, all_pairs=False))
     return found
 
 
-def _averages_for_marks(found: CollectionComparison, marks: Marks) -> CollectionComparison:
+def _average_for_marks(found: CollectionComparison, marks: Marks) -> CollectionComparison:
     """Return a comparison over collections that has what the marks say."""
     all_pairs = marks == "letters"
     if marks == "none" or found.settings.all_pairs == all_pairs:
         return found
     settings = replace(found.settings, all_pairs=all_pairs, baseline=None)
     aligned = {name: one.aligned for name, one in found.comparisons.items()}
-    return averaged(aligned, settings, found.data_notes)
+    return compare_aligned(aligned, settings, found.data_notes)
 
 
-_IN_CAPTION = ("baseline", "test", "correction", "family", "alpha", "rope")
+_CAPTION_SETTINGS = ("baseline", "test", "correction", "family", "alpha", "rope")
 
 
-def _refuse_different(found: Mapping[str | None, Comparison], marks: Marks) -> None:
+def _refuse_mixed_settings(found: Mapping[str | None, Comparison], marks: Marks) -> None:
     """Raise InputError for collections compared in different ways: a caption describes only one."""
     (first, one), *others = found.items()
     for name, other in others if marks != "none" else ():
-        for what in _IN_CAPTION:
+        for what in _CAPTION_SETTINGS:
             ours, theirs = (getattr(each.settings, what) for each in (one, other))
             if ours != theirs:
                 raise InputError(

@@ -7,97 +7,97 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.method import method_of
+from cranfield.comparison.method import describe_method
 from cranfield.comparison.settings import Settings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.extensions.report.element import Markup, element, escaped, joined, name_of
+from cranfield.extensions.report.element import Markup, element, escape, join_markup, name_element
 from cranfield.extensions.report.evidence import Evidence
 from cranfield.formats.source import Source
-from cranfield.progress import steps
-from cranfield.render.numbers import number_of
+from cranfield.progress import watch_steps
+from cranfield.render.numbers import format_count
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import Evaluated
+    from cranfield.comparison.alignment import EvaluatedRuns
 
 
-def recipe(evidence: Evidence) -> Markup:
+def write_recipe(evidence: Evidence) -> Markup:
     """Return what was read and done, as the items of a list of terms."""
-    lines = [*_lines(evidence)]
-    return joined(element("div", element("dt", term), element("dd", said)) for term, said in lines)
+    lines = [*_recipe_terms(evidence)]
+    return join_markup(element("div", element("dt", term), element("dd", said)) for term, said in lines)
 
 
-def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
+def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     """Yield each term with what it is."""
-    if evidence.made.command is not None:
-        yield "Command", element("code", evidence.made.command)
-    aligned = evidence.found.aligned
-    if aligned.source is None:
-        inputs = evidence.made.inputs
-        yield "Scores", _files(inputs) if inputs else "precomputed, for example by an evaluation"
+    if evidence.provenance.command is not None:
+        yield "Command", element("code", evidence.provenance.command)
+    aligned = evidence.comparison.aligned
+    if aligned.evaluated_runs is None:
+        inputs = evidence.provenance.inputs
+        yield "Scores", _list_files(inputs) if inputs else "precomputed, for example by an evaluation"
     else:
-        yield from _inputs(aligned.source)
+        yield from _input_terms(aligned.evaluated_runs)
     for system, run_names in aligned.recipe.get("groups", {}).items():
         if len(run_names) > 1:
-            runs = joined(map(name_of, run_names), ", ")
-            yield "Runs", joined([name_of(system), ": the mean of ", runs])
-    query_hash = evidence.found[evidence.measures[0]].queries_hash
-    n_clusters = evidence.found[evidence.measures[0]].units.n_groups
-    within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
-    yield "Queries", joined([f"{len(evidence.query_ids):,}{within}, ids ", _hash(query_hash)])
+            runs = join_markup(map(name_element, run_names), ", ")
+            yield "Runs", join_markup([name_element(system), ": the mean of ", runs])
+    query_hash = evidence.comparison[evidence.measures[0]].queries_hash
+    n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
+    within = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
+    yield "Queries", join_markup([f"{len(evidence.query_ids):,}{within}, ids ", _hash_element(query_hash)])
     if evidence.baseline is not None:
-        yield "Baseline", joined([name_of(evidence.baseline), f": {_method(evidence.found)}"])
+        yield "Baseline", join_markup([name_element(evidence.baseline), f": {_describe_method(evidence.comparison)}"])
     if len(evidence.systems) > 1:
-        yield "All pairs", _method(evidence.pairs)
-    yield from _options(evidence)
+        yield "All pairs", _describe_method(evidence.pair_comparison)
+    yield from _option_terms(evidence)
     versions = (
         f"cranfield {__version__}, Python {platform.python_version()}, numpy {np.__version__}"
     )
     yield "Versions", versions
 
 
-def _method(found: Comparison) -> str:
+def _describe_method(found: Comparison) -> str:
     """Return how systems were tested, under the first measure."""
-    return " ".join(method_of([found[found.aligned.measures[0]]], found.settings))
+    return " ".join(describe_method([found[found.aligned.measures[0]]], found.settings))
 
 
-def _inputs(source: "Evaluated") -> Iterator[tuple[str, Markup]]:
+def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
     """Yield the judgments and the runs, with the hashes of their files."""
-    yield "Judgments", _files(source.qrels.sources)
-    for name, run in steps(source.runs.items(), "hashes"):
-        yield "Run", joined([name_of(name), " ", _files(run.sources)])
+    yield "Judgments", _list_files(source.qrels.sources)
+    for name, run in watch_steps(source.runs.items(), "hashes"):
+        yield "Run", join_markup([name_element(name), " ", _list_files(run.sources)])
 
 
-def _files(sources: Sequence[Source]) -> Markup:
+def _list_files(sources: Sequence[Source]) -> Markup:
     if not sources:
-        return escaped("from Python: no file")
-    return joined((joined([name_of(one.name), " ", _content(one)]) for one in sources), ", ")
+        return escape("from Python: no file")
+    return join_markup((join_markup([name_element(one.name), " ", _file_hash(one)]) for one in sources), ", ")
 
 
-def _content(source: Source) -> Markup:
+def _file_hash(source: Source) -> Markup:
     """Return the hash of a file as it is stored, if it can be read again."""
     try:
         digest = source.digest()
     except InputError:
-        return escaped("(cannot be read any more: no hash)")
-    return escaped("(read only once: no hash)") if digest is None else _hash(digest)
+        return escape("(cannot be read any more: no hash)")
+    return escape("(read only once: no hash)") if digest is None else _hash_element(digest)
 
 
-def _hash(digest: str) -> Markup:
+def _hash_element(digest: str) -> Markup:
     return element("code", f"sha256 {digest}", class_="hash")
 
 
-def _options(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _option_terms(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the options that are not at their defaults."""
-    found = evidence.found
+    found = evidence.comparison
     chosen = {"missing": found.aligned.recipe.get("missing")}
     chosen |= {
         name: value
         for name, value in vars(found.settings).items()
         if name != "baseline" and value != getattr(Settings(), name)
     }
-    if found.aligned.source is not None:
-        chosen |= Judging.of(found.aligned.recipe).unusual()
+    if found.aligned.evaluated_runs is not None:
+        chosen |= Judging.of(found.aligned.recipe).changed_options()
     said = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
     yield "Options", f"{said}; the others at their defaults"

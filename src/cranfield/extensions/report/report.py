@@ -4,33 +4,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from cranfield.captions import without_text
-from cranfield.comparison.compare import compare, every_pair
+from cranfield.captions import missing_text_notes
+from cranfield.comparison.compare import compare, compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.extensions.report.blob import safe_json
 from cranfield.extensions.report.board import Board
-from cranfield.extensions.report.content import content_of
-from cranfield.extensions.report.depth import cutoffs, judged, recall
-from cranfield.extensions.report.element import NOTHING, Markup, element, escaped, joined, name_of
-from cranfield.extensions.report.evidence import Evidence, Made
-from cranfield.extensions.report.frame import filled
-from cranfield.extensions.report.headline import board_note, facts, headline
+from cranfield.extensions.report.content import make_content
+from cranfield.extensions.report.depth import tabulate_cutoffs, tabulate_judged, tabulate_recall
+from cranfield.extensions.report.element import NO_MARKUP, Markup, element, escape, join_markup, name_element
+from cranfield.extensions.report.evidence import Evidence, Provenance
+from cranfield.extensions.report.frame import fill_frame
+from cranfield.extensions.report.headline import write_board_note, list_facts, write_headline
 from cranfield.extensions.report.means import means_table
-from cranfield.extensions.report.rankings import BUDGET, DEPTH, rankings
-from cranfield.extensions.report.recipe import recipe
-from cranfield.extensions.report.scores_block import scores_block
-from cranfield.extensions.report.sheets import QUERIES, sheets
-from cranfield.formats.small.texts import TextsLike, texts_of
-from cranfield.formats.source import Path, Source, written
-from cranfield.notes import Note, gravest_first, merged
-from cranfield.options import checked, keywords, refuse_others, takes, whole
-from cranfield.progress import Watching, stage, watched
-from cranfield.render.numbers import number_of, queries_of, some
+from cranfield.extensions.report.rankings import BUDGET, DEPTH, embed_rankings
+from cranfield.extensions.report.recipe import write_recipe
+from cranfield.extensions.report.scores_block import make_scores_block
+from cranfield.extensions.report.sheets import SHEET_QUERIES, make_sheets
+from cranfield.formats.small.texts import TextsLike, read_texts
+from cranfield.formats.source import Path, Source, open_to_write
+from cranfield.notes import Note, sort_by_severity, merge_notes
+from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
+from cranfield.progress import Watching, stage, add_progress
+from cranfield.render.numbers import format_count, format_query_count, format_names
 
-DEEPEST = 100  # ranks of each system
-MOST_IN_VIEW = 3  # warnings; others are a click away
+MAX_DEPTH = 100  # ranks of each system
+MAX_VISIBLE_WARNINGS = 3  # warnings; others are a click away
 # Why a chart is left out.
-_LEFT_OUT = {
+_MISSING_CHART_NOTES = {
     "cutoffs": Note("no-cutoffs", "info", "No measure that was compared has a cutoff at a rank."),
     "recall": Note(
         "no-recall", "info", "Precision by recall needs one grade for each document, and one order."
@@ -59,7 +59,7 @@ class Report:
 
     def save(self, path: Path) -> None:
         """Write the page to a file, never half of it; raise InputError if that is not possible."""
-        with written(path) as stream:
+        with open_to_write(path) as stream:
             stream.write(self.html.encode())
 
     def __repr__(self) -> str:
@@ -76,16 +76,16 @@ class Report:
         )
 
 
-@watched
+@add_progress
 @takes(Watching)
 def report(
-    found: Comparison | Any,
+    comparison: Comparison | Any,
     *,
     title: str | None = None,
     query_texts: "TextsLike | None" = None,
     doc_texts: "TextsLike | None" = None,
     depth: int = DEPTH,
-    worksheets: int = QUERIES,
+    worksheets: int = SHEET_QUERIES,
     budget: int = BUDGET,
     command: str | None = None,
     inputs: Iterable[Path] = (),
@@ -128,22 +128,22 @@ def report(
     True
 
     """
-    refuse_others(report, options)
+    refuse_unknown_options(report, options)
     size = {
-        "depth": checked("depth", depth, whole(1, DEEPEST)),
-        "worksheets": checked("worksheets", worksheets, whole(0)),
-        "budget": checked("budget", budget, whole(0)),
+        "depth": check_option("depth", depth, whole_check(1, MAX_DEPTH)),
+        "worksheets": check_option("worksheets", worksheets, whole_check(0)),
+        "budget": check_option("budget", budget, whole_check(0)),
     }
-    comparison = found if isinstance(found, Comparison) else compare(found)
-    made = Made(command, [Source(one) for one in inputs])
-    evidence = _evidence(comparison, title, made, query_texts, doc_texts, **size)
-    return Report(_page(evidence), tuple(evidence.notes))
+    comparison = comparison if isinstance(comparison, Comparison) else compare(comparison)
+    made = Provenance(command, [Source(one) for one in inputs])
+    evidence = _collect_evidence(comparison, title, made, query_texts, doc_texts, **size)
+    return Report(_compose_page(evidence), tuple(evidence.notes))
 
 
-def _evidence(
+def _collect_evidence(
     found: Comparison,
     title: str | None,
-    made: Made,
+    made: Provenance,
     query_texts: "TextsLike | None",
     doc_texts: "TextsLike | None",
     *,
@@ -153,94 +153,94 @@ def _evidence(
 ) -> Evidence:
     """Return what the page shows: read, compared and put side by side."""
     aligned = found.aligned
-    has_runs = aligned.source is not None
+    has_runs = aligned.evaluated_runs is not None
     questions, notes = None, [*found.notes]
     if query_texts is not None:
-        questions = texts_of(query_texts, aligned.query_ids, "the texts of queries")
-        notes += without_text(aligned.query_ids, questions, "queries")
+        questions = read_texts(query_texts, aligned.query_ids, "the texts of queries")
+        notes += missing_text_notes(aligned.query_ids, questions, "queries")
     with stage("all pairs"):
-        pairs = every_pair(found)
+        pairs = compare_all_pairs(found)
     notes += (one for one in pairs.notes if one.code == "pairs-by-t")
-    lists = rankings(aligned, depth=depth, budget=budget, doc_texts=doc_texts)
+    lists = embed_rankings(aligned, depth=depth, budget=budget, doc_texts=doc_texts)
     notes += lists.notes if lists is not None else ()
     curves = {
-        "cutoffs": cutoffs(found) if has_runs else None,
-        "recall": recall(found) if has_runs else None,
-        "judged": judged(found, depth),
+        "cutoffs": tabulate_cutoffs(found) if has_runs else None,
+        "recall": tabulate_recall(found) if has_runs else None,
+        "judged": tabulate_judged(found, depth),
     }
     if has_runs:
-        notes += (_LEFT_OUT[name] for name, one in curves.items() if one is None)
+        notes += (_MISSING_CHART_NOTES[name] for name, one in curves.items() if one is None)
     return Evidence(
-        found=found,
-        pairs=pairs,
-        title=title or _title(found),
-        made=made,
+        comparison=found,
+        pair_comparison=pairs,
+        title=title or _compose_title(found),
+        provenance=made,
         query_texts=questions,
         depth=depth,
         rankings=lists,
         **curves,
-        sheets=sheets(found, worksheets),
-        notes=gravest_first(notes),
+        sheets=make_sheets(found, worksheets),
+        notes=sort_by_severity(notes),
     )
 
 
-def _title(found: Comparison) -> str:
+def _compose_title(found: Comparison) -> str:
     """Return a title in words: what was compared, under which measure, on how many queries."""
     aligned = found.aligned
-    n = len(aligned.names)
-    what = aligned.names[0] if n == 1 else " and ".join(aligned.names) if n == 2 else f"{n} systems"
-    return f"{what}, {aligned.measures[0]}, {queries_of(len(aligned.query_ids))}"
+    n = len(aligned.system_names)
+    what = aligned.system_names[0] if n == 1 else " and ".join(aligned.system_names) if n == 2 else f"{n} systems"
+    return f"{what}, {aligned.measures[0]}, {format_query_count(len(aligned.query_ids))}"
 
 
-def _page(evidence: Evidence) -> str:
+def _compose_page(evidence: Evidence) -> str:
     """Return the page: every part of it, in the frame."""
-    scores = scores_block(evidence.found.aligned)
+    scores = make_scores_block(evidence.comparison.aligned)
     grave = [one for one in evidence.notes if one.is_grave]
-    of_others = _of_others(evidence.found)
+    of_others = _list_other_warnings(evidence.comparison)
     parts = {
-        "TITLE": escaped(evidence.title),
-        "KICKER": name_of(evidence.title),
-        "VERDICT": headline(evidence),
-        "FACTS": joined(element("li", one) for one in facts(evidence)),
-        "GRAVE": _grave(one for one in grave if one not in of_others),
-        "BOARD_NOTE": board_note(evidence),
+        "TITLE": escape(evidence.title),
+        "KICKER": name_element(evidence.title),
+        "VERDICT": write_headline(evidence),
+        "FACTS": join_markup(element("li", one) for one in list_facts(evidence)),
+        "GRAVE": _warning_box(one for one in grave if one not in of_others),
+        "BOARD_NOTE": write_board_note(evidence),
         "BOARD": Board(evidence).markup,
         "MEANS": means_table(evidence),
-        "GRAVE_OF_OTHERS": _grave(one for one in grave if one in of_others),
-        "RECIPE": recipe(evidence),
-        "NOTES": _notes(one for one in evidence.notes if not one.is_grave),
-        "DATA": safe_json(content_of(evidence, scores)),
-        "SCORES": scores.data,
-        "LISTS": "" if evidence.rankings is None else evidence.rankings.data,
-        "SHEETS": "" if evidence.sheets is None else evidence.sheets.data,
+        "GRAVE_OF_OTHERS": _warning_box(one for one in grave if one in of_others),
+        "RECIPE": write_recipe(evidence),
+        "NOTES": _note_items(one for one in evidence.notes if not one.is_grave),
+        "DATA": safe_json(make_content(evidence, scores)),
+        "SCORES": scores.archive,
+        "LISTS": "" if evidence.rankings is None else evidence.rankings.archive,
+        "SHEETS": "" if evidence.sheets is None else evidence.sheets.archive,
     }
-    return filled(parts)
+    return fill_frame(parts)
 
 
-def _notes(notes: Iterable[Note]) -> Markup:
+def _note_items(notes: Iterable[Note]) -> Markup:
     """Return notes as the items of a list."""
-    return joined(element("li", str(one)) for one in notes)
+    return join_markup(element("li", str(one)) for one in notes)
 
 
-def _grave(notes: Iterable[Note]) -> Markup:
+def _warning_box(notes: Iterable[Note]) -> Markup:
     """Return the warnings, to show beside the numbers; nothing if there are none."""
-    first, others = (grave := [*notes])[:MOST_IN_VIEW], grave[MOST_IN_VIEW:]
+    first, others = (grave := [*notes])[:MAX_VISIBLE_WARNINGS], grave[MAX_VISIBLE_WARNINGS:]
     if not first:
-        return NOTHING
-    parts = [element("ul", _notes(first))]
+        return NO_MARKUP
+    parts = [element("ul", _note_items(first))]
     if others:
-        more = element("summary", number_of(len(others), "more warning"))
-        parts.append(element("details", more, element("ul", _notes(others))))
+        more = element("summary", format_count(len(others), "more warning"))
+        parts.append(element("details", more, element("ul", _note_items(others))))
     return element("div", *parts, class_="grave")
 
 
-def _of_others(found: Comparison) -> list[Note]:
+def _list_other_warnings(found: Comparison) -> list[Note]:
     """Return the errors and warnings on measures other than the first, which is at the top."""
     first = {*found[found.aligned.measures[0]].notes}
     others = (
-        (" of ".join(filter(None, (one.measure, one.of))), note)
+        (" of ".join(filter(None, (one.measure, one.slice_label))), note)
         for one in found.results
         for note in one.notes
         if note.is_grave and note not in first
     )
-    return merged(others, listed=some)
+    return merge_notes(others, join_names=format_names)

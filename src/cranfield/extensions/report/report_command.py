@@ -5,28 +5,28 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.several import Comparing, comparing_options
+from cranfield.cli.several import ComparisonOptions, comparison_options
 from cranfield.cli.terminal import (
     doc_texts_option,
-    note,
+    print_note,
     query_texts_option,
     refuse_outputs,
-    say_notes,
+    print_notes,
 )
 from cranfield.comparison.comparison import Comparison
-from cranfield.errors import OptionError, printable
+from cranfield.errors import OptionError, escape_unprintable
 from cranfield.extensions.report.rankings import BUDGET, DEPTH
-from cranfield.extensions.report.report import DEEPEST, report
-from cranfield.extensions.report.sheets import QUERIES
-from cranfield.options import whole
+from cranfield.extensions.report.report import MAX_DEPTH, report
+from cranfield.extensions.report.sheets import SHEET_QUERIES
+from cranfield.options import whole_check
 
-_DEFAULT = "report.html"
+_DEFAULT_PATH = "report.html"
 
 
-def html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
+def check_html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """Check the name of the file before anything is read."""
     if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
-        typed = f"{option.opts[0]} {printable(path)}"
+        typed = f"{option.opts[0]} {escape_unprintable(path)}"
         raise OptionError(f"{typed}: a report is a page: name a file .html")
     return path
 
@@ -36,9 +36,9 @@ output_option = flags.option(
     "--output",
     group="Output",
     metavar="FILE",
-    default=_DEFAULT,
+    default=_DEFAULT_PATH,
     show_default=True,
-    callback=html_name,
+    callback=check_html_name,
     help="The page to write; `-` is the standard output.",
 )
 
@@ -47,31 +47,31 @@ output_option = flags.option(
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    comparing: Comparing = comparing_options,
+    comparing: ComparisonOptions = comparison_options,
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
     title: str | None = flags.option(
         group="Output", metavar="TEXT", help="What the page is called."
     ),
-    ranks: int = flags.checked(
-        whole(1, DEEPEST),
+    ranks: int = flags.checked_option(
+        whole_check(1, MAX_DEPTH),
         group="Output",
         type=int,
         default=DEPTH,
         show_default=True,
         help="How many documents of each system to show for a query.",
     ),
-    worksheets: int = flags.checked(
-        whole(0),
+    worksheets: int = flags.checked_option(
+        whole_check(0),
         group="Output",
         type=int,
-        default=QUERIES,
+        default=SHEET_QUERIES,
         show_default=True,
         help="For how many queries to show what `cranfield explain` prints, for the best system "
         "and the baseline.",
     ),
-    budget: int = flags.checked(
-        whole(0),
+    budget: int = flags.checked_option(
+        whole_check(0),
         group="Output",
         type=int,
         metavar="BYTES",
@@ -93,7 +93,7 @@ def command(
     cranfield report demo/rag.json demo/rag-new.json -m recall@5
     """  # noqa: D301 - click's mark for lines to keep
     refuse_outputs([output])
-    found = comparing.compared(qrels, runs)
+    found = comparing.compare_files(qrels, runs)
     write_report(
         found,
         output,
@@ -107,10 +107,10 @@ def command(
     )
 
 
-def write_report(found: Comparison, path: str, **how: Any) -> None:
+def write_report(comparison: Comparison, path: str, **options: Any) -> None:
     """Write the report of a comparison; print its warnings, and where it is."""
-    page = report(found, command=flags.typed(), **how)
+    page = report(comparison, command=flags.typed_command(), **options)
     page.save(path)
-    say_notes(one for one in page.notes if one.is_grave)
+    print_notes(one for one in page.notes if one.is_grave)
     if path != "-":
-        note(f"wrote {path}: open it in a browser")
+        print_note(f"wrote {path}: open it in a browser")

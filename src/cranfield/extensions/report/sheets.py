@@ -5,18 +5,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cranfield.comparison.alignment import Evaluated
+from cranfield.comparison.alignment import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judging import Judging
-from cranfield.explanation.explain import explain_each
-from cranfield.extensions.report.blob import packed
-from cranfield.extensions.report.figures.choice import known_measure
-from cranfield.extensions.report.rankings import by_spread
+from cranfield.explanation.explain import explain_queries
+from cranfield.extensions.report.blob import pack_bytes
+from cranfield.extensions.report.figures.choice import find_measure
+from cranfield.extensions.report.rankings import order_by_spread
 from cranfield.formats.source import Source
 from cranfield.measures import Measure
-from cranfield.progress import steps
+from cranfield.progress import watch_steps
 
-QUERIES = 100  # that have worksheets
+SHEET_QUERIES = 100  # that have worksheets
 
 
 @dataclass(frozen=True)
@@ -26,49 +26,49 @@ class Sheets:
     `data` is base64 of gzip of a JSON object: {"q,s": text}, by the numbers of query and system.
     """
 
-    data: str
+    archive: str
     systems: Sequence[int]
-    n: int  # queries
+    n_queries: int  # queries
 
 
-def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
+def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheets | None:
     """Return worksheets of the best system and of the baseline, or of the best two.
 
     Of all queries, or of the `n_queries` on which scores differ most. None for precomputed scores.
     Each of the two runs is read once.
     """
-    aligned, source = found.aligned, found.aligned.source
+    aligned, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None or n_queries == 0:
         return None
-    wanted = _two(found)
-    number = {aligned.query_ids[i]: i for i in sorted(by_spread(aligned)[:n_queries])}
-    measure = known_measure(found, aligned.measures[0])
+    wanted = _choose_systems(comparison)
+    number = {aligned.query_ids[i]: i for i in sorted(order_by_spread(aligned)[:n_queries])}
+    measure = find_measure(comparison, aligned.measures[0])
     assert measure is not None  # noqa: S101 - it was evaluated
     texts: dict[str, str] = {}
-    for name in steps(wanted, "worksheets"):
-        texts |= _of_system(source, name, measure, number, aligned.names.index(name))
+    for name in watch_steps(wanted, "worksheets"):
+        texts |= _explain_queries(source, name, measure, number, aligned.system_names.index(name))
     content = json.dumps(texts, separators=(",", ":")).encode()
-    return Sheets(packed(content), [aligned.names.index(name) for name in wanted], len(number))
+    return Sheets(pack_bytes(content), [aligned.system_names.index(name) for name in wanted], len(number))
 
 
-def _two(found: Comparison) -> list[str]:
+def _choose_systems(found: Comparison) -> list[str]:
     """Return the best system, and the baseline or, where that is the best, the second."""
-    best = [one.name for one in found[found.aligned.measures[0]].ordered]
+    best = [one.name for one in found[found.aligned.measures[0]].ranked_systems]
     base = found.settings.baseline
     return list(dict.fromkeys([best[0], best[:2][-1] if base in (None, best[0]) else str(base)]))
 
 
-def _of_system(
-    source: Evaluated, name: str, measure: Measure, number: Mapping[str, int], system: int
+def _explain_queries(
+    source: EvaluatedRuns, name: str, measure: Measure, number: Mapping[str, int], system: int
 ) -> dict[str, str]:
     """Return the worksheets of one system, {"q,s": text}."""
     judging = source.judging
-    every = explain_each(source.qrels, source.runs[name], measure, [*number], judging)
+    every = explain_queries(source.qrels, source.runs[name], measure, [*number], judging)
     return {f"{number[one.query]},{system}": str(one) for one in every}
 
 
 @dataclass(frozen=True)
-class HowToExplain:
+class ExplainCommand:
     """The command that prints the worksheet of any system and query.
 
     `template` has {run} where what `runs` has for a system belongs, and {query} for the id of the
@@ -79,26 +79,26 @@ class HowToExplain:
     runs: Sequence[str]
 
 
-def how_to_explain(found: Comparison) -> HowToExplain | None:
+def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
     """Return the command, with the files that were read; without a file, a word in capitals."""
-    aligned, source = found.aligned, found.aligned.source
+    aligned, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None:
         return None
-    chosen = Judging.of(aligned.recipe).unusual()
+    chosen = Judging.of(aligned.recipe).changed_options()
     chosen.pop("queries", None)  # it has no effect on one query
-    options = [f" --{name.replace('_', '-')}{_value(value)}" for name, value in chosen.items()]
+    options = [f" --{name.replace('_', '-')}{_quote_value(value)}" for name, value in chosen.items()]
     measure = shlex.quote(aligned.measures[0])
-    qrels = _path(source.qrels.sources, "QRELS")
-    return HowToExplain(
+    qrels = _quote_path(source.qrels.sources, "QRELS")
+    return ExplainCommand(
         f"cranfield explain {qrels} {{run}} -m {measure}{''.join(options)} --query {{query}}",
-        [_path(source.runs[name].sources, "RUN") for name in aligned.names],
+        [_quote_path(source.runs[name].sources, "RUN") for name in aligned.system_names],
     )
 
 
-def _value(value: object) -> str:
+def _quote_value(value: object) -> str:
     """Return the value of an option as a shell needs it, nothing for an option without a value."""
     return "" if value is True else f" {shlex.quote(str(value))}"
 
 
-def _path(sources: Sequence[Source], otherwise: str) -> str:
+def _quote_path(sources: Sequence[Source], otherwise: str) -> str:
     return shlex.quote(sources[0].name) if len(sources) == 1 else otherwise

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from cranfield.cli import flags
-from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import Comparing, comparing_options, place_of
-from cranfield.cli.terminal import Format, format_option, say_notes, show
+from cranfield.cli.data import refuse_two_stdin
+from cranfield.cli.several import ComparisonOptions, comparison_options, find_position
+from cranfield.cli.terminal import Format, format_option, print_notes, show
 from cranfield.errors import OptionError
-from cranfield.extensions.collections.way import OverCollections, compare_over
+from cranfield.extensions.collections.way import CollectionSource, compare_collection_files
 from cranfield.extensions.report.paper_table import Paper, paper_table
-from cranfield.render.shown import ROWS
+from cranfield.render.shown import ROW_FORMS
 
 
 @flags.command("table")
@@ -24,9 +24,9 @@ def command(
         "`cranfield evaluate QRELS RUN... -q -o FILE` writes them. May be repeated; in place of "
         "QRELS and RUN.",
     ),
-    over: OverCollections = flags.family(OverCollections),
-    comparing: Comparing = comparing_options,
-    paper: Paper = flags.family(
+    over: CollectionSource = flags.family_options(CollectionSource),
+    comparing: ComparisonOptions = comparison_options,
+    paper: Paper = flags.family_options(
         Paper,
         without=("percent",),  # which saved scores have, too
         group="Output",
@@ -61,31 +61,31 @@ def command(
             raise OptionError(
                 "--collections takes the place of QRELS, RUN and --collection: leave these out"
             )
-        found = paper_table(compare_over(str(over.collections), comparing), **paper.unusual())
+        found = paper_table(compare_collection_files(str(over.collections), comparing), **paper.changed_options())
     elif named_files:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
-        files = dict(map(_named, named_files))
+        files = dict(map(_parse_collection, named_files))
         if len(files) < len(named_files):
             raise OptionError("--collection: two have the same name")
-        refuse_two_inputs(*files.values())
+        refuse_two_stdin(*files.values())
         for path in form.outputs:
-            if place_of(path, [*files.values()]) is not None:
+            if find_position(path, [*files.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        by_name = {name: comparing.compared(path, ()) for name, path in files.items()}
-        found = paper_table(by_name, **paper.unusual())
+        by_name = {name: comparing.compare_files(path, ()) for name, path in files.items()}
+        found = paper_table(by_name, **paper.changed_options())
     elif qrels is None:
         raise OptionError(
             "state QRELS and RUN..., --collection NAME=FILE, or --collections DIR|FILE"
         )
     else:
-        found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
+        found = paper_table(comparing.compare_files(qrels, runs), **paper.changed_options())
     show(found, form)
-    if form.name not in (*ROWS, "json"):  # there is nothing below the table
-        say_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
+    if form.name not in (*ROW_FORMS, "json"):  # there is nothing below the table
+        print_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
 
 
-def _named(text: str) -> tuple[str, str]:
+def _parse_collection(text: str) -> tuple[str, str]:
     """Return the name and the file of NAME=FILE."""
     name, equals, path = text.partition("=")
     if not equals or not name.strip() or not path:

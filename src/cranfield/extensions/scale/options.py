@@ -10,8 +10,8 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.formats.block import Rows
-from cranfield.options import option, whole
-from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions
+from cranfield.options import option, whole_check
+from cranfield.scoring.job import Job, JobScores, Scorer, ScoringOptions
 
 
 def _folder(value: Any) -> str:
@@ -23,7 +23,7 @@ def _folder(value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dealing(ScoringOptions):
+class Bucketing(ScoringOptions):
     """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
 
     heading: ClassVar = "Large data"
@@ -35,7 +35,7 @@ class Dealing(ScoringOptions):
         "evaluated one after the other, which takes little memory. 1: hold all queries in memory. "
         "None: as many as needed where the judgments are a table or files of some million rows, "
         "else 1.",
-        whole(1, 1 << 14),
+        whole_check(1, 1 << 14),
     )
     temp: str | None = option(
         None,
@@ -44,26 +44,26 @@ class Dealing(ScoringOptions):
         _folder,
     )
 
-    def n_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
+    def count_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
         """Return how many buckets there are: 1 where judgments are held in memory anyway."""
         if self.buckets is not None:
             return self.buckets
         if isinstance(judgments, Qrels):
             return 1
-        n_judgments = _rows_about(judgments.rows)
-        if n_judgments < _MANY:
+        n_judgments = _estimate_rows(judgments.rows)
+        if n_judgments < _MIN_JUDGMENTS:
             return 1
-        longest = max(_rows_about(run.rows) for run in runs)
-        needed = max(n_judgments / _JUDGMENTS, longest / _RUN_ROWS)
+        longest = max(_estimate_rows(run.rows) for run in runs)
+        needed = max(n_judgments / _JUDGMENTS_PER_BUCKET, longest / _RUN_ROWS_PER_BUCKET)
         return int(min(1 << max(1, math.ceil(math.log2(needed))), 1 << 12))
 
     def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
         """Tell whether there are several buckets."""
-        return self.n_buckets(judgments, runs) > 1
+        return self.count_buckets(judgments, runs) > 1
 
     def announce(self, judgments: Any, runs: Iterable[Run]) -> str | None:
         """Return where the rows will be written, if they are."""
-        n_buckets = self.n_buckets(judgments, runs)
+        n_buckets = self.count_buckets(judgments, runs)
         if n_buckets == 1:
             return None
         import tempfile
@@ -77,8 +77,8 @@ class Dealing(ScoringOptions):
     def wrap(self, score: Scorer) -> Scorer:
         """Score some queries at a time if there are several buckets."""
 
-        def scored(job: Job) -> Scored:
-            n_buckets = self.n_buckets(job.judgments, job.runs.values())
+        def scored(job: Job) -> JobScores:
+            n_buckets = self.count_buckets(job.judgments, job.runs.values())
             if isinstance(job.judgments, Qrels) and n_buckets == 1:
                 return score(job)
             from cranfield.extensions.scale.buckets import score_in_buckets  # which few need
@@ -88,17 +88,17 @@ class Dealing(ScoringOptions):
         return scored
 
 
-_MANY = 4_000_000  # judgments, of which those in memory would take up some hundred MB
-_JUDGMENTS, _RUN_ROWS = 1 << 17, 1 << 21  # about so many rows are in a bucket
-_BYTES, _PACKED = 24, 5  # of a row: as text; compressed, or in columns
+_MIN_JUDGMENTS = 4_000_000  # judgments, of which those in memory would take up some hundred MB
+_JUDGMENTS_PER_BUCKET, _RUN_ROWS_PER_BUCKET = 1 << 17, 1 << 21  # about so many rows are in a bucket
+_ROW_BYTES_AS_TEXT, _ROW_BYTES_COMPRESSED = 24, 5  # of a row: as text; compressed, or in columns
 
 
-def _rows_about(rows: Rows) -> float:
+def _estimate_rows(rows: Rows) -> float:
     """Return about how many rows there are, by their bytes; 0 where these are not known."""
-    if rows.length is not None:
-        return rows.length
+    if rows.n_rows is not None:
+        return rows.n_rows
     sizes = {source: source.size or 0 for source in rows.sources}
-    if sum(sizes.values()) < _MANY * _PACKED:
+    if sum(sizes.values()) < _MIN_JUDGMENTS * _ROW_BYTES_COMPRESSED:
         return 0  # and the files need not be looked at
     small = not rows.is_text
-    return sum(n / (_PACKED if small or one.is_packed else _BYTES) for one, n in sizes.items())
+    return sum(n / (_ROW_BYTES_COMPRESSED if small or one.is_compressed else _ROW_BYTES_AS_TEXT) for one, n in sizes.items())

@@ -2,20 +2,20 @@
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.formats.objects import NestedRows
 from cranfield.measures import Plan
 
 
-def judged_part(
+def judge_part(
     qrels: Qrels | None,
     run: Run | None,
     plan: Plan,
     judging: Judging = Judging(),
     top_grade: float | None = None,
-) -> Meeting:
+) -> MatchedRun:
     """Return a run that met the judgments of some queries; None is a side without a row.
 
     A query without a run scores 0, one without judgments is counted as such. Whether the two sides
@@ -30,21 +30,21 @@ def judged_part(
     >>> list(met.query_ids), met.counts.without_results
     (['q'], 1)
     """
-    judgments = nothing_judged() if qrels is None else qrels
+    judgments = make_empty_qrels() if qrels is None else qrels
     if top_grade is not None:
         judgments = judgments.with_top_grade(top_grade)
-    ranked = nothing_retrieved() if run is None else run
-    (met,) = judge_all(judgments, [ranked], judging, costs=plan.takes_cost, part=True)
+    ranked = make_empty_run() if run is None else run
+    (met,) = judge_all(judgments, [ranked], judging, costs=plan.takes_cost, defer_check=True)
     return met
 
 
-def nothing_judged() -> Qrels:
+def make_empty_qrels() -> Qrels:
     """Return judgments without a query."""
-    return Qrels({"q": {}}).of([])
+    return Qrels({"q": {}}).select_queries([])
 
 
-def nothing_retrieved() -> Run:
+def make_empty_run() -> Run:
     """Return a run without a query."""
     run = Run({"q": {}})
     assert isinstance(run.rows, NestedRows)  # noqa: S101 - as those of a dict are
-    return run.over(run.rows.over({}))
+    return run.replace_rows(run.rows.with_data({}))

@@ -20,40 +20,40 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
-from cranfield.data.relevance import no_judgment
+from cranfield.data.relevance import no_judgment_error
 from cranfield.data.run import Run
-from cranfield.data.run_notes import nothing_judged
-from cranfield.data.spelling import affix_of
-from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, one_of
-from cranfield.extensions.scale.tally import depends_on_top
+from cranfield.data.run_notes import no_judged_doc_note
+from cranfield.data.spelling import find_affix
+from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, check_choice
+from cranfield.extensions.scale.tally import depends_on_top_grade
 from cranfield.extensions.scale.tasks import (
     ANSWERED,
     BUCKET,
     QUERY,
     Names,
     Task,
-    of_bucket,
-    of_partition,
-    rows_of_arrays,
+    score_bucket,
+    score_partition,
+    score_arrays,
 )
 from cranfield.extensions.scale.totals import (
     MEASURE,
     ROLE,
     attach_counts,
-    column,
+    column_of_name,
     compare,
-    quoted,
+    quote_name,
     summarize,
 )
-from cranfield.formats.block import Errors, LeftOut, Role, check_errors
-from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
-from cranfield.formats.fields import Fields, fields_of
+from cranfield.formats.block import Errors, FaultyRows, Role, check_errors
+from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, Side, plain_name
+from cranfield.formats.fields import Fields, choose_fields
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.stated_columns import columns_for, columns_for_side
+from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
-from cranfield.options import checked, keywords, level, refuse_others, takes, whole
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
+from cranfield.options import check_option, keywords, level_check, refuse_unknown_options, takes, whole_check
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, list_measures
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -62,19 +62,19 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "evaluate", "summarize"]
 
-_USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
-_ROWS_IN_BUCKET = 1_000_000
-_DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
+_SPARK_MEASURES = DEFAULT_MEASURES.removesuffix(" Judged@10")
+_ROWS_PER_BUCKET = 1_000_000
+_DOCUMENTS_PER_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
-_JUDGMENTS_TRIED_FIRST = 1_000  # are looked for in a run before all are
-_ROWS_LOOKED_AT = 10_000  # of each side, for the reason why nothing is shared
+_SAMPLE_JUDGMENTS = 1_000  # are looked for in a run before all are
+_SAMPLE_ROWS = 10_000  # of each side, for the reason why nothing is shared
 
 
 @takes(Judging)
 def evaluate(
     qrels: "DataFrame",
     run: "DataFrame | MeasuresLike | None" = None,
-    measures: MeasuresLike = _USUAL,
+    measures: MeasuresLike = _SPARK_MEASURES,
     *,
     by: str | None = None,
     systems: Sequence[str] | None = None,
@@ -123,146 +123,146 @@ def evaluate(
         OptionError: an option with a value that is not one of its choices.
 
     """
-    refuse_others(evaluate, judging)
+    refuse_unknown_options(evaluate, judging)
     check_errors(errors)
-    one_of("names", names, ("plain", "safe"))
+    check_choice("names", names, ("plain", "safe"))
     how = Judging(**judging)
     if isinstance(run, str | Measure | list | tuple):
         run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
     if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
         raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
-    wanted = measures_of(measures)
+    wanted = list_measures(measures)
     if own := next((one.name for one in wanted if one.definition.module == "__main__"), None):
         raise MeasureError(
             f"{own} is declared in the program itself, which the machines of Spark do not import: "
             "declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
+    top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
     task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
     if run is None:
         if by is not None or systems is not None:
             raise OptionError("by and systems are for a run of its own: the table has one system")
-        return _of_arrays(qrels, task, columns)
+        return _score_arrays(qrels, task, columns)
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if how.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, keep, ())
-    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), errors, (), [by] if by else ())
-    if top_grade is None and any(map(depends_on_top, wanted)):
-        top_grade = judged.highest_grade()
+    judged = _SideFrame.from_frame(qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ())
+    ranked = _SideFrame.from_frame(run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ())
+    if top_grade is None and any(map(depends_on_top_grade, wanted)):
+        top_grade = judged.find_highest_grade()
     if by is not None and systems is None:
-        systems = ranked.systems(by, errors)
-    n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
+        systems = ranked.find_systems(by, errors)
+    n_buckets = ranked.count_buckets() if buckets is None else check_option("buckets", buckets, whole_check(1))
     task = replace(
         task,
-        judged=judged.stated,
-        ranked=ranked.stated,
-        query=(judged.query, ranked.query),
+        judged=judged.user_columns,
+        ranked=ranked.user_columns,
+        query=(judged.query_column, ranked.query_column),
         by=by,
         systems=tuple(systems or ()),
         top_grade=top_grade,
     )
-    _refuse_strangers(judged, ranked, systems or [_ALONE])
-    scores = _in_buckets(judged, ranked, n_buckets, task)
-    return attach_counts(scores, judged.rows, ranked.rows, systems or [_ALONE])
+    _refuse_unjudged_systems(judged, ranked, systems or [_SINGLE_SYSTEM])
+    scores = _score_in_buckets(judged, ranked, n_buckets, task)
+    return attach_counts(scores, judged.rows, ranked.rows, systems or [_SINGLE_SYSTEM])
 
 
-_ALONE = "run"  # the name of a run of one system
-_WHOLE = r"tinyint|smallint|int|bigint"
-_IDS = rf"{_WHOLE}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
-_NUMBERS = rf"{_WHOLE}|float|double|boolean|decimal\(.*\)", "numbers"
+_SINGLE_SYSTEM = "run"  # the name of a run of one system
+_WHOLE_NUMBERS = r"tinyint|smallint|int|bigint"
+_ID_TYPES = rf"{_WHOLE_NUMBERS}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
+_NUMBER_TYPES = rf"{_WHOLE_NUMBERS}|float|double|boolean|decimal\(.*\)", "numbers"
 _FAULT_OF_ID = "{0} IS NULL OR CAST({0} AS string) = ''".format
 _FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Side:
+class _SideFrame:
     """The DataFrame of one side, with the columns that are needed.
 
     `rows` has the columns `system`, `query` and `docs` (an array of ids), all texts, and `is_lost`:
     whether errors="skip" leaves the row out.
     """
 
-    data: "DataFrame"
+    frame: "DataFrame"
     rows: "DataFrame"
-    query: str
-    doc: str
-    grade: str | None
-    stated: ColumnsLike | None
+    query_column: str
+    doc_column: str
+    grade_column: str | None
+    user_columns: ColumnsLike | None
     has_arrays: bool  # of documents: a row is a query
 
     @classmethod
-    def of(
+    def from_frame(
         cls,
-        data: "DataFrame",
-        what: What,
-        stated: ColumnsLike | None,
+        frame: "DataFrame",
+        side: Side,
+        user_columns: ColumnsLike | None,
         errors: Errors,
         keep: Sequence[str],
-        by: Sequence[str],
-    ) -> "_Side":
+        system_columns: Sequence[str],
+    ) -> "_SideFrame":
         """Find the columns, by their names or as stated; InputError for one that is missing.
 
         Or for one of another type. Without `by`, columns that may be those of systems stay, too.
         """
-        for name in (*keep, *by):
-            if name not in data.columns:
-                problem = f"has no column {name!r}; it has {', '.join(data.columns)}"
-                raise InputError(problem, source=what.called, kind="columns")
-        names = [name for name in data.columns if name not in {*keep, *by}]
-        fields, known = _fields(data, names, what, stated)
+        for name in (*keep, *system_columns):
+            if name not in frame.columns:
+                problem = f"has no column {name!r}; it has {', '.join(frame.columns)}"
+                raise InputError(problem, source=side.name_in_errors, kind="columns")
+        names = [name for name in frame.columns if name not in {*keep, *system_columns}]
+        fields, known = _find_fields(frame, names, side, user_columns)
         every = [*names, *fields]
-        arrays = {name for name, kind in data.dtypes if kind.startswith("array")}.union(fields)
+        arrays = {name for name, kind in frame.dtypes if kind.startswith("array")}.union(fields)
         cells: list[object] = [[] if name in arrays else None for name in every]
-        found = take_columns(every, what, known, what.called, cells.__getitem__)
-        lists = list_columns(every, found, what, known, cells.__getitem__)
+        found = take_columns(every, side, known, side.name_in_errors, cells.__getitem__)
+        lists = list_columns(every, found, side, known, cells.__getitem__)
         taken = lists or {role: every[at] for role, at in found.items()}
         places = {role: fields.get(name, (name,)) for role, name in taken.items()}
-        paths = [".".join(map(quoted, place)) for place in places.values()]
+        paths = [".".join(map(quote_name, place)) for place in places.values()]
         faults = []
-        for role, path, (_, kind) in zip(taken, paths, data.selectExpr(*paths).dtypes, strict=True):
+        for role, path, (_, kind) in zip(taken, paths, frame.selectExpr(*paths).dtypes, strict=True):
             is_array = role != "query" and taken[role] in arrays
-            _check_kind(role, taken[role], kind, what.called, is_array and bool(lists))
+            _check_column_type(role, taken[role], kind, side.name_in_errors, is_array and bool(lists))
             if errors == "skip" and (role != "rank" or "score" not in taken):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
         used = dict.fromkeys(place[0] for place in places.values())
-        if not by:
+        if not system_columns:
             used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
         query, doc = paths[:2]
         docs = f"split({doc}, ';')" if lists else f"array({doc})"
         docs = doc if taken["doc"] in arrays else docs
-        rows = data.selectExpr(
-            f"CAST({quoted(by[0]) if by else repr(_ALONE)} AS string) AS system",
+        rows = frame.selectExpr(
+            f"CAST({quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)} AS string) AS system",
             f"CAST({query} AS string) AS query",
             f"CAST({docs} AS array<string>) AS docs",
             # A list that is null holds no judgment, or is that of a query without an answer.
-            f"coalesce({' OR '.join(faults) or 'false'}, {what is What.QRELS}) AS is_lost",
+            f"coalesce({' OR '.join(faults) or 'false'}, {side is Side.QRELS}) AS is_lost",
         )
-        if what is What.QRELS and rows.where("NOT is_lost").isEmpty():
-            raise no_judgment(None, LeftOut())
+        if side is Side.QRELS and rows.where("NOT is_lost").isEmpty():
+            raise no_judgment_error(None, FaultyRows())
         return cls(
-            data=data.select(*map(column, (*used, *keep, *by))),
+            data=frame.select(*map(column_of_name, (*used, *keep, *system_columns))),
             rows=rows,
             query=taken["query"],
             doc=taken["doc"],
             grade=None if lists else taken.get("grade"),
-            stated=stated,
+            stated=user_columns,
             has_arrays=bool(lists),
         )
 
-    def highest_grade(self) -> float:
+    def find_highest_grade(self) -> float:
         """Return the highest grade, by a Spark job."""
-        if self.grade is None:
+        if self.grade_column is None:
             raise OptionError("top_grade: state the highest grade, on which a measure depends")
-        highest = f"max(try_cast({quoted(self.grade)} AS double))"  # "10" is above "9"
-        (row,) = self.data.selectExpr(highest).collect()
-        return float(checked("top_grade", max(row[0] or 0.0, 0.0), level()))
+        highest = f"max(try_cast({quote_name(self.grade_column)} AS double))"  # "10" is above "9"
+        (row,) = self.frame.selectExpr(highest).collect()
+        return float(check_option("top_grade", max(row[0] or 0.0, 0.0), level_check()))
 
-    def systems(self, by: str, errors: Errors) -> list[str]:
+    def find_systems(self, by: str, errors: Errors) -> list[str]:
         """Return the systems of a run, by a Spark job; InputError for rows that have none."""
-        found = [row[0] for row in self.data.select(column(by)).distinct().collect()]
+        found = [row[0] for row in self.frame.select(column_of_name(by)).distinct().collect()]
         named = sorted(str(one) for one in found if one is not None)
         if len(named) < len(found) and errors == "strict":
             raise InputError(
@@ -273,18 +273,18 @@ class _Side:
             raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
         return named
 
-    def n_buckets(self) -> int:
+    def count_buckets(self) -> int:
         """Return into how many buckets the rows are divided, by a Spark job that counts them."""
-        rows = int(self.data.count()) * (_DOCUMENTS_IN_ARRAY if self.has_arrays else 1)
-        usual = int(self.data.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        rows = int(self.frame.count()) * (_DOCUMENTS_PER_ARRAY if self.has_arrays else 1)
+        usual = int(self.frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
-        return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
+        return max(1, few, math.ceil(rows / _ROWS_PER_BUCKET))
 
 
-def _check_kind(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
+def _check_column_type(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
     """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
     cell = kind.removeprefix("array<").removesuffix(">") if has_lists else kind
-    pattern, expected = _IDS if role in IDS else _NUMBERS
+    pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
     if not re.fullmatch(pattern, cell):
         casts = ("long", "string") if role in IDS else ("double",)
         remedies = (f'.cast("{kind.replace(cell, cast)}")' for cast in casts)
@@ -298,8 +298,8 @@ def _check_kind(role: Role, name: str, kind: str, called: str, has_lists: bool) 
         )
 
 
-def _fields(
-    data: "DataFrame", names: Sequence[str], what: What, stated: ColumnsLike | None
+def _find_fields(
+    data: "DataFrame", names: Sequence[str], what: Side, stated: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
     """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
     from pyspark.sql.types import ArrayType, StructType
@@ -309,46 +309,46 @@ def _fields(
         for one in data.schema
         if isinstance(one.dataType, ArrayType) and isinstance(one.dataType.elementType, StructType)
     }
-    return fields_of(names, several, what, stated)
+    return choose_fields(names, several, what, stated)
 
 
-def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "DataFrame":
+def _score_in_buckets(judged: _SideFrame, ranked: _SideFrame, n_buckets: int, task: Task) -> "DataFrame":
     """Return the scores, computed bucket by bucket."""
     from pyspark.sql import functions
 
-    schema = _schema(task, judged.data)
+    schema = _make_schema(task, judged.frame)
     sides = []
-    types = {dict(side.data.dtypes)[side.query] for side in (judged, ranked)}
+    types = {dict(side.frame.dtypes)[side.query_column] for side in (judged, ranked)}
     for side in (judged, ranked):
-        query = column(side.query)
+        query = column_of_name(side.query_column)
         query = query.cast("string") if len(types) > 1 else query  # 7 and "7" are one query
         bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
-        sides.append(side.data.withColumn(BUCKET, bucket))
+        sides.append(side.frame.withColumn(BUCKET, bucket))
     left, right = (side.groupBy(BUCKET) for side in sides)
     together = left.cogroup(right)
-    if _has_cogroup(together):
-        return together.applyInArrow(partial(of_bucket, task), schema)
-    return _united(sides, n_buckets).mapInArrow(partial(of_partition, task), schema)
+    if _accepts_arrow(together):
+        return together.applyInArrow(partial(score_bucket, task), schema)
+    return _pair_sides(sides, n_buckets).mapInArrow(partial(score_partition, task), schema)
 
 
-def _has_cogroup(together: Any) -> bool:
+def _accepts_arrow(together: Any) -> bool:
     """Tell whether two sides can be given to a function as Arrow tables: from Spark 4 on."""
     return hasattr(together, "applyInArrow")
 
 
-def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
+def _pair_sides(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     """Return both sides as one DataFrame of pairs, whose partitions are buckets."""
     from pyspark.sql import functions
 
     judged, ranked = (
-        side.select(BUCKET, functions.struct(*map(column, side.drop(BUCKET).columns)).alias(name))
+        side.select(BUCKET, functions.struct(*map(column_of_name, side.drop(BUCKET).columns)).alias(name))
         for side, name in zip(sides, ("judged", "ranked"), strict=True)
     )
     pairs = judged.unionByName(ranked, allowMissingColumns=True)
-    return pairs.repartition(n_buckets, column(BUCKET))
+    return pairs.repartition(n_buckets, column_of_name(BUCKET))
 
 
-def _schema(task: Task, judged: "DataFrame") -> Any:
+def _make_schema(task: Task, judged: "DataFrame") -> Any:
     """Return the columns of the scores."""
     from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
 
@@ -365,7 +365,7 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
         fields.append(StructField(name, kept[name]))
     fields.append(StructField(ANSWERED, BooleanType()))
     measure_of_column: dict[str, Measure] = {}
-    for measure, name in zip(task.measures, task.columns, strict=True):
+    for measure, name in zip(task.measures, task.score_columns, strict=True):
         if (first := measure_of_column.setdefault(name, measure)) is not measure:
             raise OptionError(
                 f"{first} and {measure} would both be column {name!r}: evaluate them separately, "
@@ -373,40 +373,40 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
             )
         kind = StringType() if measure.definition.is_text else DoubleType()
         fields.append(StructField(name, kind, metadata={MEASURE: str(measure)}))
-    twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
+    twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.score_columns}]
     if twice:
         raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
     return StructType(fields)
 
 
-def _of_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
+def _score_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
     """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
-    measure = next(filter(depends_on_top, task.measures), None)
+    measure = next(filter(depends_on_top_grade, task.measures), None)
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
     judged, ranked = (
-        _Side.of(data, what, columns_for_side(columns, what), task.errors, task.keep, ())
-        for what in (What.QRELS, What.RUN)
+        _SideFrame.from_frame(data, what, select_side_columns(columns, what), task.errors, task.keep, ())
+        for what in (Side.QRELS, Side.RUN)
     )
-    if not (judged.has_arrays and ranked.has_arrays) or judged.doc == ranked.doc:
+    if not (judged.has_arrays and ranked.has_arrays) or judged.doc_column == ranked.doc_column:
         raise InputError(
             "a table alone has the expected and the retrieved documents of each query in arrays; "
             "judgments and a run with a row for each document are two DataFrames"
         )
-    _refuse_mixture(judged)
-    _refuse_strangers(judged, ranked, [_ALONE])
-    scores = data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
-    return attach_counts(scores, judged.rows, ranked.rows, [_ALONE])
+    _refuse_mixed_systems(judged)
+    _refuse_unjudged_systems(judged, ranked, [_SINGLE_SYSTEM])
+    scores = data.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, data))
+    return attach_counts(scores, judged.rows, ranked.rows, [_SINGLE_SYSTEM])
 
 
-def _refuse_mixture(table: _Side) -> None:
+def _refuse_mixed_systems(table: _SideFrame) -> None:
     """Raise InputError for a query with lists of two systems, which a Spark job looks for."""
     from pyspark.sql import functions
 
-    for name in table.data.columns:
-        if plain_name(name) in SYSTEMS and name != table.query:
-            ends = functions.min(column(name)), functions.max(column(name))
-            queries = table.data.groupBy(column(table.query)).agg(*ends).toDF("query", "a", "b")
+    for name in table.frame.columns:
+        if plain_name(name) in SYSTEMS and name != table.query_column:
+            ends = functions.min(column_of_name(name)), functions.max(column_of_name(name))
+            queries = table.frame.groupBy(column_of_name(table.query_column)).agg(*ends).toDF("query", "a", "b")
             for query, first, last in queries.where("a != b").limit(1).collect():
                 raise InputError(
                     f"the table: column {name!r} has several values, and query {query!r:.80} "
@@ -415,7 +415,7 @@ def _refuse_mixture(table: _Side) -> None:
                 )
 
 
-def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> None:
+def _refuse_unjudged_systems(judged: _SideFrame, ranked: _SideFrame, systems: Iterable[str]) -> None:
     """Raise the error, or warn, as memory does of a system none of whose documents is judged.
 
     The reason is looked for in the first rows by query.
@@ -426,25 +426,25 @@ def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> N
         side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
         for side in (judged, ranked)
     )
-    tries = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST)), judgments
+    tries = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
     for system in systems:
-        ranking = documents.where(column("system") == functions.lit(system))
+        ranking = documents.where(column_of_name("system") == functions.lit(system))
         if any(not ranking.join(part, ["query", "doc"], "left_semi").isEmpty() for part in tries):
             continue
-        lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
+        lists = _read_first_lists(judgments, ranking), _read_first_lists(ranking, judgments)
         if all(lists):
             qrels, run = Qrels(lists[0]), Run(lists[1], system)
             judge(qrels, run)
-            text = nothing_judged(affix_of(qrels, run)).text
+            text = no_judged_doc_note(find_affix(qrels, run)).text
             warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
 
 
-def _first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
+def _read_first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
     """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
     shared = others.selectExpr("query", "true AS is_shared").distinct()
     rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     rows = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
     lists: dict[str, dict[str, int]] = {}
-    for row in rows.limit(_ROWS_LOOKED_AT).collect():
+    for row in rows.limit(_SAMPLE_ROWS).collect():
         lists.setdefault(row["query"], {})[row["doc"]] = 1
     return lists

@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import IO, Self
 
 from cranfield.errors import InputError, OptionError
-from cranfield.render.numbers import bytes_of
+from cranfield.render.numbers import format_bytes
 
-Place = tuple[int, int]  # where bytes begin in the file, and their number
+ByteSpan = tuple[int, int]  # where bytes begin in the file, and their number
 
 
 class Spill:
@@ -42,38 +42,38 @@ class Spill:
                 f"temp={self.folder!r} (--temp): no temporary file can be made there: {why}"
             ) from None
 
-    def write(self, data: bytes) -> Place:
+    def write(self, payload: bytes) -> ByteSpan:
         """Append some bytes; return their place.
 
         Raises InputError, with the folder and its free space, if they cannot be written.
         """
-        place = self.size, len(data)
-        left = memoryview(data)
+        place = self.size, len(payload)
+        left = memoryview(payload)
         try:
             while left:
                 left = left[self._file.write(left) :]
         except OSError as error:
-            raise self._full(error) from None
-        self.size += len(data)
+            raise self._disk_full_error(error) from None
+        self.size += len(payload)
         return place
 
-    def _full(self, error: OSError) -> InputError:
+    def _disk_full_error(self, error: OSError) -> InputError:
         why = error.strerror or str(error)
         try:
-            free = f"; {bytes_of(shutil.disk_usage(self.folder).free)} are free"
+            free = f"; {format_bytes(shutil.disk_usage(self.folder).free)} are free"
         except OSError:
             free = ""
         return InputError(
-            f"{why}, after {bytes_of(self.size)} of temporary files{free}; they are removed",
+            f"{why}, after {format_bytes(self.size)} of temporary files{free}; they are removed",
             source=self.folder,
             hint="Rows are put into buckets, temporary files, which take a quarter to a half of "
             "the size of the input as text. Name a folder with more space, temp='/path' (--temp "
             "DIR), or evaluate in memory: buckets=1 (--buckets 1).",
         )
 
-    def read(self, place: Place) -> bytes:
+    def read(self, span: ByteSpan) -> bytes:
         """Return the bytes at a place; in any thread."""
-        begin, n_bytes = place
+        begin, n_bytes = span
         if hasattr(os, "pread"):
             parts, got = [], 0
             while got < n_bytes:  # one call returns 2 GB at most

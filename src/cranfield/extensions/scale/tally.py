@@ -12,28 +12,28 @@ from cranfield.arrays.exact import Sums
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, as_run
+from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
+from cranfield.data.run import Run, RunLike, make_run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
-from cranfield.extensions.scale.part import judged_part
-from cranfield.measures import Measure, plan_of
-from cranfield.measures.aggregation import of_exact_sum, summed
-from cranfield.notes import Note, lines_of
-from cranfield.options import checked, keywords, level, refuse_others, takes
-from cranfield.render.numbers import number
+from cranfield.extensions.scale.part import judge_part
+from cranfield.measures import Measure, find_plan
+from cranfield.measures.aggregation import aggregate_exact_sum, to_summands
+from cranfield.notes import Note, format_notes
+from cranfield.options import check_option, keywords, level_check, refuse_unknown_options, takes
+from cranfield.render.numbers import format_number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.evaluate import MeasuresLike, measures_of
+from cranfield.scoring.evaluate import MeasuresLike, list_measures
 from cranfield.version import __version__
 
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]
-_FORM = 1  # of to_json
-_ALL = ("", "")
-_ONE = "slice"  # the name of labels without a name
+_JSON_VERSION = 1  # of to_json
+_ALL_QUERIES = ("", "")
+_UNNAMED_KIND = "slice"  # the name of labels without a name
 # Judgments, and all orders of some documents: where a measure depends on the highest grade of the
 # collection, its value of one of them does, no matter which ranks it looks at.
-_ORDERS = {"".join(order): list(order) for order in permutations("abcx")}
-_PROBE = {order: {"a": 1, "b": 2, "c": 0, "d": 1} for order in _ORDERS}, _ORDERS
+_RANKINGS = {"".join(order): list(order) for order in permutations("abcx")}
+_PROBES = {order: {"a": 1, "b": 2, "c": 0, "d": 1} for order in _RANKINGS}, _RANKINGS
 
 
 class Tally:
@@ -78,21 +78,21 @@ class Tally:
                 the highest grade where that is not stated.
 
         """
-        refuse_others(Tally.__init__, judging)
-        self.measures = measures_of(measures)
+        refuse_unknown_options(Tally.__init__, judging)
+        self.measures = list_measures(measures)
         texts = [str(one) for one in self.measures if one.definition.is_text]
         if texts:
             raise MeasureError(f"{texts[0]} is a string for each query; it has no sum")
         self.judging = Judging(**judging)
-        self.top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
+        self.top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
         if top_grade is None:
-            depend = [str(one) for one in self.measures if depends_on_top(one)]
+            depend = [str(one) for one in self.measures if depends_on_top_grade(one)]
             if depend:
                 raise OptionError(
                     f"{', '.join(depend)}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
-        self._sums: dict[tuple[str, str], list[Sums]] = {_ALL: [Sums() for _ in self.measures]}
+        self._sums: dict[tuple[str, str], list[Sums]] = {_ALL_QUERIES: [Sums() for _ in self.measures]}
         self._counts = Counts(0, 0, 0, 0)
         self._n_shared = 0
 
@@ -115,32 +115,32 @@ class Tally:
             OptionError: an option that does not go with these judgments or this run.
 
         """
-        judgments = None if qrels is None else as_qrels(qrels, duplicates=self.judging.duplicates)
-        ranked = None if run is None else as_run(run)
+        judgments = None if qrels is None else make_qrels(qrels, duplicates=self.judging.duplicates)
+        ranked = None if run is None else make_run(run)
         if judgments is None and ranked is None:
             return
-        plan = plan_of(self.measures)
-        met = judged_part(judgments, ranked, plan, self.judging, self.top_grade)
+        plan = find_plan(self.measures)
+        met = judge_part(judgments, ranked, plan, self.judging, self.top_grade)
         n = len(met.query_ids)
         values = plan.values(met.judged) if n else np.zeros((0, len(self.measures)))
-        found = {_ALL: self._summed(values)}
-        for key, rows in _rows_of(slices, met.query_ids):
-            found[key] = self._summed(values[rows])
+        found = {_ALL_QUERIES: self._sum_columns(values)}
+        for key, rows in _rows_of_slices(slices, met.query_ids):
+            found[key] = self._sum_columns(values[rows])
         counts = met.counts
-        self._add(found)
+        self._add_sums(found)
         self._counts += counts
-        self._n_shared += met.seen.n_shared
+        self._n_shared += met.facts.n_shared
 
-    def _summed(self, values: Floats) -> list[Sums]:
+    def _sum_columns(self, scores: Floats) -> list[Sums]:
         """Return the sums of the columns of some queries' values."""
         columns = (
-            summed(one.definition.aggregation, column)
-            for one, column in zip(self.measures, values.T, strict=True)
+            to_summands(one.definition.aggregation, column)
+            for one, column in zip(self.measures, scores.T, strict=True)
         )
         return [Sums.of(one) for one in columns]
 
-    def _add(self, found: Mapping[tuple[str, str], Sequence[Sums]]) -> None:
-        for key, sums in found.items():
+    def _add_sums(self, sums_of_slice: Mapping[tuple[str, str], Sequence[Sums]]) -> None:
+        for key, sums in sums_of_slice.items():
             before = self._sums.get(key, [Sums() for _ in self.measures])
             self._sums[key] = [one.plus(more) for one, more in zip(before, sums, strict=True)]
 
@@ -151,16 +151,16 @@ class Tally:
         """
         if not isinstance(other, Tally):
             raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
-        for name, mine, its in zip(*self._made, *other._made[1:], strict=True):
+        for name, mine, its in zip(*self._shared_settings, *other._shared_settings[1:], strict=True):
             if mine != its:
-                raise OptionError(f"tallies of different {name}: {_shown(mine)} and {_shown(its)}")
-        self._add(other._sums)
+                raise OptionError(f"tallies of different {name}: {_format_setting(mine)} and {_format_setting(its)}")
+        self._add_sums(other._sums)
         self._counts += other._counts
         self._n_shared += other._n_shared
         return self
 
     @property
-    def _made(self) -> tuple[Sequence[str], Sequence[Any]]:
+    def _shared_settings(self) -> tuple[Sequence[str], Sequence[Any]]:
         """The names of what two tallies must share, and this one's values."""
         names = ("measures", "options", "top_grade")
         return names, (self.measures, self.judging, self.top_grade)
@@ -182,16 +182,16 @@ class Tally:
     def to_json(self) -> str:
         """Return all of it as JSON, some 200 bytes for each measure and slice."""
         sums = [
-            [label, name, [one.texts() for one in sums]]
+            [label, name, [one.to_texts() for one in sums]]
             for (label, name), sums in self._sums.items()
         ]
         return json.dumps(
             {
-                "tally": _FORM,
+                "tally": _JSON_VERSION,
                 "cranfield": __version__,
                 "measures": list(map(str, self.measures)),
                 "top_grade": self.top_grade,
-                "judging": self.judging.unusual(),
+                "judging": self.judging.changed_options(),
                 "counts": asdict(self._counts),
                 "shared": self._n_shared,
                 "sums": sums,
@@ -209,7 +209,7 @@ class Tally:
         """
         try:
             held = json.loads(text)
-            if held["tally"] != _FORM or held["cranfield"] != __version__:
+            if held["tally"] != _JSON_VERSION or held["cranfield"] != __version__:
                 raise InputError(
                     f"the tally was made by cranfield {held['cranfield']}; this is {__version__}: "
                     "evaluate again with one version"
@@ -260,56 +260,56 @@ class Totals(Shown):
         `label` is its kind, if several have that name. KeyError if there is no such slice.
         """
         for (kind, one), sums in self.sums.items():
-            if (kind, one) == _ALL if name is None else one == name and label in (None, kind):
+            if (kind, one) == _ALL_QUERIES if name is None else one == name and label in (None, kind):
                 return {
-                    str(measure): of_exact_sum(measure.definition.aggregation, its.units, its.n)
+                    str(measure): aggregate_exact_sum(measure.definition.aggregation, its.n_units, its.n)
                     for measure, its in zip(self.measures, sums, strict=True)
                 }
         raise KeyError(name)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each slice and measure, all queries first."""
-        return self._dicts(self._rows())
+        return self._rows_as_dicts(self._rows())
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        for label, name in [_ALL, *sorted(self.sums.keys() - {_ALL})]:
+        for label, name in [_ALL_QUERIES, *sorted(self.sums.keys() - {_ALL_QUERIES})]:
             for one, its in zip(self.measures, self.sums[label, name], strict=True):
                 kind = one.definition.aggregation
                 error = its.std_error if kind != "sum" else None
-                value = of_exact_sum(kind, its.units, its.n)
+                value = aggregate_exact_sum(kind, its.n_units, its.n)
                 yield str(one), label or None, name or None, its.n, value, error
 
     def tables(self) -> list[Table]:
         """Return the values as a table, four decimals each."""
         rows = [
-            [measure, name or "all", f"{n:,}", number(value), number(error)]
+            [measure, name or "all", f"{n:,}", format_number(value), format_number(error)]
             for measure, _, name, n, value, error in self._rows()
         ]
         header = ["measure", "slice", "queries", "value", "std. error"]
-        return [Table(header, rows, lines_of(self.notes), 2)]
+        return [Table(header, rows, format_notes(self.notes), 2)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"rows": the rows, "notes": the notes}, as JSON has them."""
         return {"rows": self.rows(), "notes": [one.to_dict() for one in self.notes]}
 
 
-def depends_on_top(measure: Measure) -> bool:
+def depends_on_top_grade(measure: Measure) -> bool:
     """Tell whether a measure's value depends on the highest grade of the collection."""
-    plan, found = plan_of((measure,)), []
+    plan, found = find_plan((measure,)), []
     for top in (2, 3):
-        met = judged_part(Qrels(_PROBE[0]), Run(_PROBE[1]), plan, top_grade=top)
+        met = judge_part(Qrels(_PROBES[0]), Run(_PROBES[1]), plan, top_grade=top)
         found.append(plan.values(met.judged).tolist())
     return repr(found[0]) != repr(found[1])  # not a number is the same as itself
 
 
-def _rows_of(
+def _rows_of_slices(
     slices: Labels | None, query_ids: Sequence[str]
 ) -> Iterator[tuple[tuple[str, str], Ints]]:
     """Yield each label with the queries that have it: (kind, label), their numbers."""
     if not slices:
         return
     nested = all(isinstance(one, Mapping) for one in slices.values())
-    kinds: Any = slices if nested else {_ONE: slices}
+    kinds: Any = slices if nested else {_UNNAMED_KIND: slices}
     for kind, of_query in kinds.items():
         places: dict[str, list[int]] = {}
         for i, query in enumerate(query_ids):
@@ -319,5 +319,5 @@ def _rows_of(
             yield (str(kind), name), np.array(rows)
 
 
-def _shown(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.threads import at_most
+from cranfield.arrays.threads import limit_threads
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.extensions.scale.part import judged_part
-from cranfield.formats import both_rows_of, rows_of
+from cranfield.extensions.scale.part import judge_part
+from cranfield.formats import read_both_sides, read_rows
 from cranfield.formats.block import Errors, Rows
-from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
-from cranfield.measures import Measure, plan_of
+from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, Side
+from cranfield.measures import Measure, find_plan
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Names = Literal["plain", "safe"]
 BUCKET = "__bucket"
 QUERY = "query_id"
 ANSWERED = "answered"
-_LONGEST = 50_000_000  # rows of one query, which one core has to hold
+_MAX_QUERY_ROWS = 50_000_000  # rows of one query, which one core has to hold
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Task:
     judging: Judging
     errors: Errors
     version: str
-    judged: ColumnsLike | None = None  # which columns are which, as stated
-    ranked: ColumnsLike | None = None
-    query: tuple[str, str] = ("", "")  # the column of each side
+    qrels_columns: ColumnsLike | None = None  # which columns are which, as stated
+    run_columns: ColumnsLike | None = None
+    query_columns: tuple[str, str] = ("", "")  # the column of each side
     by: str | None = None
     systems: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Task:
     names: Names = "plain"
 
     @property
-    def columns(self) -> list[str]:
+    def score_columns(self) -> list[str]:
         """The names of the columns of scores."""
-        return [_safe(str(one)) if self.names == "safe" else str(one) for one in self.measures]
+        return [_safe_name(str(one)) if self.names == "safe" else str(one) for one in self.measures]
 
     def check_version(self) -> None:
         """Raise InputError if another version of the package evaluates."""
@@ -67,7 +67,7 @@ class Task:
             )
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     """Return a measure's name with letters, digits and _ alone.
 
     >>> _safe("nDCG(gain='exp2')@10")
@@ -76,14 +76,14 @@ def _safe(name: str) -> str:
     return re.sub("[^0-9A-Za-z]+", "_", name.replace("@", " at ")).strip("_")
 
 
-def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
+def score_bucket(task: Task, qrels_table: "pa.Table", run_table: "pa.Table") -> "pa.Table":
     """Return the scores of the queries of a bucket."""
     import pyarrow as pa
 
-    return pa.Table.from_batches(_scores(task, judged, ranked), _schema(task, judged))
+    return pa.Table.from_batches(_score_queries(task, qrels_table, run_table), _make_schema(task, qrels_table))
 
 
-def of_partition(task: Task, batches: Batches) -> Batches:
+def score_partition(task: Task, batches: Batches) -> Batches:
     """Yield the scores of the queries of a partition, whose rows are pairs of both sides."""
     import pyarrow as pa
 
@@ -92,40 +92,40 @@ def of_partition(task: Task, batches: Batches) -> Batches:
         return
     whole = pa.Table.from_batches(several)
     pairs = (whole[name].combine_chunks().drop_null() for name in ("judged", "ranked"))
-    yield from _scores(task, *map(pa.Table.from_struct_array, pairs))
+    yield from _score_queries(task, *map(pa.Table.from_struct_array, pairs))
 
 
-def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":
+def _score_queries(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":
     """Return the scores of some queries, system by system."""
     task.check_version()
-    plan, batches = plan_of(task.measures), []
-    with at_most(1):  # Spark has a task for each core
-        left = _together(judged, task.query[0])
-        right = _together(ranked, task.query[1])
+    plan, batches = find_plan(task.measures), []
+    with limit_threads(1):  # Spark has a task for each core
+        left = _gather_queries(judged, task.query_columns[0])
+        right = _gather_queries(ranked, task.query_columns[1])
         qrels, values = None, {}
         if left.num_rows:
             rows = left.drop_columns(list(task.keep))
-            qrels = _judgments(_rows_of_side(rows, What.QRELS, task.judged, task), task)
-            values = _values_of_queries(left, task)
-        for system, its in _by_system(right, task):
+            qrels = _make_qrels(_read_side(rows, Side.QRELS, task.qrels_columns, task), task)
+            values = _first_row_of_queries(left, task)
+        for system, its in _split_by_system(right, task):
             run = None
             if its.num_rows:
-                rows = _rows_of_side(its, What.RUN, task.ranked, task)
+                rows = _read_side(its, Side.RUN, task.run_columns, task)
                 run = Run(rows, system, errors=task.errors)
-            met = judged_part(qrels, run, plan, task.judging, task.top_grade)
+            met = judge_part(qrels, run, plan, task.judging, task.top_grade)
             if met.query_ids:
-                batches.append(_batch(task, system, met, left, values))
+                batches.append(_make_batch(task, system, met, left, values))
     return batches
 
 
-def _rows_of_side(table: "pa.Table", what: What, columns: ColumnsLike | None, task: Task) -> Rows:
+def _read_side(table: "pa.Table", side: Side, user_columns: ColumnsLike | None, task: Task) -> Rows:
     """Return the rows of one side, whose errors say what to do with tables of Spark."""
-    rows = rows_of(table, what, columns=columns, errors=task.errors)
-    rows.form = f"Spark {what.word}"
+    rows = read_rows(table, side, columns=user_columns, errors=task.errors)
+    rows.description = f"Spark {side.word}"
     return rows
 
 
-def _judgments(rows: Any, task: Task) -> Qrels | None:
+def _make_qrels(rows: Any, task: Task) -> Qrels | None:
     """Return judgments; None where all rows of a part are left out."""
     try:
         return Qrels(rows, None, task.errors, task.judging.duplicates)
@@ -135,7 +135,7 @@ def _judgments(rows: Any, task: Task) -> Qrels | None:
         return None
 
 
-def _together(table: "pa.Table", query: str) -> "pa.Table":
+def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
     """Return a table with the rows of each query one after the other, without their bucket.
 
     Raises InputError for a query with more rows than one core can hold.
@@ -145,15 +145,15 @@ def _together(table: "pa.Table", query: str) -> "pa.Table":
         table = table.drop_columns([BUCKET])
     if not table.num_rows:
         return table
-    column = table[query].combine_chunks().dictionary_encode()
+    column = table[query_column].combine_chunks().dictionary_encode()
     codes = np.asarray(column.indices.fill_null(-1))
-    if len(codes) > _LONGEST:
+    if len(codes) > _MAX_QUERY_ROWS:
         sizes = np.bincount(codes + 1)
         longest = int(sizes.argmax())
-        if sizes[longest] > _LONGEST:
+        if sizes[longest] > _MAX_QUERY_ROWS:
             name = None if longest == 0 else column.dictionary[longest - 1].as_py()
             raise InputError(
-                f"query {name!r} has {sizes[longest]:,} rows, more than {_LONGEST:,}: keep its "
+                f"query {name!r} has {sizes[longest]:,} rows, more than {_MAX_QUERY_ROWS:,}: keep its "
                 "highest-ranked ones in SQL before (row_number() over a window)"
             )
     starts = np.count_nonzero(codes[1:] != codes[:-1]) + 1
@@ -162,7 +162,7 @@ def _together(table: "pa.Table", query: str) -> "pa.Table":
     return table
 
 
-def _by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
+def _split_by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
     """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
 
     With errors="skip", such rows are left out.
@@ -191,13 +191,13 @@ def _by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]
         yield system, rows.filter(pc.equal(names, system)) if len(names) else rows
 
 
-def _values_of_queries(judged: "pa.Table", task: Task) -> dict[str, int]:
+def _first_row_of_queries(judged: "pa.Table", task: Task) -> dict[str, int]:
     """Return the first row of each query; InputError where a kept column has two values."""
     import pyarrow as pa
 
     if not task.keep:
         return {}
-    query = judged[task.query[0]].cast(pa.string())
+    query = judged[task.query_columns[0]].cast(pa.string())
     keyed = judged.select(task.keep).append_column("__query", query)
     row = pa.array(np.arange(len(query)))
     grouped = keyed.append_column("__row", row).group_by("__query", use_threads=False)
@@ -214,7 +214,7 @@ def _values_of_queries(judged: "pa.Table", task: Task) -> dict[str, int]:
     return rows
 
 
-def _schema(task: Task, judged: "pa.Table") -> "pa.Schema":
+def _make_schema(task: Task, judged: "pa.Table") -> "pa.Schema":
     """Return the columns of the scores; what is kept has the types of the judgments' columns."""
     import pyarrow as pa
 
@@ -222,22 +222,22 @@ def _schema(task: Task, judged: "pa.Table") -> "pa.Schema":
     fields.append((QUERY, pa.string()))
     fields += [(name, judged.schema.field(name).type) for name in task.keep]
     fields.append((ANSWERED, pa.bool_()))
-    for one, name in zip(task.measures, task.columns, strict=True):
+    for one, name in zip(task.measures, task.score_columns, strict=True):
         fields.append((name, pa.string() if one.definition.is_text else pa.float64()))
     return pa.schema(fields)
 
 
-def _batch(
-    task: Task, system: str, meeting: Meeting, judged: "pa.Table", rows: Mapping[str, int]
+def _make_batch(
+    task: Task, system: str, meeting: MatchedRun, judged: "pa.Table", rows: Mapping[str, int]
 ) -> "pa.RecordBatch":
     """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
     import pyarrow as pa
 
-    schema, query_ids = _schema(task, judged), list(meeting.query_ids)
+    schema, query_ids = _make_schema(task, judged), list(meeting.query_ids)
     places = pa.array([rows.get(query_id) for query_id in query_ids], pa.int64())
-    scores = plan_of(task.measures).values(meeting.judged)
+    scores = find_plan(task.measures).values(meeting.judged)
     answered = np.broadcast_to(meeting.judged.n_retrieved[:, 0] > 0, len(query_ids))
-    known: dict[str, Any] = dict(zip(task.columns, scores.T.tolist(), strict=True))
+    known: dict[str, Any] = dict(zip(task.score_columns, scores.T.tolist(), strict=True))
     known |= {QUERY: query_ids, ANSWERED: answered.tolist()}
     if task.by is not None:
         known[task.by] = [system] * len(query_ids)
@@ -252,30 +252,30 @@ def _batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def rows_of_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) -> Batches:
+def score_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) -> Batches:
     """Yield the scores of a table with a row for each query, batch by batch."""
     import pyarrow as pa
 
     task.check_version()
     for batch in batches:
-        with at_most(1):
-            found = _of_arrays(task, columns, pa.Table.from_batches([batch]))
+        with limit_threads(1):
+            found = _score_batch(task, columns, pa.Table.from_batches([batch]))
         if found is not None:
             yield found
 
 
-def _of_arrays(
+def _score_batch(
     task: Task, columns: ColumnsOfBoth | None, table: "pa.Table"
 ) -> "pa.RecordBatch | None":
     """Return the scores of a batch of queries; None if none of them counts."""
     if not table.num_rows:
         return None
-    plan, rows = plan_of(task.measures), table.drop_columns(list(task.keep))
-    judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
-    qrels = _judgments(judged, task)
+    plan, rows = find_plan(task.measures), table.drop_columns(list(task.keep))
+    judged, ranked = read_both_sides(rows, columns=columns, errors=task.errors)
+    qrels = _make_qrels(judged, task)
     run = Run(ranked, "run", errors=task.errors)
-    met = judged_part(qrels, run, plan, task.judging, task.top_grade)
+    met = judge_part(qrels, run, plan, task.judging, task.top_grade)
     if not met.query_ids:
         return None
-    own = replace(task, query=(judged.taken["query"], ""))
-    return _batch(task, "run", met, table, _values_of_queries(table, own))
+    own = replace(task, query=(judged.name_of_role["query"], ""))
+    return _make_batch(task, "run", met, table, _first_row_of_queries(table, own))

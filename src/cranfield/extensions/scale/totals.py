@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.scale.group_sums import (
-    BASE,
-    ROWS,
-    Kind,
+    BASELINE_PREFIX,
+    ROW_COUNT,
+    ScoreColumn,
     list_differences,
     list_means,
     merge_sums,
@@ -21,7 +21,7 @@ from cranfield.extensions.scale.group_sums import (
 )
 from cranfield.extensions.scale.tasks import ANSWERED, QUERY, Batches
 from cranfield.measures import Measure, parse
-from cranfield.options import checked, share
+from cranfield.options import check_option, share_check
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,14 +30,14 @@ MEASURE = "cranfield_measure"  # in the metadata of a column of scores: the meas
 ROLE = "cranfield_role"  # of another column: "system"
 
 
-def column(name: str) -> "Column":
+def column_of_name(name: str) -> "Column":
     """Return a column by its name, which may have a dot."""
     from pyspark.sql import functions
 
-    return functions.col(quoted(name))
+    return functions.col(quote_name(name))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a column's name as SQL has it, with any letters in it.
 
     >>> quoted("nDCG@10"), quoted("a`b")
@@ -77,30 +77,30 @@ def summarize(
         MeasureError: a measure without a column of scores.
 
     """
-    level_of_interval = checked("ci", ci, share())
-    groups = _groups(scores, by)
-    kinds = _kinds(scores, measures)
+    level_of_interval = check_option("ci", ci, share_check())
+    groups = _group_columns(scores, by)
+    kinds = _find_score_columns(scores, measures)
     answered = [ANSWERED] if ANSWERED in scores.columns else []
-    used = dict.fromkeys([*groups, *answered, *(one.column for one in kinds)])
-    data = scores.select(*map(column, used))
-    states = _merged(data, groups, partial(sum_scores, groups, kinds, bool(answered)))
+    used = dict.fromkeys([*groups, *answered, *(one.name for one in kinds)])
+    data = scores.select(*map(column_of_name, used))
+    states = _sum_groups(data, groups, partial(sum_scores, groups, kinds, bool(answered)))
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
-    schema = _with_groups(scores, groups, f"{fields}low double, high double")
+    schema = _result_schema(scores, groups, f"{fields}low double, high double")
     means = states.mapInArrow(partial(list_means, groups, kinds, level_of_interval), schema)
     return _join_counts(scores, groups, means)
 
 
 def attach_counts(
-    scores: "DataFrame", judged: "DataFrame", ranked: "DataFrame", systems: Sequence[str]
+    scores: "DataFrame", qrels_rows: "DataFrame", run_rows: "DataFrame", systems: Sequence[str]
 ) -> "DataFrame":
     """Return the scores; the metadata of `answered` say what `summarize` counts of each system.
 
     `judged` and `ranked` have the columns `system`, `query` and `is_lost` of both sides' rows.
     """
-    lost = ranked.where("is_lost")
-    queries = ranked.where("NOT is_lost").select("system", "query").distinct()
-    unjudged = queries.join(judged.where("NOT is_lost"), "query", "left_anti")
-    n_lost = judged.where("is_lost").count()
+    lost = run_rows.where("is_lost")
+    queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
+    unjudged = queries.join(qrels_rows.where("NOT is_lost"), "query", "left_anti")
+    n_lost = qrels_rows.where("is_lost").count()
     counts = {}
     for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
         numbers = dict(rows.groupBy("system").count().collect())
@@ -113,13 +113,13 @@ def _join_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame")
     from pyspark.sql import functions
 
     metadata = scores.schema[ANSWERED].metadata if ANSWERED in scores.columns else {}
-    system = next((name for name in _groups(scores, None) if name in groups), None)
+    system = next((name for name in _group_columns(scores, None) if name in groups), None)
     for name in ("unjudged", "left_out"):
         counts = metadata.get(name, "{}")
         count = functions.lit(sum(json.loads(counts).values()) if name in metadata else None)
         if system is not None:
             by_system = functions.from_json(functions.lit(counts), "map<string, bigint>")
-            count = by_system[column(system)]
+            count = by_system[column_of_name(system)]
         means = means.withColumn(name, count.cast("bigint"))
     return means
 
@@ -168,33 +168,33 @@ def compare(
     """
     from pyspark.sql import Window, functions
 
-    level_of_interval = checked("ci", ci, share())
+    level_of_interval = check_option("ci", ci, share_check())
     if cluster is not None and not relative:
         raise OptionError("cluster goes with relative=True")
-    whose = _system(scores) if system is None else system
-    groups = [one for one in _groups(scores, by) if one != whose]
-    kinds = _kinds(scores, measures)
+    whose = _system_column(scores) if system is None else system
+    groups = [one for one in _group_columns(scores, by) if one != whose]
+    kinds = _find_score_columns(scores, measures)
     hashed = QUERY if cluster is None else cluster
-    _check_columns(scores, [whose, QUERY, hashed])
-    values = [one.column for one in kinds]
+    _check_column_names(scores, [whose, QUERY, hashed])
+    values = [one.name for one in kinds]
     used = dict.fromkeys([whose, QUERY, hashed, *groups, *values])
-    of_base = column(whose) == functions.lit(baseline)
+    of_base = column_of_name(whose) == functions.lit(baseline)
     if scores.where(of_base).isEmpty():
         raise InputError(f"there are no scores of the baseline {baseline!r} in column {whose!r}")
     # Each system's rows of a query meet in one task, where a second one is found; the join needs
     # the rows of a query together, too.
-    once = Window.partitionBy(column(QUERY), column(whose))
-    data = scores.select(*map(column, used)).repartition(column(QUERY))
-    data = data.withColumn(ROWS, functions.count(functions.lit(1)).over(once))
+    once = Window.partitionBy(column_of_name(QUERY), column_of_name(whose))
+    data = scores.select(*map(column_of_name, used)).repartition(column_of_name(QUERY))
+    data = data.withColumn(ROW_COUNT, functions.count(functions.lit(1)).over(once))
     ours = data.where(~of_base)
     base = data.where(of_base).select(
-        column(QUERY).alias(BASE + QUERY),
-        *(column(name).alias(BASE + name) for name in [ROWS, *values]),
+        column_of_name(QUERY).alias(BASELINE_PREFIX + QUERY),
+        *(column_of_name(name).alias(BASELINE_PREFIX + name) for name in [ROW_COUNT, *values]),
     )
-    paired = ours.join(base, column(QUERY) == column(BASE + QUERY), "inner")
+    paired = ours.join(base, column_of_name(QUERY) == column_of_name(BASELINE_PREFIX + QUERY), "inner")
     keys = [*groups, whose]
     summed = partial(sum_pairs, keys, kinds, whose, hashed if relative else None)
-    states = _merged(paired, keys, summed)
+    states = _sum_groups(paired, keys, summed)
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
         "std_error double, low double, high double, p double, better bigint, worse bigint, "
@@ -202,13 +202,13 @@ def compare(
     )
     if relative:
         fields += ", relative double, relative_low double, relative_high double"
-    schema = _with_groups(scores, keys, fields)
+    schema = _result_schema(scores, keys, fields)
     return states.mapInArrow(
         partial(list_differences, keys, kinds, level_of_interval, relative), schema
     )
 
 
-def _check_columns(scores: "DataFrame", names: Sequence[str]) -> None:
+def _check_column_names(scores: "DataFrame", names: Sequence[str]) -> None:
     for name in names:
         if name not in scores.columns:
             raise InputError(
@@ -217,7 +217,7 @@ def _check_columns(scores: "DataFrame", names: Sequence[str]) -> None:
             )
 
 
-def _system(scores: "DataFrame") -> str:
+def _system_column(scores: "DataFrame") -> str:
     """Return the column of the systems."""
     found = [one.name for one in scores.schema if one.metadata.get(ROLE) == "system"]
     if not found and "system" in scores.columns:
@@ -227,24 +227,24 @@ def _system(scores: "DataFrame") -> str:
     return str(found[0])
 
 
-def _groups(scores: "DataFrame", by: str | Sequence[str] | None) -> list[str]:
+def _group_columns(scores: "DataFrame", by: str | Sequence[str] | None) -> list[str]:
     if by is None:
         return [one.name for one in scores.schema if one.metadata.get(ROLE) == "system"]
     found = [by] if isinstance(by, str) else list(by)
-    _check_columns(scores, found)
+    _check_column_names(scores, found)
     return found
 
 
-def _kinds(scores: "DataFrame", measures: str | Sequence[str] | None) -> list[Kind]:
+def _find_score_columns(scores: "DataFrame", measures: str | Sequence[str] | None) -> list[ScoreColumn]:
     """Return the columns of scores; MeasureError for a measure that has none."""
-    found: dict[str, Kind] = {}
+    found: dict[str, ScoreColumn] = {}
     for one in scores.schema:
         name = one.metadata.get(MEASURE) or one.name
-        known = _known(name)
+        known = _parse_measure(name)
         if known is None or one.dataType.typeName() != "double":
             continue
         rising = known.definition.higher_is_better is not False
-        found[str(known)] = Kind(one.name, str(known), known.definition.aggregation, rising)
+        found[str(known)] = ScoreColumn(one.name, str(known), known.definition.aggregation, rising)
     if measures is None:
         wanted = list(found)
     else:
@@ -258,24 +258,24 @@ def _kinds(scores: "DataFrame", measures: str | Sequence[str] | None) -> list[Ki
     return [found[name] for name in dict.fromkeys(wanted)]
 
 
-def _known(name: str) -> Measure | None:
+def _parse_measure(name: str) -> Measure | None:
     try:
         return parse(name, glued=False)
     except MeasureError:
         return None
 
 
-def _with_groups(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
+def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
     """Return the columns of a result: those to group by, and others."""
     kinds = dict(scores.dtypes)
-    return ", ".join([*(f"{quoted(name)} {kinds[name]}" for name in groups), fields])
+    return ", ".join([*(f"{quote_name(name)} {kinds[name]}" for name in groups), fields])
 
 
-def _merged(
+def _sum_groups(
     data: "DataFrame", groups: Sequence[str], made: Callable[[Batches], Batches]
 ) -> "DataFrame":
     """Return a row for each group with its state, from the states of the partitions."""
-    schema = _with_groups(data, groups, "state string")
+    schema = _result_schema(data, groups, "state string")
     states = data.mapInArrow(made, schema)
-    states = states.repartition(*map(column, groups)) if groups else states.repartition(1)
+    states = states.repartition(*map(column_of_name, groups)) if groups else states.repartition(1)
     return states.mapInArrow(partial(merge_sums, groups), schema)

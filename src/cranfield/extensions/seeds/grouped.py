@@ -5,52 +5,52 @@ from dataclasses import replace
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned
-from cranfield.extensions.seeds.columns import Seeds
-from cranfield.extensions.seeds.seeds import Group, averaged, groups_of, notes_on
+from cranfield.comparison.alignment import AlignedScores
+from cranfield.extensions.seeds.columns import SeedColumns
+from cranfield.extensions.seeds.seeds import SeedGroup, average_runs, find_groups, list_notes
 
 
-def join_groups(
-    aligned: Aligned, runs_of_system: Mapping[str, Sequence[str]], deterministic: Sequence[str]
-) -> Aligned:
+def average_groups(
+    aligned_scores: AlignedScores, runs_of_system: Mapping[str, Sequence[str]], deterministic: Sequence[str]
+) -> AlignedScores:
     """Return the scores of systems, each of which is the mean of its runs."""
-    runs = {} if aligned.source is None else aligned.source.runs
+    runs = {} if aligned_scores.evaluated_runs is None else aligned_scores.evaluated_runs.runs
     paths = {
         name: [source.path for source in run.sources if source.path is not None]
         for name, run in runs.items()
     }
     groups = tuple(
-        Group(
+        SeedGroup(
             name,
-            tuple(aligned.names[i] for i in places),
-            aligned.values[:, :, places],
+            tuple(aligned_scores.system_names[i] for i in places),
+            aligned_scores.scores[:, :, places],
             name in deterministic,
         )
-        for name, places in groups_of(runs_of_system, deterministic, aligned.names, paths)
+        for name, places in find_groups(runs_of_system, deterministic, aligned_scores.system_names, paths)
     )
-    measures = [aligned.known(name) for name in aligned.measures]
+    measures = [aligned_scores.find_measure(name) for name in aligned_scores.measures]
     columns = [
-        [averaged(measure, scores) for measure, scores in zip(measures, group.values, strict=True)]
+        [average_runs(measure, scores) for measure, scores in zip(measures, group.scores, strict=True)]
         for group in groups
     ]
-    judged_shares = aligned.judged
+    judged_shares = aligned_scores.judged_share
     if judged_shares is not None:
-        place_of_run = {name: i for i, name in enumerate(aligned.names)}
+        place_of_run = {name: i for i, name in enumerate(aligned_scores.system_names)}
         runs_shares = [
             judged_shares[:, :, [place_of_run[run] for run in group.runs]] for group in groups
         ]
         judged_shares = np.stack([shares.mean(axis=2) for shares in runs_shares], axis=2)
     return replace(
-        aligned,
+        aligned_scores,
         names=tuple(group.name for group in groups),
         values=np.stack([np.stack(column) for column in columns], axis=2),
-        notes=(*aligned.notes, *notes_on(groups)),
+        notes=(*aligned_scores.notes, *list_notes(groups)),
         recipe={
-            **aligned.recipe,
+            **aligned_scores.recipe,
             "groups": {group.name: list(group.runs) for group in groups},
-            "deterministic": [group.name for group in groups if group.deterministic],
+            "deterministic": [group.name for group in groups if group.is_deterministic],
         },
         source=None,  # rankings are those of runs
         judged=judged_shares,
-        extra_columns=(*aligned.extra_columns, Seeds(groups)),
+        extra_columns=(*aligned_scores.extra_columns, SeedColumns(groups)),
     )

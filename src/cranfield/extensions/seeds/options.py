@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.settings import some_names
+from cranfield.comparison.settings import read_names
 from cranfield.errors import OptionError
 from cranfield.extensions.seeds.seeds import TEMPLATE
 from cranfield.options import option
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.alignment import AlignedScores
     from cranfield.comparison.settings import GateSettings
 
 
-def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
+def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
     """Return {name: runs}; templates, which stand for several names, are those of "{}".
 
     Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
@@ -23,15 +23,15 @@ def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
     >>> runs_by_name({"new": ["new-s1", "new-s2"]}), runs_by_name(["old=a,b", "{}-s*"])
     ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
     """
-    if value is None:
+    if groups is None:
         return None
     found: dict[str, tuple[str, ...]] = {}
     expected = "runs by the system, as in {'new': ['new-s1', 'new-s2']}, NAME=RUN,RUN or '{}-s*'"
     try:
-        if isinstance(value, Mapping):
-            pairs = [(str(name), some_names(runs)) for name, runs in value.items()]
+        if isinstance(groups, Mapping):
+            pairs = [(str(name), read_names(runs)) for name, runs in groups.items()]
         else:
-            pairs = [_of_text(one) for one in some_names(value)]
+            pairs = [_read_group(one) for one in read_names(groups)]
     except ValueError:
         raise ValueError(expected) from None
     for name, runs in pairs:
@@ -45,7 +45,7 @@ def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
     return found or None
 
 
-def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
+def _read_group(text: str) -> tuple[str, tuple[str, ...]]:
     """Read NAME=RUN,RUN or a template."""
     name, equals, runs = text.partition("=")
     if TEMPLATE in text and not equals:
@@ -81,10 +81,10 @@ class Grouping(ComparingOptions):
         "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
         "names, files, or patterns such as 'dense-s*'. A text with {} is for all systems: '{}-s*'. "
         "A system is then the mean of its runs. [default: each run is a system]",
-        runs_by_name,
+        read_groups,
     )
     deterministic: Sequence[str] = option(
-        (), "Systems without seeds, such as BM25: their one run is all there is.", some_names
+        (), "Systems without seeds, such as BM25: their one run is all there is.", read_names
     )
 
     def __post_init__(self) -> None:
@@ -107,13 +107,13 @@ class Grouping(ComparingOptions):
         }
         return replace(self, groups=groups or None)
 
-    def join_runs(self, aligned: "Aligned") -> "Aligned":
+    def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":
         """Return the scores of systems, each of which is the mean of its runs."""
         if self.groups is None:
-            return aligned
-        from cranfield.extensions.seeds.grouped import join_groups
+            return aligned_scores
+        from cranfield.extensions.seeds.grouped import average_groups
 
-        return join_groups(aligned, self.groups, self.deterministic)
+        return average_groups(aligned_scores, self.groups, self.deterministic)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,20 +132,20 @@ class Retraining(ComparingOptions):
         """Return the settings with the t test, if systems are judged as trained again."""
         if not self.trained_again:
             return settings
-        if settings.gate_test.any_number:
+        if settings.gate_test.is_valid_for_any_n:
             raise OptionError(
                 f"test={settings.test!r} is about single models; training them again is tested by "
                 "t: leave one of the two out"
             )
         return replace(settings, test="t")
 
-    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+    def prepare_gate(self, aligned_scores: "AlignedScores", *, has_limits: bool) -> "AlignedScores":
         """Add what other seeds add to the variances of means, or a note that it is left out."""
         from cranfield.extensions.seeds.retrained import note_models, retrain
 
         if self.trained_again:
-            return retrain(aligned, has_limits=has_limits)
-        return note_models(aligned)
+            return retrain(aligned_scores, has_limits=has_limits)
+        return note_models(aligned_scores)
 
     def gate_recipe(self) -> dict[str, Any]:
         """Return whether systems were judged as trained again."""

@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.alignment import AlignedScores
 from cranfield.errors import OptionError
-from cranfield.extensions.seeds.columns import Seeds
-from cranfield.extensions.seeds.seeds import spread_of
+from cranfield.extensions.seeds.columns import SeedColumns
+from cranfield.extensions.seeds.seeds import seed_variance
 from cranfield.notes import Note
 
 
-def retrain(aligned: Aligned, *, has_limits: bool) -> Aligned:
+def retrain(aligned_scores: AlignedScores, *, has_limits: bool) -> AlignedScores:
     """Return aligned scores with what other seeds add to the variances of the systems' means.
 
     Raises OptionError if no system has several runs, if one does not tell about other seeds, and
     if there are no limits for which this matters.
     """
-    blocks = (block for block in aligned.extra_columns if isinstance(block, Seeds))
+    blocks = (block for block in aligned_scores.extra_columns if isinstance(block, SeedColumns))
     groups = [group for block in blocks for group in block.groups]
     if all(len(group.runs) == 1 for group in groups):
         raise OptionError(
@@ -23,7 +23,7 @@ def retrain(aligned: Aligned, *, has_limits: bool) -> Aligned:
             "(groups=, --group)"
         )
     for group in groups:
-        if not group.tells:
+        if not group.shows_seed_effect:
             raise OptionError(
                 f"trained_again=True: {group.name} has one run, which cannot tell what other seeds "
                 "would change: add runs to it, or say that it has no seeds (deterministic=, "
@@ -35,18 +35,18 @@ def retrain(aligned: Aligned, *, has_limits: bool) -> Aligned:
             "(--limit)"
         )
     added = {
-        measure: spread_of(groups, aligned.known(measure), i, aligned.units)
-        for i, measure in enumerate(aligned.measures)
+        measure: seed_variance(groups, aligned_scores.find_measure(measure), i, aligned_scores.units)
+        for i, measure in enumerate(aligned_scores.measures)
     }
-    return replace(aligned, added=added)
+    return replace(aligned_scores, added=added)
 
 
-def note_models(aligned: Aligned) -> Aligned:
+def note_models(aligned_scores: AlignedScores) -> AlignedScores:
     """Return aligned scores with a note, if some are of several runs, that seeds do not count."""
-    if all(note.code != "runs" for note in aligned.notes):
-        return aligned
+    if all(note.code != "runs" for note in aligned_scores.notes):
+        return aligned_scores
     text = (
         "The verdicts are about these trained models: trained_again=True (--trained-again) "
         "judges the systems as trained again."
     )
-    return replace(aligned, notes=(*aligned.notes, Note("these-models", "info", text)))
+    return replace(aligned_scores, notes=(*aligned_scores.notes, Note("these-models", "info", text)))

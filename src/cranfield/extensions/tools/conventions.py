@@ -2,34 +2,34 @@
 
 from collections.abc import Mapping
 
-from cranfield.errors import OptionError, nearest
+from cranfield.errors import OptionError, nearest_words
 from cranfield.extensions.tools.rule import Convention, rule
 
-_BINARY = {"gain": "binary"}
-_TREC_EVAL = (
+_BINARY_GAIN = {"gain": "binary"}
+_TREC_EVAL_MEASURES = (
     "AP GMAP Rprec Bpref RR IPrec P R infAP GMBpref Utility IAP binG G nDCG nDCG_rel RnDCG RelP "
     "Success SetP SetRelP SetR SetAP SetF YAAP NumQ NumRet NumRel NumRelRet NumNonRelRet RelString"
 )
-_IN_BOTH = {"queries": "both"}
-_AS_TREC_EVAL_9 = {"queries": "both", "scores": "single"}
-_TREC_EVAL_9 = (
-    rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
-    rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
+_SHARED_QUERIES = {"queries": "both"}
+_TREC_EVAL_9_JUDGING = {"queries": "both", "scores": "single"}
+_TREC_EVAL_9_RULES = (
+    rule(judging=_TREC_EVAL_9_JUDGING, IPrec={"version": 9}, IAP={"version": 9}),
+    rule(_TREC_EVAL_MEASURES, judging=_TREC_EVAL_9_JUDGING),
 )
-_RELEVANT = {"queries": "relevant"}
-_RETRIEVED = {"queries": "retrieved"}
-_BELOW = {"unretrieved": "below"}
-_EACH_ANSWERED = {"queries": "relevant-and-retrieved", "duplicates": "each"}
-_LLAMAINDEX = (
-    rule("AP RR Success", judging=_EACH_ANSWERED, nDCG={"gain": "binary", "ideal": "uncut"}),
-    rule("R", judging={**_EACH_ANSWERED, "duplicates": "once"}),
-    rule(judging={**_EACH_ANSWERED, "duplicates": "first"}, P={"over": "returned"}),
+_RELEVANT_QUERIES = {"queries": "relevant"}
+_RETRIEVED_QUERIES = {"queries": "retrieved"}
+_UNRETRIEVED_BELOW = {"unretrieved": "below"}
+_ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
+_LLAMAINDEX_RULES = (
+    rule("AP RR Success", judging=_ANSWERED_QUERIES, nDCG={"gain": "binary", "ideal": "uncut"}),
+    rule("R", judging={**_ANSWERED_QUERIES, "duplicates": "once"}),
+    rule(judging={**_ANSWERED_QUERIES, "duplicates": "first"}, P={"over": "returned"}),
 )
 
-_CUT_FIRST = "Of a list longer than k, precision counts ids once after the cut; here before it."
+_CUT_REMARK = "Of a list longer than k, precision counts ids once after the cut; here before it."
 _LLAMAINDEX_REMARKS = (
     "A query without expected or without retrieved ids is a ValueError.",
-    _CUT_FIRST,
+    _CUT_REMARK,
 )
 
 CONVENTIONS: Mapping[str, Convention] = {
@@ -39,33 +39,33 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trec_eval",
             "trec_eval 10, without -c",
             "m_*.c, form_res_rels.c",
-            (rule(f"{_TREC_EVAL} DCG IDCG RBP RBPResidual Unjudged", judging=_IN_BOTH),),
+            (rule(f"{_TREC_EVAL_MEASURES} DCG IDCG RBP RBPResidual Unjudged", judging=_SHARED_QUERIES),),
             ("With -c, all queries of the judgments are averaged: that is the default here.",),
         ),
         Convention(
             "trec_eval-9",
             "trec_eval 9, without -c",
             "m_*.c, form_res_rels.c",
-            _TREC_EVAL_9,
+            _TREC_EVAL_9_RULES,
             was_run=False,
         ),
         Convention(
             "pytrec_eval",
             "pytrec_eval-terrier 0.5.11, the mean over what RelevanceEvaluator.evaluate returns",
             "pytrec_eval/__init__.py, trec_eval 9",
-            _TREC_EVAL_9,
+            _TREC_EVAL_9_RULES,
         ),
         Convention(
             "ir_measures",
             "ir_measures 0.4.3, calc_aggregate",
             "ir_measures/providers/pytrec_eval_provider.py, msmarco_provider.py",
             (
-                rule("RR", cut=True, judging={"ties": "ascending"}),
+                rule("RR", has_cutoff=True, judging={"ties": "ascending"}),
                 rule(
                     "nDCG AP P R RR Rprec Bpref infAP Success SetP SetR SetF SetAP NumQ NumRet "
                     "NumRel",
                     judging={"scores": "single"},
-                    renamed={"SetF": {"beta": "x"}},
+                    parameter_renames={"SetF": {"beta": "x"}},
                     IPrec={"version": 9},
                 ),
             ),
@@ -92,7 +92,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "beir/retrieval/evaluation.py, custom_metrics.py",
             (
                 rule(
-                    "nDCG AP P R", judging={**_AS_TREC_EVAL_9, "identical_ids": "drop"}, decimals=5
+                    "nDCG AP P R", judging={**_TREC_EVAL_9_JUDGING, "identical_ids": "drop"}, decimals=5
                 ),
                 rule("RR RelP Success", judging={"ties": "given"}, decimals=5),
             ),
@@ -111,8 +111,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             "mteb 2.26.24",
             "mteb/_evaluators/retrieval_metrics.py",
             (
-                rule("nDCG AP P R Success", judging=_AS_TREC_EVAL_9, decimals=5),
-                rule("RR", judging=_IN_BOTH),
+                rule("nDCG AP P R Success", judging=_TREC_EVAL_9_JUDGING, decimals=5),
+                rule("RR", judging=_SHARED_QUERIES),
             ),
             (
                 "A query of the run without judgments is a KeyError for the whole task.",
@@ -127,8 +127,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "P R RR Success",
-                    judging={**_RELEVANT, "ties": "ascending"},
-                    nDCG=_BINARY,
+                    judging={**_RELEVANT_QUERIES, "ties": "ascending"},
+                    nDCG=_BINARY_GAIN,
                     AP={"over": "reachable"},
                 ),
             ),
@@ -165,14 +165,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "llamaindex",
             "llama-index-core 0.14.25, the mean over queries that do not raise",
             "llama_index/core/evaluation/retrieval/metrics.py",
-            _LLAMAINDEX,
+            _LLAMAINDEX_RULES,
             _LLAMAINDEX_REMARKS,
         ),
         Convention(
             "llamaindex-granular",
             "llama-index-core 0.14.25, MRR and HitRate with use_granular_*=True",
             "llama_index/core/evaluation/retrieval/metrics.py",
-            (rule(judging=_EACH_ANSWERED, RR={"over": "hits"}, Success="R"), *_LLAMAINDEX),
+            (rule(judging=_ANSWERED_QUERIES, RR={"over": "hits"}, Success="R"), *_LLAMAINDEX_RULES),
             _LLAMAINDEX_REMARKS,
         ),
         Convention(
@@ -189,12 +189,12 @@ CONVENTIONS: Mapping[str, Convention] = {
                 rule(
                     judging={"queries": "retrieved", "duplicates": "first"}, P={"over": "returned"}
                 ),
-                rule("R", judging={**_RELEVANT, "duplicates": "once"}),
+                rule("R", judging={**_RELEVANT_QUERIES, "duplicates": "once"}),
             ),
             (
                 "Precision is NaN where nothing was retrieved, recall where nothing is relevant; "
                 "evaluate leaves these out of the mean.",
-                _CUT_FIRST,
+                _CUT_REMARK,
             ),
         ),
         Convention(
@@ -204,7 +204,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "AP P R RR Success",
-                    judging={**_RELEVANT, "duplicates": "joined"},
+                    judging={**_RELEVANT_QUERIES, "duplicates": "joined"},
                     nDCG={"gain": "binary", "ideal": "top"},
                 ),
             ),
@@ -220,11 +220,11 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "RR Success",
-                    judging={**_RELEVANT, "duplicates": "each"},
-                    nDCG=_BINARY,
+                    judging={**_RELEVANT_QUERIES, "duplicates": "each"},
+                    nDCG=_BINARY_GAIN,
                     AP={"over": "reachable"},
                 ),
-                rule("P R", judging={**_RELEVANT, "duplicates": "once"}),
+                rule("P R", judging={**_RELEVANT_QUERIES, "duplicates": "once"}),
             ),
             ("On dicts, equal scores keep their order, and a query with an empty truth counts 0.",),
         ),
@@ -261,7 +261,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                         "ties": "given",
                     },
                 ),
-                rule(judging={**_RELEVANT, "duplicates": "each", "ties": "given"}, nDCG=_BINARY),
+                rule(judging={**_RELEVANT_QUERIES, "duplicates": "each", "ties": "given"}, nDCG=_BINARY_GAIN),
             ),
             (
                 "map_at_k is AP(over='reachable'); ndcg_at_k with relevancy 'raw' or 'exp' is "
@@ -274,7 +274,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn",
             "scikit-learn 1.9.1, ndcg_score of all judged documents",
             "sklearn/metrics/_ranking.py",
-            (rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),),
+            (rule("nDCG DCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected"}),),
             (
                 "Judged documents that were not retrieved fill the ranks below.",
                 "A negative grade, and a query of one document, are a ValueError.",
@@ -284,7 +284,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn-retrieved",
             "scikit-learn 1.9.1, ndcg_score of what was retrieved",
             "sklearn/metrics/_ranking.py",
-            (rule("DCG", judging={**_RETRIEVED, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
+            (rule("DCG", judging={**_RETRIEVED_QUERIES, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
             ("It sees neither what was missed nor queries without results.",),
         ),
         Convention(
@@ -292,8 +292,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
             "torchmetrics/functional/retrieval",
             (
-                rule("nDCG", judging={**_BELOW, "ties": "expected", "scores": "single"}),
-                rule("Success", judging={**_BELOW, "scores": "single"}),
+                rule("nDCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected", "scores": "single"}),
+                rule("Success", judging={**_UNRETRIEVED_BELOW, "scores": "single"}),
                 rule(
                     "P R RR",
                     judging={"scores_above": 0, "scores": "single"},
@@ -315,13 +315,13 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics/functional/retrieval",
             (
                 rule(
-                    judging={**_RETRIEVED, "ties": "expected", "scores": "single"},
+                    judging={**_RETRIEVED_QUERIES, "ties": "expected", "scores": "single"},
                     nDCG={"ideal": "retrieved"},
                 ),
-                rule("Success", judging={**_RETRIEVED, "scores": "single"}),
+                rule("Success", judging={**_RETRIEVED_QUERIES, "scores": "single"}),
                 rule(
                     "P RR",
-                    judging={**_RETRIEVED, "scores_above": 0, "scores": "single"},
+                    judging={**_RETRIEVED_QUERIES, "scores_above": 0, "scores": "single"},
                     AP={"over": "retrieved"},
                     R={"over": "retrieved"},
                 ),
@@ -341,7 +341,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_evaluation/metrics.py",
             (
                 rule("P R", judging={"duplicates": "once"}),
-                rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY, AP={"over": "retrieved"}),
+                rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY_GAIN, AP={"over": "retrieved"}),
             ),
             (
                 "AP of one hit at rank 5 is 0.2, no matter what else is relevant.",
@@ -358,9 +358,9 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "P R RR Success",
-                    judging=_RELEVANT,
+                    judging=_RELEVANT_QUERIES,
                     decimals=4,
-                    nDCG=_BINARY,
+                    nDCG=_BINARY_GAIN,
                     AP={"over": "reachable"},
                 ),
             ),
@@ -370,7 +370,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "elliot",
             "Elliot fc27efed",
             "elliot/evaluation/metrics/accuracy",
-            (rule("P R RR Success", judging=_EACH_ANSWERED, AP="MeanP", nDCG={"gain": "exp2"}),),
+            (rule("P R RR Success", judging=_ANSWERED_QUERIES, AP="MeanP", nDCG={"gain": "exp2"}),),
             ("What it calls MAP is the mean of P@1 to P@k: MeanP.",),
             was_run=False,
         ),
@@ -378,7 +378,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "spark",
             "Spark, mllib RankingMetrics",
             "mllib/src/main/scala/org/apache/spark/mllib/evaluation/RankingMetrics.scala",
-            (rule("P R", judging={"duplicates": "each"}, AP={"over": "reachable"}, nDCG=_BINARY),),
+            (rule("P R", judging={"duplicates": "each"}, AP={"over": "reachable"}, nDCG=_BINARY_GAIN),),
             (
                 "A query without relevant documents counts 0.",
                 "With grades, the ideal ranking is in the order in which they are given, not "
@@ -418,7 +418,7 @@ CONVENTIONS: Mapping[str, Convention] = {
     )
 }
 
-_OTHER_NAMES = {
+_ALIASES = {
     "trec_eval-10": "trec_eval",
     "sklearn": "scikit-learn",
     "sbert": "sentence-transformers",
@@ -428,23 +428,23 @@ _OTHER_NAMES = {
 }
 
 
-def _spelled(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.strip().lower().replace(" ", "-").replace("_", "-")
 
 
-_BY_NAME = {_spelled(name): name for name in CONVENTIONS} | {
-    _spelled(other): name for other, name in _OTHER_NAMES.items()
+_NAME_OF_SPELLING = {_normalize_name(name): name for name in CONVENTIONS} | {
+    _normalize_name(other): name for other, name in _ALIASES.items()
 }
 
 
-def convention_of(name: str) -> Convention:
+def find_convention(name: str) -> Convention:
     """Return the convention of a name; OptionError with the nearest ones if there is none."""
-    found = _BY_NAME.get(_spelled(name)) if isinstance(name, str) else None
+    found = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
     if found is None:
-        known, meant = [*_BY_NAME, *(one.partition("-")[0] for one in _BY_NAME)], list[str]()
-        begins = _spelled(str(name))[:20]
-        for begin in filter(None, (begins, *nearest(begins, known, 1, 0.5))):
-            meant += [_BY_NAME[one] for one in _BY_NAME if one.startswith(begin)]
+        known, meant = [*_NAME_OF_SPELLING, *(one.partition("-")[0] for one in _NAME_OF_SPELLING)], list[str]()
+        begins = _normalize_name(str(name))[:20]
+        for begin in filter(None, (begins, *nearest_words(begins, known, 1, 0.5))):
+            meant += [_NAME_OF_SPELLING[one] for one in _NAME_OF_SPELLING if one.startswith(begin)]
         guess = f" Did you mean {meant[0]!r}?" if meant else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
     return CONVENTIONS[found]

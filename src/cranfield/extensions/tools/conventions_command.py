@@ -6,7 +6,7 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, is_file
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.errors import OptionError
-from cranfield.extensions.tools.conventions import CONVENTIONS, convention_of
+from cranfield.extensions.tools.conventions import CONVENTIONS, find_convention
 from cranfield.extensions.tools.rule import Convention, Conventions
 from cranfield.extensions.tools.side_by_side import conventions
 
@@ -16,12 +16,12 @@ _DEFAULT = "nDCG@10"
 @flags.command("conventions")
 def command(
     paths: tuple[str, ...] = flags.argument(nargs=-1, metavar="[QRELS RUN]"),
-    names: tuple[str, ...] = flags.measures("What to compute", _DEFAULT),
+    names: tuple[str, ...] = flags.measure_option("What to compute", _DEFAULT),
     value: str | None = flags.option(
         metavar="NUMBER",
         help="A number that some tool gave: which conventions give it, to its digits?",
     ),
-    rel: float | None = flags.rel(),
+    rel: float | None = flags.rel_option(),
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
@@ -41,16 +41,16 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not any(map(is_file, paths)) and len(paths) < 2:
         flags.refuse_options({"value", "names", "rel"}, "has no effect without files")
-        every = [*CONVENTIONS.values()] if not paths else [_named(paths[0])]
+        every = [*CONVENTIONS.values()] if not paths else [_find_named_convention(paths[0])]
         show(Conventions(every), form)
         return
-    measures = flags.measures_of(names, _DEFAULT, rel)
+    measures = flags.parse_measures(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is compared at a time: -m {measures[0]}, say.")
-    if data.hold_both(list(paths)):
-        judgments, runs = data.read_both(list(dict.fromkeys(paths)), "refuse")
+    if data.holds_both_sides(list(paths)):
+        judgments, runs = data.read_both_sides(list(dict.fromkeys(paths)), "refuse")
     elif len(paths) == 1:
-        raise data.refuse_alone(paths[0], "the conventions are compared on judgments and a run")
+        raise data.lone_file_error(paths[0], "the conventions are compared on judgments and a run")
     else:
         judgments, runs = data.read_qrels(paths[0]), data.read_runs(paths[1:])
     if len(runs) > 1:
@@ -58,8 +58,8 @@ def command(
     show(conventions(judgments, runs[0], measures[0], value=value), form)
 
 
-def _named(name: str) -> Convention:
+def _find_named_convention(name: str) -> Convention:
     try:
-        return convention_of(name)
+        return find_convention(name)
     except OptionError as error:
         raise OptionError(f"{name:.80}: no such file, and no convention. {error}") from None

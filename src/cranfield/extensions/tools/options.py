@@ -7,7 +7,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.measures import Measure
 from cranfield.options import option
-from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions, Way
+from cranfield.scoring.job import Job, JobScores, Scorer, ScoringOptions, MeasureGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class Convening(ScoringOptions):
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:
             return measure, judging
-        from cranfield.extensions.tools.conventions import convention_of
+        from cranfield.extensions.tools.conventions import find_convention
 
-        (group,) = convention_of(self.convention).groups([measure], judging)
+        (group,) = find_convention(self.convention).group_measures([measure], judging)
         (measure,) = group.measures
         return measure, group.judging
 
@@ -48,18 +48,18 @@ class Convening(ScoringOptions):
         return score if name is None else lambda job: _score_by_convention(name, job, score)
 
 
-def _score_by_convention(name: str, job: Job, score: Scorer) -> Scored:
+def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
     """Score a job by each rule of a convention, and join the scores."""
-    from cranfield.extensions.tools.conventions import convention_of
-    from cranfield.extensions.tools.join import of_convention
+    from cranfield.extensions.tools.conventions import find_convention
+    from cranfield.extensions.tools.join import join_systems
 
-    convention = convention_of(name)
+    convention = find_convention(name)
     if job.ends is not None:
         raise OptionError(
             "bounds are known only for this package's definitions: leave out convention"
         )
-    ((wanted, judging),) = job.ways
-    known = convention.known(wanted) if job.is_usual else wanted
-    groups = convention.groups(known, judging)
-    each = score(replace(job, ways=[Way(tuple(group.measures), group.judging) for group in groups]))
-    return each._replace(systems=[of_convention(convention, wanted, known, groups, each.systems)])
+    ((wanted, judging),) = job.measure_groups
+    known = convention.select_supported(wanted) if job.uses_default_measures else wanted
+    groups = convention.group_measures(known, judging)
+    each = score(replace(job, ways=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
+    return each._replace(systems=[join_systems(convention, wanted, known, groups, each.systems)])

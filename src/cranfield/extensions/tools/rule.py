@@ -32,28 +32,28 @@ class Rule:
 
     measures: Mapping[str, Parameters | str]
     judging: Mapping[str, Any]
-    cut: bool | None = None
+    has_cutoff: bool | None = None
     decimals: int | None = None
-    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    parameter_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def of(self, measure: Measure) -> Measure | None:
+    def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
 
         Parameters that were stated stay as they are.
         """
         its = self.measures.get(measure.name)
-        if its is None or self.cut not in (None, measure.cutoff is not None):
+        if its is None or self.has_cutoff not in (None, measure.cutoff is not None):
             return None
         if isinstance(its, str):
             return Measure(its, measure.cutoff)
         more = {name: value for name, value in its.items() if name not in measure.stated}
-        for name, meant in self.renamed.get(measure.name, {}).items():
+        for name, meant in self.parameter_renames.get(measure.name, {}).items():
             if name in measure.stated and meant not in measure.stated:
                 more[meant] = measure.parameters[name]
         return measure.with_parameters(more) if more else measure
 
     @property
-    def texts(self) -> list[str]:
+    def measure_texts(self) -> list[str]:
         """The measures, as they are written, without cutoffs; what is computed in their place."""
         return [
             f"{name}: {its}" if isinstance(its, str) else str(Measure(name).with_parameters(its))
@@ -63,11 +63,11 @@ class Rule:
     @property
     def choices(self) -> list[str]:
         """The options that differ from the default, as they are written."""
-        rounded = [] if self.decimals is None else [rounded_to(self.decimals)]
+        rounded = [] if self.decimals is None else [rounding_text(self.decimals)]
         return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounded]
 
 
-def rounded_to(decimals: int) -> str:
+def rounding_text(decimals: int) -> str:
     """Return in words to how many decimals a mean is rounded."""
     return f"rounded to {decimals} decimals"
 
@@ -76,15 +76,15 @@ def rule(
     names: str = "",
     /,
     *,
-    cut: bool | None = None,
+    has_cutoff: bool | None = None,
     decimals: int | None = None,
     judging: Mapping[str, Any] | None = None,
-    renamed: Mapping[str, Mapping[str, str]] | None = None,
+    parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for others with their parameters."""
     named = {**{name: {} for name in names.split()}, **measures}
-    return Rule(named, judging or {}, cut, decimals, renamed or {})
+    return Rule(named, judging or {}, has_cutoff, decimals, parameter_renames or {})
 
 
 @dataclass(frozen=True)
@@ -111,22 +111,22 @@ class Convention:
     remarks: tuple[str, ...] = ()
     was_run: bool = True
 
-    def of(self, measure: Measure) -> Measure | None:
+    def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
-        return next((its for one in self.rules if (its := one.of(measure)) is not None), None)
+        return next((its for one in self.rules if (its := one.translate(measure)) is not None), None)
 
-    def names(self) -> list[str]:
+    def measure_names(self) -> list[str]:
         """Return the names of the measures that the tool has."""
         return list(dict.fromkeys(name for one in self.rules for name in one.measures))
 
-    def known(self, measures: Iterable[Measure]) -> list[Measure]:
+    def select_supported(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return those of the measures that the tool has; MeasureError if it has none of them."""
-        found = [one for one in measures if self.of(one) is not None]
+        found = [one for one in measures if self.translate(one) is not None]
         if not found:
-            raise MeasureError(f"name a measure: {self.name} has {', '.join(self.names())}")
+            raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
         return found
 
-    def groups(self, measures: Iterable[Measure], judging: Judging = Judging()) -> "list[Group]":
+    def group_measures(self, measures: Iterable[Measure], judging: Judging = Judging()) -> "list[Group]":
         """Return the evaluations that the measures take: those judged alike are in one.
 
         What differs from the default in `judging` is kept. Raises MeasureError for a measure that
@@ -135,15 +135,15 @@ class Convention:
         found: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
         for measure in measures:
             for one in self.rules:
-                its = one.of(measure)
+                its = one.translate(measure)
                 if its is not None:
-                    how = replace(judging, **{**one.judging, **judging.unusual()})
+                    how = replace(judging, **{**one.judging, **judging.changed_options()})
                     found.setdefault((how, one.decimals), {})[measure] = its
                     break
             else:
                 raise MeasureError(
                     f"{measure}: {self.name} has no such measure, or none that was compared with "
-                    f"the one here; it has {', '.join(self.names())}"
+                    f"the one here; it has {', '.join(self.measure_names())}"
                 )
         return [Group(its, how, decimals) for (how, decimals), its in found.items()]
 
@@ -152,34 +152,34 @@ class Convention:
 class Group:
     """Measures that a tool computes of one ranking: {as they were named: as it computes them}."""
 
-    computed: Mapping[Measure, Measure]
+    computed_measures: Mapping[Measure, Measure]
     judging: Judging
     decimals: int | None
 
     @property
     def measures(self) -> list[Measure]:
         """The measures as the tool computes them."""
-        return list(self.computed.values())
+        return list(self.computed_measures.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conventions(Shown):
     """Some conventions, as tables: what each computes, and how."""
 
-    every: Sequence[Convention]
+    conventions: Sequence[Convention]
     header = ("convention", "tool", "source", "was_run", "measures", "choices", "remarks")
     notes = ()
 
     def tables(self) -> list[Table]:
         """Return a table: of several, a row for each; of one, a row for each of its rules."""
-        if len(self.every) > 1:
+        if len(self.conventions) > 1:
             rows = [
-                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.every
+                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.conventions
             ]
-            header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_MORE]
+            header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_USAGE_LINE]
         else:
-            (one,) = self.every
-            rows = [[", ".join(each.texts), ", ".join(each.choices) or "-"] for each in one.rules]
+            (one,) = self.conventions
+            rows = [[", ".join(each.measure_texts), ", ".join(each.choices) or "-"] for each in one.rules]
             header, n_sentences = ["measures", "choices"], 2
             title, lines = [f"{one.name}: {one.tool}", f"Source: {one.source}"], [*one.remarks]
             if not one.was_run:
@@ -189,12 +189,12 @@ class Conventions(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each rule of each convention."""
-        return self._dicts(
+        return self._rows_as_dicts(
             (
                 *(one.name, one.tool, one.source, one.was_run),
-                *(" ".join(each.texts), ", ".join(each.choices), " ".join(one.remarks)),
+                *(" ".join(each.measure_texts), ", ".join(each.choices), " ".join(one.remarks)),
             )
-            for one in self.every
+            for one in self.conventions
             for each in one.rules
         )
 
@@ -203,7 +203,7 @@ class Conventions(Shown):
         return {"conventions": self.rows()}
 
 
-_MORE = (
+_USAGE_LINE = (
     "`cranfield conventions NAME` says more of one; `cranfield conventions QRELS RUN -m nDCG@10` "
     "computes a number under each."
 )

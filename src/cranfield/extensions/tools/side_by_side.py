@@ -13,30 +13,30 @@ from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.tools.conventions import CONVENTIONS
-from cranfield.extensions.tools.rule import Convention, Group, rounded_to
+from cranfield.extensions.tools.rule import Convention, Group, rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.notes import Note, warn_of
-from cranfield.options import finite, refuse_others, takes
-from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import number, number_of, or_none, signed
+from cranfield.notes import Note, warn_about
+from cranfield.options import finite_number, refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.render.numbers import format_number, format_count, finite_or_none, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import measures_of, score_runs
+from cranfield.scoring.arguments import Reading, arrange_arguments
+from cranfield.scoring.evaluate import list_measures, score_runs
 
-_USUAL = "nDCG@10"
-_DEFAULT = "cranfield"  # the name of what is computed without a convention
-_OF_WHOLE = 4  # to so many decimals a whole number is compared
-Way = tuple[Measure, Judging]  # how a number is computed
+_DEFAULT_MEASURE = "nDCG@10"
+_DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
+_WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a whole number is compared
+Computation = tuple[Measure, Judging]  # how a number is computed
 
 
-@watched
+@add_progress
 @takes(Reading, Watching)
 def conventions(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
-    measure: str | Measure = _USUAL,
+    measure: str | Measure = _DEFAULT_MEASURE,
     *,
     value: float | str | None = None,
     **reading: "Unpack[keywords.Conventions]",
@@ -70,15 +70,15 @@ def conventions(
     (True, False)
 
     """
-    refuse_others(conventions, reading)
-    wanted_value = None if value is None else _number_of(value)
-    judgments, found, named = arranged(
-        *(qrels, run, measure, _USUAL),
+    refuse_unknown_options(conventions, reading)
+    wanted_value = None if value is None else _parse_value(value)
+    judgments, found, named = arrange_arguments(
+        *(qrels, run, measure, _DEFAULT_MEASURE),
         columns=Reading.of(reading).columns,
         duplicates="refuse",
         verb=conventions,
     )
-    wanted = measures_of(named)
+    wanted = list_measures(named)
     if len(wanted) > 1 or wanted[0].definition.is_text:
         why = "a string" if len(wanted) == 1 else "one of several"
         raise MeasureError(f"{wanted[0]} is {why}: one measure of numbers is compared at a time")
@@ -88,13 +88,13 @@ def conventions(
         raise OptionError(f"{len(found)} runs: the conventions are compared on one")
     side_by_side = SideBySide.of(judgments, found, wanted[0], wanted_value)
     run_warnings = tuple(list_warnings(judgments, [found]))
-    warn_of(run_warnings)
+    warn_about(run_warnings)
     return replace(side_by_side, run_warnings=run_warnings)
 
 
-def _number_of(value: float | str) -> Decimal:
+def _parse_value(value: float | str) -> Decimal:
     try:
-        found = Decimal(value.strip() if isinstance(value, str) else repr(finite(value)))
+        found = Decimal(value.strip() if isinstance(value, str) else repr(finite_number(value)))
     except InvalidOperation:
         found = Decimal("NaN")
     if not found.is_finite():
@@ -144,32 +144,32 @@ class SideBySide(Shown):
     )
 
     @classmethod
-    def of(cls, qrels: Qrels, run: Run, measure: Measure, wanted: Decimal | None) -> "SideBySide":
+    def of(cls, qrels: Qrels, run: Run, measure: Measure, target: Decimal | None) -> "SideBySide":
         """Compute a measure of a run under every convention that has it.
 
         Raises the error of the default if no convention gives a number.
         """
         default = measure, Judging()
         having = [
-            (one, one.groups([measure])[0])
+            (one, one.group_measures([measure])[0])
             for one in CONVENTIONS.values()
-            if one.of(measure) is not None
+            if one.translate(measure) is not None
         ]
-        lacking = tuple(one.name for one in CONVENTIONS.values() if one.of(measure) is None)
+        lacking = tuple(one.name for one in CONVENTIONS.values() if one.translate(measure) is None)
         ways = {default: None}
         for _, group in having:
-            way = _way(group)
-            ways |= dict.fromkeys([way, *dict(_steps(default, way)).values()])
-        values = _values(qrels, run, ways)
+            way = _group_computation(group)
+            ways |= dict.fromkeys([way, *dict(_list_choices(default, way)).values()])
+        values = _compute_values(qrels, run, ways)
         usual = values[default]
         if isinstance(usual, CranfieldError):
             if all(isinstance(one, CranfieldError) for one in values.values()):
                 raise usual
-            its = UnderConvention(_DEFAULT, "the default", str(measure), None, problem=str(usual))
+            its = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(usual))
         else:
-            its = UnderConvention(_DEFAULT, "the default", str(measure), usual)
-        every = (its, *(_under(one, group, default, values) for one, group in having))
-        return cls(measure, run.name, every, lacking, wanted)
+            its = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), usual)
+        every = (its, *(_compute_line(one, group, default, values) for one, group in having))
+        return cls(measure, run.name, every, lacking, target)
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return what one convention gives."""
@@ -183,7 +183,7 @@ class SideBySide(Shown):
         if self.wanted is None or one.value is None:
             return False
         exponent = int(self.wanted.as_tuple().exponent)
-        exponent = exponent if exponent < 0 else -_OF_WHOLE
+        exponent = exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS
         unit = Decimal(1).scaleb(exponent)
         return abs(Decimal(one.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
 
@@ -203,7 +203,7 @@ class SideBySide(Shown):
             near = min(self.every, key=self._distance)
             text = (
                 f"No convention gives {self.wanted}. The nearest is {near.convention}, "
-                f"{number(near.value)}. Check that the run and the judgments are the same."
+                f"{format_number(near.value)}. Check that the run and the judgments are the same."
             )
             found.append(Note("none-same", "info", text))
         if self.lacking:
@@ -221,32 +221,32 @@ class SideBySide(Shown):
         for i, one in enumerate(ordered):
             if self.is_same(one):
                 strong |= {(i, 0), (i, 1)}
-            most = "" if one.most is None else f"{one.most}: {signed(one.moves)}"
+            most = "" if one.most is None else f"{one.most}: {format_signed(one.moves)}"
             choices = ", ".join(one.choices)
             if one.problem is not None:
                 choices = one.problem.split("\n", 1)[0]
-            rows.append([one.convention, number(one.value), choices, most])
-        title = [f"{self.measure} of {self.run}, under {number_of(len(rows) - 1, 'convention')}"]
+            rows.append([one.convention, format_number(one.value), choices, most])
+        title = [f"{self.measure} of {self.run}, under {format_count(len(rows) - 1, 'convention')}"]
         header = ["convention", "value", "differs in", "largest effect"]
         lines = [str(note) for note in self.notes]
         return [Table(header, rows, lines, 1, frozenset(strong), title=title, n_sentences=2)]
 
-    def _distance(self, one: UnderConvention) -> float:
+    def _distance(self, line: UnderConvention) -> float:
         """Return how far a value is from the one that was asked for."""
-        if self.wanted is None or one.value is None:
+        if self.wanted is None or line.value is None:
             return math.inf
-        return abs(one.value - float(self.wanted))
+        return abs(line.value - float(self.wanted))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
-        return self._dicts(
+        return self._rows_as_dicts(
             (
                 self.run,
                 str(self.measure),
                 one.convention,
                 one.tool,
                 one.measure,
-                None if one.value is None else or_none(one.value),
+                None if one.value is None else finite_or_none(one.value),
                 " ".join(one.choices),
                 one.most,
                 one.moves,
@@ -271,19 +271,19 @@ class SideBySide(Shown):
         }
 
 
-def _way(group: Group) -> Way:
+def _group_computation(group: Group) -> Computation:
     """Return how the one measure of a group is computed."""
     (measure,) = group.measures
     return measure, group.judging
 
 
-def _under(
-    convention: Convention, group: Group, default: Way, values: Mapping[Way, float | CranfieldError]
+def _compute_line(
+    convention: Convention, group: Group, default: Computation, values: Mapping[Computation, float | CranfieldError]
 ) -> UnderConvention:
     """Return what is known under a convention, of the numbers that each way gives."""
-    way, usual = _way(group), values[default]
-    found, steps = values[way], dict(_steps(default, way))
-    choices = [*steps, *([] if group.decimals is None else [rounded_to(group.decimals)])]
+    way, usual = _group_computation(group), values[default]
+    found, steps = values[way], dict(_list_choices(default, way))
+    choices = [*steps, *([] if group.decimals is None else [rounding_text(group.decimals)])]
     its = UnderConvention(convention.name, convention.tool, str(way[0]), None, (*choices,))
     if isinstance(found, CranfieldError):
         return replace(its, problem=str(found))
@@ -299,10 +299,10 @@ def _under(
     return its if most is None else replace(its, most=most, moves=moves[most])
 
 
-def _steps(default: Way, way: Way) -> Iterator[tuple[str, Way]]:
+def _list_choices(default: Computation, way: Computation) -> Iterator[tuple[str, Computation]]:
     """Yield each choice of a way that differs from the default, alone, with its name."""
     (measure, judging), (its, how) = default, way
-    for name, value in how.unusual().items():
+    for name, value in how.changed_options().items():
         yield f"{name}={value!r}", (measure, replace(judging, **{name: value}))
     if its.name != measure.name:
         yield its.name, (its, judging)
@@ -312,13 +312,13 @@ def _steps(default: Way, way: Way) -> Iterator[tuple[str, Way]]:
             yield f"{name}={value!r}", (measure.with_parameters({name: value}), judging)
 
 
-def _values(qrels: Qrels, run: Run, ways: Iterable[Way]) -> dict[Way, float | CranfieldError]:
+def _compute_values(qrels: Qrels, run: Run, ways: Iterable[Computation]) -> dict[Computation, float | CranfieldError]:
     """Return the number in each way, or why there is none: measures judged alike go together."""
-    found: dict[Way, float | CranfieldError] = {}
+    found: dict[Computation, float | CranfieldError] = {}
     by_judging: dict[Judging, list[Measure]] = {}
     for measure, judging in ways:
         by_judging.setdefault(judging, []).append(measure)
-    for judging, measures in steps(by_judging.items(), "conventions"):
+    for judging, measures in watch_steps(by_judging.items(), "conventions"):
         try:
             scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
             found |= {(one, judging): scores[one] for one in measures}

@@ -6,9 +6,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cranfield.cli import Refused, flags, quoted, with_errors
-from cranfield.cli.measures import explain
-from cranfield.cli.terminal import refuse, say
+from cranfield.cli import Refusal, flags, printable_error, name_errors_option
+from cranfield.cli.measures import write_definition
+from cranfield.cli.terminal import print_refusal, print_text
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
 from cranfield.extensions.tools.compat.names import (
     CALCULATION,
@@ -19,18 +19,18 @@ from cranfield.extensions.tools.compat.names import (
 )
 from cranfield.extensions.tools.compat.trec_eval import TrecEvalOptions, trec_eval
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures import find
+from cranfield.measures import find_definition
 from cranfield.version import __version__
 
 
-class _AsTrecEval(click.Command):
+class _TrecEvalCommand(click.Command):
     """A command with trec_eval's exit statuses."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            refuse(quoted(error))
+            print_refusal(printable_error(error))
             option = error.param if isinstance(error, click.BadParameter) else None
             of_format = option is not None and option.name in ("qrels_format", "results_format")
             ctx.exit(FILE if of_format else USAGE)
@@ -39,48 +39,48 @@ class _AsTrecEval(click.Command):
         try:
             return super().invoke(ctx)
         except CranfieldError as error:
-            refuse(Refused(with_errors(command, str(error))))
+            print_refusal(Refusal(name_errors_option(command, str(error))))
             status = FILE
             if isinstance(error, DuplicateError | ContradictionError):
                 status = CALCULATION
             ctx.exit(error.status if isinstance(error, TrecEvalError) else status)
 
 
-def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+def _print_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         click.echo(f"trec_eval version 10.0, by cranfield {__version__}", err=True)
         ctx.exit()
 
 
-def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+def _parse_topic(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
     return value.partition(".")[2] or None if value else None
 
 
-_WHOLE = {"type": click.IntRange(0, LARGEST_GRADE), "metavar": "N"}
+_WHOLE_NUMBER = {"type": click.IntRange(0, LARGEST_GRADE), "metavar": "N"}
 
 
-@flags.command("trec-eval", cls=_AsTrecEval, add_help_option=False)
+@flags.command("trec-eval", cls=_TrecEvalCommand, add_help_option=False)
 def command(
     qrels: str | None = flags.argument(required=False),
     run: str | None = flags.argument(required=False),
-    options: TrecEvalOptions = flags.family(
+    options: TrecEvalOptions = flags.family_options(
         TrecEvalOptions,
         per_query={"names": ("-q", "--query_eval_wanted")},
         complete={"names": ("-c", "--complete_rel_info_wanted")},
         no_summary={"names": ("-n", "--nosummary")},
-        level={"names": ("-l", "--level_for_rel"), **_WHOLE},
+        level={"names": ("-l", "--level_for_rel"), **_WHOLE_NUMBER},
         depth={
             "names": ("-M", "--Max_retrieved_per_topic"),
             "type": click.IntRange(min=1),
             "metavar": "N",
         },
         judged_only={"names": ("-J", "--Judged_docs_only")},
-        n_documents={"names": ("-N", "--Number_docs_in_coll"), **_WHOLE},
+        n_documents={"names": ("-N", "--Number_docs_in_coll"), **_WHOLE_NUMBER},
         measures={"names": ("-m", "--measure"), "multiple": True, "metavar": "MEASURE[.PARAMS]"},
         qrels_format={"names": ("-R", "--Rel_info_format")},
         results_format={"names": ("-T", "--Results_format")},
         zscores={"names": ("-Z", "--Zscore"), "metavar": "FILE"},
-        topic={"names": ("-D", "--Debug_level"), "metavar": "LEVEL[.TOPIC]", "callback": _topic},
+        topic={"names": ("-D", "--Debug_level"), "metavar": "LEVEL[.TOPIC]", "callback": _parse_topic},
     ),
     old_format: bool = flags.option("-o", "--Output_old_results_format", is_flag=True, hidden=True),
     version: bool = flags.option(
@@ -89,7 +89,7 @@ def command(
         help="Print the version of trec_eval whose output this is, and exit.",
         is_flag=True,
         is_eager=True,
-        callback=_version,
+        callback=_print_version,
     ),
     help_wanted: bool = flags.option(
         "-h", "--help", is_flag=True, help="Print this, and what the measures of -m are, and exit."
@@ -113,20 +113,20 @@ def command(
     if help_wanted:
         click.echo(ctx.get_help())
         typed = ctx.get_parameter_source("measures") is ParameterSource.COMMANDLINE
-        _explain(options.measures if typed else ())
+        _explain_measures(options.measures if typed else ())
         return
     if qrels is None or run is None:
         missing = "QRELS" if qrels is None else "RUN"
-        refuse(click.UsageError(f"Missing argument '{missing}'.", ctx))
+        print_refusal(click.UsageError(f"Missing argument '{missing}'.", ctx))
         ctx.exit(USAGE)
     lines = trec_eval(qrels, run, options)
-    say("".join(lines))
+    print_text("".join(lines))
 
 
-def _explain(measures: Sequence[str]) -> None:
+def _explain_measures(measures: Sequence[str]) -> None:
     named = [name for name in requested(measures) if name != "runid"]
-    for definition in dict.fromkeys(map(find, named)):
+    for definition in dict.fromkeys(map(find_definition, named)):
         formatter = click.HelpFormatter(width=100)
         formatter.write("\n")
-        explain(definition, formatter)
+        write_definition(definition, formatter)
         click.echo(formatter.getvalue(), nl=False)

@@ -3,28 +3,28 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import number_of, spaced, text_table
-from cranfield.formats.small.text_lines import text_of
+from cranfield.formats.small.read import parse_number, white_space_form, read_text_table
+from cranfield.formats.small.text_lines import read_text
 from cranfield.formats.source import Source
 
-_FORM = spaced("the z-scores", "query_id", "measure", "mean", "standard_deviation")
+_FORM = white_space_form("the z-scores", "query_id", "measure", "mean", "standard_deviation")
 
 
-def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
+def read_zscores(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
     """Return {(query, measure): (mean, standard deviation)}.
 
     Raises InputError for the first line that is wrong, DuplicateError for one that occurs twice.
     """
-    table = text_table(source.name, text_of(source), _FORM)
+    table = read_text_table(source.name, read_text(source), _FORM)
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for row, (query, measure, *numbers) in enumerate(table.rows()):
-        mean, deviation = (math.nan if n is None else n for n in map(number_of, numbers))
+        mean, deviation = (math.nan if n is None else n for n in map(parse_number, numbers))
         if not (math.isfinite(mean) and 0 <= deviation < math.inf):
-            raise table.error(row, "expected a mean and a standard deviation in columns 3 and 4")
+            raise table.row_error(row, "expected a mean and a standard deviation in columns 3 and 4")
         if (query, measure) in found:
             problem = f"the measure {measure!r} occurs twice for query {query!r}"
-            raise table.error(row, problem, kind=DuplicateError)
+            raise table.row_error(row, problem, kind=DuplicateError)
         found[query, measure] = mean, deviation
     if not found:
-        raise table.error(None, "holds no mean and standard deviation")
+        raise table.row_error(None, "holds no mean and standard deviation")
     return found

@@ -39,23 +39,23 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.threads import in_threads
+from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError, OptionError
 from cranfield.extensions.whatif.completions import (
     Completions,
-    Tried,
-    Way,
-    judged_of,
-    queries_of,
-    reachable_grade,
+    CompletionSet,
+    BoundsSearch,
+    judge_completions,
+    list_rankings,
+    find_reachable_grade,
 )
-from cranfield.extensions.whatif.variants import packed
+from cranfield.extensions.whatif.variants import pack_variants
 from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
-from cranfield.progress import steps
-from cranfield.render.numbers import plain
+from cranfield.progress import watch_steps
+from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import Ends
 
 
@@ -114,7 +114,7 @@ class Bounds(Ends):
         unjudged = self.n_retrieved - self.n_judged
         what = (
             f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
-            f"{self.n_retrieved:,} documents retrieved, from 0 to {plain(self.top_grade)}."
+            f"{self.n_retrieved:,} documents retrieved, from 0 to {format_shortest(self.top_grade)}."
         )
         found = [Note("bounds", "info", what)]
         bounds, attained = [], []
@@ -140,12 +140,12 @@ class Bounds(Ends):
 
 def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
     """Raise OptionError or MeasureError if there are no bounds to be had."""
-    if judging.keeps_repeated:
+    if judging.keeps_repeats:
         raise OptionError(
             "bounds=True gives an unjudged document one grade, and "
             f"duplicates={judging.duplicates!r} several ranks: take 'first' or 'best'"
         )
-    if not judging.in_one_order:
+    if not judging.has_one_tie_order:
         raise OptionError(
             f"bounds=True takes one order of tied documents, and ties={judging.ties!r} ranks them "
             "by grade, or in all orders: leave one of them out"
@@ -171,7 +171,7 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
             raise MeasureError(f"{measure} has no bounds: {why}")
 
 
-def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
+def find_bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
     if judged.cost is not None:
         costly = [str(one) for one in measures if one.definition.traits.takes_cost]
@@ -181,29 +181,29 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
         )
     shape = len(judged.n_retrieved), len(measures)
     low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
-    top_grade = reachable_grade(judged)
-    alike: dict[Way, list[int]] = {}
+    top_grade = find_reachable_grade(judged)
+    alike: dict[BoundsSearch, list[int]] = {}
     for i, measure in enumerate(measures):
         if measure.bounds == "none":
             low[:, i] = high[:, i] = np.nan
         else:
-            alike.setdefault(Way.of(measure, whole=judged.are_whole), []).append(i)
-    seen = queries_of(judged) if alike else []
-    for way, columns in steps(alike.items(), "bounds"):
+            alike.setdefault(BoundsSearch.of(measure, whole_grades=judged.has_whole_grades), []).append(i)
+    seen = list_rankings(judged) if alike else []
+    for way, columns in watch_steps(alike.items(), "bounds"):
         plan = Plan([measures[i] for i in columns])
-        tried = Tried(way, seen, top_grade, whole=judged.are_whole)
+        tried = CompletionSet(way, seen, top_grade, whole_grades=judged.has_whole_grades)
 
         def values(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan
         ) -> tuple[Ints, Floats]:
             parts = [part.take(some) for part, some in block]
-            owners = np.repeat([one.query for one in parts], [len(one.counts) for one in parts])
-            return owners, plan.values(judged_of(parts, top_grade))
+            owners = np.repeat([one.query_index for one in parts], [len(one.counts) for one in parts])
+            return owners, plan.values(judge_completions(parts, top_grade))
 
-        for owners, found in in_threads(values, packed(tried.completions())):
+        for owners, found in map_in_threads(values, pack_variants(tried.completions())):
             for i, column in zip(columns, found.T, strict=True):
                 np.minimum.at(low[:, i], owners, column)
                 np.maximum.at(high[:, i], owners, column)
-        proved[:, columns] = tried.proved[:, None]
+        proved[:, columns] = tried.is_proved[:, None]
     n_retrieved, n_judged = int(judged.n_retrieved.sum()), len(judged.hits.rank)
     return Bounds(low, high, proved, top_grade, n_retrieved, n_judged)

@@ -7,27 +7,27 @@ which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Ranked, ratio
-from cranfield.data.judged import ENDLESS, Judged
+from cranfield.data.judged import NO_CUTOFF, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.extensions.whatif.completions import (
     Worths,
-    dcg_of,
-    discounts,
-    grades_between,
-    reachable_grade,
+    undivided_dcg,
+    discounted_gains,
+    list_candidate_grades,
+    find_reachable_grade,
 )
-from cranfield.extensions.whatif.highest_ratio import highest_ratio, rungs_of, sums_from_0
-from cranfield.extensions.whatif.unjudged import Unjudged
-from cranfield.extensions.whatif.variants import blocks, rankings, repeated, values_of
+from cranfield.extensions.whatif.highest_ratio import find_highest_ratio, find_rungs, sum_prefixes
+from cranfield.extensions.whatif.unjudged import UnjudgedDocuments
+from cranfield.extensions.whatif.variants import split_variants, make_rankings, repeat_ranking, measure_variants
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
 ROUNDING = 1e-12  # a bound so near to 0 may be 0
-_PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
+_PROBE_RANKS = 2 ** np.arange(12)  # ranks, to see where their weights end
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 
 
-class Linear:
+class LinearExtremes:
     """What an unjudged document adds to a measure, found by asking the measure.
 
     A pseudo-query has one document: at rank r of n retrieved, with the grade that is worth most
@@ -37,86 +37,86 @@ class Linear:
     """
 
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
-        self._measure, self._ideal = measure, qrels.ideal
-        self._top_grade = reachable_grade(qrels)
+        self._measure, self._ideal_ranking = measure, qrels.ideal
+        self._top_grade = find_reachable_grade(qrels)
         # Of these grades one is worth the most and one the least.
         gain = measure.parameters.get("gain", "linear")
-        self._grades = grades_between(gain, self._top_grade, {0, self._top_grade})[::-1]
+        self._grades = list_candidate_grades(gain, self._top_grade, {0, self._top_grade})[::-1]
         one = np.array([1])
-        worths = np.array([self._alone(one, one, grade)[0] for grade in self._grades.tolist()])
+        worths = np.array([self._measure_singles(one, one, grade)[0] for grade in self._grades.tolist()])
         chief = int(np.abs(worths).argmax())
-        self.grade = self._grades[chief].item()
+        self.chief_grade = self._grades[chief].item()
         share = ratio(worths, worths[chief : chief + 1])
-        self.least, self.most = float(share.min()), float(share.max())
-        self.zero = float(share[self._grades == 0][0])  # as much grade 0 adds; unjudged add 0
-        self.deepest = self._depth()
+        self.least_share, self.greatest_share = float(share.min()), float(share.max())
+        self.zero_share = float(share[self._grades == 0][0])  # as much grade 0 adds; unjudged add 0
+        self.max_rank = self._find_max_rank()
 
-    def _depth(self) -> int:
+    def _find_max_rank(self) -> int:
         """Return a rank below which all weights, which fall, are lost in rounding."""
         cutoff = self._measure.cutoff
-        if isinstance(cutoff, Depth) and cutoff.ranks is not None:
-            return cutoff.ranks
-        rank = _PROBED
-        weight = np.abs(self._alone(rank, np.full(len(rank), rank[-1]), self.grade))
+        if isinstance(cutoff, Depth) and cutoff.n_ranks is not None:
+            return cutoff.n_ranks
+        rank = _PROBE_RANKS
+        weight = np.abs(self._measure_singles(rank, np.full(len(rank), rank[-1]), self.chief_grade))
         left = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
         matters = left > _NEGLIGIBLE * left[0]
-        return ENDLESS if matters[-1] else int(rank[np.count_nonzero(matters)])
+        return NO_CUTOFF if matters[-1] else int(rank[np.count_nonzero(matters)])
 
-    def _alone(self, rank: Ints, n_retrieved: Ints, grade: float) -> Floats:
+    def _measure_singles(self, rank: Ints, n_retrieved: Ints, grade: float) -> Floats:
         """Return what one document of this grade adds at each rank, of so many: (rows,)."""
-        n, ideal = len(rank), rankings([self._grades[None]])
+        n, ideal = len(rank), make_rankings([self._grades[None]])
 
         def judged(some: slice) -> Judged:
             which = np.arange(some.start, some.stop)
-            return self._judged(which, rank, n_retrieved, grade, repeated(ideal, len(which)))
+            return self._judge_singles(which, rank, n_retrieved, grade, repeat_ranking(ideal, len(which)))
 
-        return _added(values_of(self._measure, 2 * n, len(self._grades) + 1, judged))
+        return _subtract_halves(measure_variants(self._measure, 2 * n, len(self._grades) + 1, judged))
 
-    def _judged(
-        self, which: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
+    def _judge_singles(
+        self, variant: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
     ) -> Judged:
         """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
-        row, there = which % len(rank), np.flatnonzero(which < len(rank))
-        hits = Ranked(len(which), there, rank[row[there]], np.full(len(there), grade))
+        row, there = variant % len(rank), np.flatnonzero(variant < len(rank))
+        hits = Ranked(len(variant), there, rank[row[there]], np.full(len(there), grade))
         return Judged(hits, ideal, n_retrieved[row][:, None], self._top_grade)
 
-    def weights(self, run: Unjudged) -> Floats:
+    def weights(self, unjudged: UnjudgedDocuments) -> Floats:
         """Return what each of a run's unjudged documents adds: (rows,)."""
-        n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document needs the scale
+        n_retrieved = np.maximum(unjudged.n_retrieved, 1)  # 0: no document needs the scale
         n = len(n_retrieved)
         first, both = np.ones(n, np.int64), np.arange(2 * n)
-        beside = self._judged(both, first, n_retrieved, self.grade, repeated(self._ideal, 2))
-        added = _added(self._measure.values(beside)[:, 0])
-        scale = ratio(added, self._of_places(first, n_retrieved))
-        return self._of_places(run.rank, n_retrieved[run.query]) * scale[run.query]
+        beside = self._judge_singles(both, first, n_retrieved, self.chief_grade, repeat_ranking(self._ideal_ranking, 2))
+        added = _subtract_halves(self._measure.values(beside)[:, 0])
+        scale = ratio(added, self._look_up_weights(first, n_retrieved))
+        return self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query]) * scale[unjudged.query]
 
-    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+    def ends(self, query: Ints, weight_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
         `moved` (rows,) is what each unjudged document adds to the one run less what it adds to the
         other, `at` (rows,) its query; `difference` (n_queries,) as it is.
         """
         # Both sums at once: of what is below 0, and of what is above.
-        sums = np.bincount(2 * at + (moved > 0), moved, 2 * len(difference))
+        sums = np.bincount(2 * query + (weight_difference > 0), weight_difference, 2 * len(difference))
         less, more = sums[::2], sums[1::2]
-        low = difference + (self.most * less + self.least * more)
-        return low, difference + (self.most * more + self.least * less)
+        low = difference + (self.greatest_share * less + self.least_share * more)
+        return low, difference + (self.greatest_share * more + self.least_share * less)
 
-    def _of_places(self, rank: Ints, n_retrieved: Ints) -> Floats:
+    def _look_up_weights(self, rank: Ints, n_retrieved: Ints) -> Floats:
         """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
         deepest = int(rank.max(initial=0)) + 1
         places, which = np.unique(n_retrieved * deepest + rank, return_inverse=True)
-        return self._alone(places % deepest, places // deepest, self.grade)[which]
+        return self._measure_singles(places % deepest, places // deepest, self.chief_grade)[which]
 
 
-def _added(values: Floats) -> Floats:
+def _subtract_halves(values: Floats) -> Floats:
     """Return what the documents add: the values with them less those without, the second half."""
     half = len(values) // 2
     found: Floats = values[:half] - values[half:]
     return found
 
 
-class Ratio:
+class RatioExtremes:
     """What unjudged documents may do to a difference of two nDCG: to its gains and to the ideal.
 
     The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
@@ -126,40 +126,40 @@ class Ratio:
     """
 
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
-        self._dcg = dcg_of(measure)
-        self._sums = Linear(self._dcg, qrels)
-        self.zero = self._sums.zero
-        self._top_grade = reachable_grade(qrels)
+        self._dcg = undivided_dcg(measure)
+        self._dcg_extremes = LinearExtremes(self._dcg, qrels)
+        self.zero_share = self._dcg_extremes.zero_share
+        self._top_grade = find_reachable_grade(qrels)
         worths = Worths(measure.parameters["gain"], self._top_grade)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
         # Documents below the cutoff k count in the ideal ranking, too, which has k documents.
         # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
         n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
         cut = isinstance(measure.cutoff, Depth)
-        self.deepest = 3 * self._sums.deepest + n_judged if cut else ENDLESS
+        self.max_rank = 3 * self._dcg_extremes.max_rank + n_judged if cut else NO_CUTOFF
         # What an unjudged document may gain, most first; and all that any document may.
         may_have = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
-        self._worth = worths.of(worths.best_first(may_have))
-        judged = worths.of(ideal.grade)
-        self._rungs = rungs_of(judged, self._worth)
+        self._level_gain = worths.gains_of(worths.distinct_grades(may_have))
+        judged = worths.gains_of(ideal.grade)
+        self._rung = find_rungs(judged, self._level_gain)
         # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
-        place = np.searchsorted(self._rungs, judged, side="right")
-        cells = ideal.query * (len(self._rungs) + 1) + place
-        counts = np.bincount(cells, minlength=n_queries * (len(self._rungs) + 1))
+        place = np.searchsorted(self._rung, judged, side="right")
+        cells = ideal.query * (len(self._rung) + 1) + place
+        counts = np.bincount(cells, minlength=n_queries * (len(self._rung) + 1))
         counts = counts.reshape(n_queries, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
         self._n_judged = counts[:, 1:]
 
-    def weights(self, run: Unjudged) -> Floats:
+    def weights(self, unjudged: UnjudgedDocuments) -> Floats:
         """Return the discount of each of a run's unjudged documents: (rows,).
 
         Here and in `ends`, discounts are times what the best grade gains, which changes no ratio.
         """
-        found = np.zeros(len(run.rank))
-        counted = run.rank <= self._sums.deepest
-        found[counted] = self._sums.weights(run.down_to(self._sums.deepest))
+        found = np.zeros(len(unjudged.rank))
+        counted = unjudged.rank <= self._dcg_extremes.max_rank
+        found[counted] = self._dcg_extremes.weights(unjudged.cut_at(self._dcg_extremes.max_rank))
         return found
 
-    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+    def ends(self, query: Ints, discount_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
         `moved` (rows,) is the discount of each unjudged document in the one run less that in the
@@ -168,33 +168,33 @@ class Ratio:
         n_queries = len(difference)
         low, high = np.empty(n_queries), np.empty(n_queries)
         # All documents of which the discount is 0 are one row.
-        n_alike = np.bincount(at[moved == 0], minlength=n_queries)
-        at = np.concatenate((at[moved != 0], np.arange(n_queries)))
-        moved = np.concatenate((moved[moved != 0], np.zeros(n_queries)))
-        n = np.bincount(at, minlength=n_queries)
-        order = np.lexsort((moved, at))
+        n_alike = np.bincount(query[discount_difference == 0], minlength=n_queries)
+        query = np.concatenate((query[discount_difference != 0], np.arange(n_queries)))
+        discount_difference = np.concatenate((discount_difference[discount_difference != 0], np.zeros(n_queries)))
+        n = np.bincount(query, minlength=n_queries)
+        order = np.lexsort((discount_difference, query))
         starts = np.cumsum(n) - n
         longest = int((n + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
-        within = min(longest, self._sums.deepest)
-        best = sums_from_0(discounts(self._dcg, self._sums.grade, self._top_grade, max(within, 1)))
-        rises = np.diff(self._rungs, prepend=0.0)
-        for some in blocks(n_queries, int(n.max(initial=0)) + 2):
+        within = min(longest, self._dcg_extremes.max_rank)
+        best = sum_prefixes(discounted_gains(self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(within, 1)))
+        rises = np.diff(self._rung, prepend=0.0)
+        for some in split_variants(n_queries, int(n.max(initial=0)) + 2):
             rows = order[starts[some.start] : starts[some.stop - 1] + n[some.stop - 1]]
             rising = np.zeros((some.stop - some.start, int(n[some].max())))
             place = np.arange(len(rows)) - np.repeat(starts[some] - starts[some.start], n[some])
-            rising[at[rows] - some.start, place] = moved[rows]
+            rising[query[rows] - some.start, place] = discount_difference[rows]
             judged, alike = self._n_judged[some], n_alike[some]
             fixed = difference[some] * (best[np.minimum(judged, within)] * rises).sum(axis=1)
-            low[some] = 0.0 - self._highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
+            low[some] = 0.0 - self._find_highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
             last = np.arange(rising.shape[1])
             falling = np.take_along_axis(rising, np.maximum(n[some, None] - 1 - last, 0), axis=1)
-            high[some] = self._highest(falling, n[some], alike, fixed, judged, best)
-        if self._worth[-1] == 0:  # as it is, is one of the completions
+            high[some] = self._find_highest(falling, n[some], alike, fixed, judged, best)
+        if self._level_gain[-1] == 0:  # as it is, is one of the completions
             return np.minimum(low, difference), np.maximum(high, difference)
         return low, high
 
-    def _highest(
-        self, falling: Floats, n: Ints, alike: Ints, fixed: Floats, judged: Ints, best: Floats
+    def _find_highest(
+        self, discount: Floats, n_rows: Ints, n_alike: Ints, judged_gain: Floats, n_judged: Ints, ideal_unit_gain: Floats
     ) -> Floats:
         """Return the highest ratio of each query: (n_queries,).
 
@@ -202,12 +202,12 @@ class Ratio:
         first `n`; the one that is 0 is that of `alike` documents. The others are as in
         `highest_ratio`.
         """
-        taken = np.arange(falling.shape[1] + 1)
-        falling = np.where(taken[1:] > n[:, None], 0.0, falling)
-        past = taken > np.count_nonzero(falling > 0, axis=1)[:, None]
-        documents = taken + past * (alike[:, None] - 1)
-        above = np.concatenate((np.zeros((len(n), 1)), falling.cumsum(axis=1)), axis=1)
-        found, _ = highest_ratio(self._worth, self._rungs, judged, fixed, above, n, documents, best)
+        taken = np.arange(discount.shape[1] + 1)
+        discount = np.where(taken[1:] > n_rows[:, None], 0.0, discount)
+        past = taken > np.count_nonzero(discount > 0, axis=1)[:, None]
+        documents = taken + past * (n_alike[:, None] - 1)
+        above = np.concatenate((np.zeros((len(n_rows), 1)), discount.cumsum(axis=1)), axis=1)
+        found, _ = find_highest_ratio(self._level_gain, self._rung, n_judged, judged_gain, above, n_rows, documents, ideal_unit_gain)
         # Where nothing that was judged gains anything, nothing may.
-        nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
+        nothing = (n_judged.max(axis=1, initial=0) == 0) & (self._level_gain[-1] == 0)
         return np.where(nothing, np.maximum(found, 0.0), found) + 0.0

@@ -14,26 +14,26 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio
 
 
-def rungs_of(*gains: Floats) -> Floats:
+def find_rungs(*gains: Floats) -> Floats:
     """Return what any document may gain, above 0, ascending: the steps of an ideal ranking."""
     rungs = np.unique(np.concatenate(gains))
     return rungs[rungs > 0]
 
 
-def sums_from_0(values: Floats) -> Floats:
+def sum_prefixes(terms: Floats) -> Floats:
     """Return 0, the first value, the first two added up, ...: (n + 1,)."""
-    return np.concatenate((np.zeros(1), np.cumsum(values)))
+    return np.concatenate((np.zeros(1), np.cumsum(terms)))
 
 
-def highest_ratio(
-    worth: Floats,
-    rungs: Floats,
-    judged: Ints,
-    fixed: Floats,
-    above: Floats,
-    n: Ints,
-    documents: Ints,
-    best: Floats,
+def find_highest_ratio(
+    level_gain: Floats,
+    rung: Floats,
+    n_judged: Ints,
+    judged_gain: Floats,
+    unit_gain: Floats,
+    n_rows: Ints,
+    n_documents: Ints,
+    ideal_unit_gain: Floats,
 ) -> tuple[Floats, list[Ints]]:
     """Return the highest ratio of each query, (n_queries,), and the choices of each round.
 
@@ -46,28 +46,28 @@ def highest_ratio(
     query has the first `n` (n_queries,); `documents`, of the same shape, how many documents these
     rows are. `best` is what 0, 1, ... documents of gain 1 add to an ideal ranking.
     """
-    n_queries, longest = len(n), above.shape[1] - 1
+    n_queries, longest = len(n_rows), unit_gain.shape[1] - 1
     every, taken = np.arange(n_queries), np.arange(longest + 1)
-    beyond = taken > n[:, None]
-    steps, rises = -np.diff(worth), np.diff(rungs, prepend=0.0)
+    beyond = taken > n_rows[:, None]
+    steps, rises = -np.diff(level_gain), np.diff(rung, prepend=0.0)
     # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
-    owner = np.searchsorted(-worth, -rungs, side="right") - 1
-    ideal = np.zeros((len(worth), n_queries, longest + 1))
+    owner = np.searchsorted(-level_gain, -rung, side="right") - 1
+    ideal = np.zeros((len(level_gain), n_queries, longest + 1))
     base = np.zeros(n_queries)
-    for rise, level, count in zip(rises.tolist(), owner.tolist(), judged.T, strict=True):
+    for rise, level, count in zip(rises.tolist(), owner.tolist(), n_judged.T, strict=True):
         if level < 0:
-            base += rise * best[np.minimum(count, len(best) - 1)]
+            base += rise * ideal_unit_gain[np.minimum(count, len(ideal_unit_gain) - 1)]
         else:
-            ideal[level] += rise * best[np.minimum(count[:, None] + documents, len(best) - 1)]
-    base += ideal[-1, every, n]  # of the lowest level, which they all have
-    fixed = fixed + worth[-1] * above[every, n]
+            ideal[level] += rise * ideal_unit_gain[np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)]
+    base += ideal[-1, every, n_rows]  # of the lowest level, which they all have
+    judged_gain = judged_gain + level_gain[-1] * unit_gain[every, n_rows]
     found = np.full(n_queries, -np.inf)
-    rounds = [np.repeat(n[None], len(steps), axis=0)]
+    rounds = [np.repeat(n_rows[None], len(steps), axis=0)]
     rising = every  # the queries whose ratio rose in the last round
     while True:
-        gained, shared = fixed[rising], base[rising]
+        gained, shared = judged_gain[rising], base[rising]
         for level, count in enumerate(rounds[-1]):
-            gained = gained + steps[level] * above[rising, count]
+            gained = gained + steps[level] * unit_gain[rising, count]
             shared = shared + ideal[level, rising, count]
         t = ratio(gained, shared)
         higher = t > found[rising]
@@ -77,12 +77,12 @@ def highest_ratio(
             return found, rounds
         total, choices = np.zeros((len(rising), longest + 1)), []
         for level, step in enumerate(steps.tolist()):
-            total = total + step * above[rising] - found[rising, None] * ideal[level, rising]
+            total = total + step * unit_gain[rising] - found[rising, None] * ideal[level, rising]
             total[beyond[rising]] = -np.inf
             greatest = np.maximum.accumulate(total, axis=1)
             choices.append(np.maximum.accumulate(np.where(total == greatest, taken, 0), axis=1))
             total = greatest
-        last, chosen = n[rising], np.empty((len(steps), len(rising)), np.int64)
+        last, chosen = n_rows[rising], np.empty((len(steps), len(rising)), np.int64)
         for level in range(len(steps) - 1, -1, -1):
             last = chosen[level] = choices[level][np.arange(len(rising)), last]
         rounds.append(chosen)

@@ -27,36 +27,36 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.arrays.grades import are_whole
+from cranfield.arrays.grades import are_whole_grades
 from cranfield.arrays.ranked import Bools, Floats, Ints, means
-from cranfield.data.judged import ENDLESS
+from cranfield.data.judged import NO_CUTOFF
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, SeveralRuns
-from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, check_choice
 from cranfield.extensions import keywords
-from cranfield.extensions.whatif.completions import reachable_grade
-from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
+from cranfield.extensions.whatif.completions import find_reachable_grade
+from cranfield.extensions.whatif.extremes import ROUNDING, LinearExtremes, RatioExtremes
 from cranfield.extensions.whatif.options import Bounding
-from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
+from cranfield.extensions.whatif.unjudged import UnjudgedDocuments, find_unjudged
 from cranfield.formats.block import Errors
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, around, warn_of
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import plain, queries_of
+from cranfield.notes import Note, lines_below_table, warn_about
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.render.numbers import format_shortest, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
+from cranfield.scoring.arguments import Reading, arrange_arguments
+from cranfield.scoring.evaluate import MeasuresLike, list_measures, refuse_mapping, score_runs
 from cranfield.scoring.scores import Systems
 
 Method = Literal["exact", "separate"]
 
 
-class _Ends:
+class _MeanEnds:
     """The ends of mean differences, from those of each query, which are columns.
 
     A query's documents are graded apart from another's, so that the lowest mean is the mean of the
@@ -83,7 +83,7 @@ class _Ends:
 
 
 @dataclass(frozen=True, eq=False)
-class PairBounds(_Ends):
+class PairBounds(_MeanEnds):
     """The bounds of each pair's difference, left - right, for one measure.
 
     `query_low` and `query_high` are (n_queries, n_pairs), each query's; `low`, `high` and `robust`
@@ -95,7 +95,7 @@ class PairBounds(_Ends):
     query_low: Floats
     query_high: Floats
 
-    def among(self, rows: Bools | Ints) -> "PairBounds":
+    def select_queries(self, rows: Bools | Ints) -> "PairBounds":
         """Return the bounds for some of the queries; no run needs to be read again.
 
         `rows` is a mask (n_queries,), or the numbers of the queries' rows, of one at least.
@@ -104,7 +104,7 @@ class PairBounds(_Ends):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointBounds(_Ends, Shown):
+class JointBounds(_MeanEnds, Shown):
     """What the mean difference of two runs may be, over every way to grade the unjudged.
 
     The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`;
@@ -138,20 +138,20 @@ class JointBounds(_Ends, Shown):
             numbers = [f"{round(end, 4) + 0.0:+.4f}" for end in ends]  # no negative zero
             rows.append([measure, *numbers, bounds, "robust" if robust else "open"])
         legend = [
-            f"Mean difference, {self.left} - {self.right}, over {queries_of(len(self.query_ids))}.",
+            f"Mean difference, {self.left} - {self.right}, over {format_query_count(len(self.query_ids))}.",
             "low, high: over every way to grade the unjudged documents that were retrieved, from "
-            f"0 to {plain(self.top_grade)}.",
-            *(_NOTES[method] for method in _NOTES if method in self.methods),
+            f"0 to {format_shortest(self.top_grade)}.",
+            *(_METHOD_NOTES[method] for method in _METHOD_NOTES if method in self.methods),
             "robust: the sign is the same in every way; open: it is not, or may not be.",
         ]
         header = ["measure", "difference", "low", "high", "bounds", "sign"]
-        return [Table(header, rows, around(legend, self.notes))]
+        return [Table(header, rows, lines_below_table(legend, self.notes))]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure: the mean difference, its bounds, and what these are."""
         columns = (self.difference, self.low, self.high, self.robust)
         values = (column.tolist() for column in columns)
-        return self._dicts(zip(map(str, self.measures), *values, self.methods, strict=True))
+        return self._rows_as_dicts(zip(map(str, self.measures), *values, self.methods, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the runs, how they were judged, and each measure's bounds."""
@@ -166,22 +166,22 @@ class JointBounds(_Ends, Shown):
         }
 
 
-_NOTES: Mapping[str, str] = {
+_METHOD_NOTES: Mapping[str, str] = {
     "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
     "separate": "separate: the lowest of one run less the highest of the other; wider than "
     "necessary, since a document may have two grades there.",
 }
 
 
-_USUAL = "nDCG@10 P@10"
+_DEFAULT_MEASURES = "nDCG@10 P@10"
 
 
-@watched
-@takes(Reading, Judging, Watching, without=("judged_only", "unretrieved"))
+@add_progress
+@takes(Reading, Judging, Watching, omit=("judged_only", "unretrieved"))
 def joint_bounds(
     qrels: QrelsLike,
     runs: SeveralRuns | None = None,
-    measures: MeasuresLike = _USUAL,
+    measures: MeasuresLike = _DEFAULT_MEASURES,
     *,
     errors: Errors = "strict",
     **judging: "Unpack[keywords.JointBounds]",
@@ -219,11 +219,11 @@ def joint_bounds(
     ([0.3333], [0.3333])
 
     """
-    refuse_others(joint_bounds, judging)
+    refuse_unknown_options(joint_bounds, judging)
     how = Judging.of(judging)
     refuse_mapping(measures)
-    judgments, named, measures = arranged(
-        *(qrels, runs, measures, _USUAL),
+    judgments, named, measures = arrange_arguments(
+        *(qrels, runs, measures, _DEFAULT_MEASURES),
         columns=Reading.of(judging).columns,
         errors=errors,
         duplicates=how.duplicates,
@@ -236,12 +236,12 @@ def joint_bounds(
             "joint_bounds(qrels, [old, new], measures)"
         )
     left, right = named
-    wanted = measures_of(measures)
-    one_of("ties", how.ties, ("document", "ascending", "given"))
-    one_of("duplicates", how.duplicates, ("refuse", "first", "best"))
-    one_of("queries", how.queries, ("judged", "both", "retrieved", "run"))
+    wanted = list_measures(measures)
+    check_choice("ties", how.ties, ("document", "ascending", "given"))
+    check_choice("duplicates", how.duplicates, ("refuse", "first", "best"))
+    check_choice("queries", how.queries, ("judged", "both", "retrieved", "run"))
     systems = score_runs(judgments, named, wanted, how)
-    query_ids = _shared_queries(systems)
+    query_ids = _list_shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
     found = pair_bounds(judgments, named, systems, np.array([0]), np.array([1]), query_ids)
@@ -254,8 +254,8 @@ def joint_bounds(
             "nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
             "documents that the run did not retrieve"
         )
-    values = _values(systems, query_ids).astype(np.float64)
-    warn_of(systems.notes)
+    values = _stack_values(systems, query_ids).astype(np.float64)
+    warn_about(systems.notes)
     return JointBounds(
         left,
         right,
@@ -265,7 +265,7 @@ def joint_bounds(
         tuple(one.method for one in have),
         np.hstack([one.query_low for one in have]),
         np.hstack([one.query_high for one in have]),
-        reachable_grade(judgments),
+        find_reachable_grade(judgments),
         {**systems[left].recipe, "run": [one.recipe["run"] for one in systems.values()]},
         systems.notes,
     )
@@ -275,8 +275,8 @@ def pair_bounds(
     qrels: Qrels,
     runs: Mapping[str, Run],
     systems: Systems,
-    left: Ints,
-    right: Ints,
+    left_system: Ints,
+    right_system: Ints,
     query_ids: Sequence[str],
     *,
     separate: bool = True,
@@ -297,42 +297,42 @@ def pair_bounds(
     measures = systems.measures
     found: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
-    if judging.judged_only or not judging.in_one_order or qrels.in_groups:
+    if judging.judged_only or not judging.has_one_tie_order or qrels.has_groups:
         return found
-    if judging.keeps_repeated or judging.unretrieved == "below":
+    if judging.keeps_repeats or judging.unretrieved == "below":
         return found
-    some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
-    values = _values(systems, query_ids)
-    costly = any("cost" in run.numbers for run in runs.values())
-    adding: dict[int, Linear | Ratio] = {}
+    some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    values = _stack_values(systems, query_ids)
+    costly = any("cost" in run.extra_roles for run in runs.values())
+    adding: dict[int, LinearExtremes | RatioExtremes] = {}
     for i, measure in enumerate(measures):
         if costly and measure.definition.traits.takes_cost:
             continue
-        if not are_whole(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
+        if not are_whole_grades(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
             continue  # a grade between those that it names is never worth the most
         if measure.linear == "exact":
-            adding[i] = Linear(measure, some)
+            adding[i] = LinearExtremes(measure, some)
         elif measure.linear == measure.bounds == "ratio":
-            adding[i] = Ratio(measure, some)
+            adding[i] = RatioExtremes(measure, some)
         elif separate and measure.linear == "no":
-            found[i] = _separate(measure, qrels, runs, judging, query_ids, left, right)
+            found[i] = _bound_separately(measure, qrels, runs, judging, query_ids, left_system, right_system)
     if adding:
-        depth = min(max(one.deepest for one in adding.values()), judging.depth or ENDLESS)
-        unjudged = unjudged_of(some, list(runs.values()), depth, judging)
-        for i, one in steps(adding.items(), "joint bounds"):
+        depth = min(max(one.max_rank for one in adding.values()), judging.depth or NO_CUTOFF)
+        unjudged = find_unjudged(some, list(runs.values()), depth, judging)
+        for i, one in watch_steps(adding.items(), "joint bounds"):
             least, most = measures[i].definition.range
             reach = math.inf if most is None else most - least
             of_measure = values[:, :, i].astype(np.float64)
-            found[i] = _joint(one, unjudged, of_measure, left, right, reach)
+            found[i] = _bound_jointly(one, unjudged, of_measure, left_system, right_system, reach)
     return found
 
 
-def _shared_queries(systems: Systems) -> list[str]:
+def _list_shared_queries(systems: Systems) -> list[str]:
     every = [set(one.query_ids) for one in systems.values()]
     return [q for q in next(iter(systems.values())).query_ids if all(q in one for one in every)]
 
 
-def _values(systems: Systems, query_ids: Sequence[str]) -> Floats:
+def _stack_values(systems: Systems, query_ids: Sequence[str]) -> Floats:
     columns = []
     for one in systems.values():
         row = {query: i for i, query in enumerate(one.query_ids)}
@@ -343,9 +343,9 @@ def _values(systems: Systems, query_ids: Sequence[str]) -> Floats:
 # ---- measures to which documents add one by one, and nDCG -------------------------------------
 
 
-def _joint(
-    one: Linear | Ratio,
-    unjudged: Sequence[Unjudged],
+def _bound_jointly(
+    extremes: LinearExtremes | RatioExtremes,
+    unjudged: Sequence[UnjudgedDocuments],
     values: Floats,
     left: Ints,
     right: Ints,
@@ -358,15 +358,15 @@ def _joint(
     """
     tables: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left.tolist(), *right.tolist()}:
-        run = unjudged[system].down_to(one.deepest)
-        tables[system] = run.query, run.document, one.weights(run)
+        run = unjudged[system].down_to(extremes.max_rank)
+        tables[system] = run.query, run.document, extremes.weights(run)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
     is_mine, theirs = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left), len(values)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
     first, second = np.minimum(left, right), np.maximum(left, right)
     order = np.lexsort((second, first))
-    for i in steps(dict.fromkeys(first.tolist()), "joint bounds"):
+    for i in watch_steps(dict.fromkeys(first.tolist()), "joint bounds"):
         query, document, weight = tables[i]
         is_mine[document] = True
         for pair in order[first[order] == i].tolist():
@@ -377,7 +377,7 @@ def _joint(
             moved = np.concatenate((weight - theirs.take(document), -its_weight.take(only)))
             at = np.concatenate((query, its_query.take(only)))
             theirs[its_document] = 0
-            both = np.stack(one.ends(at, moved, values[:, i] - values[:, j]))
+            both = np.stack(extremes.ends(at, moved, values[:, i] - values[:, j]))
             rounded = np.abs(both) <= reach * (1 + ROUNDING)
             low, high = np.where(rounded, np.clip(both, -reach, reach), both)
             ends[:, pair] = (low, high) if left[pair] == i else (0 - high, 0 - low)
@@ -388,7 +388,7 @@ def _joint(
 # ---- measures that do not add up --------------------------------------------------------------
 
 
-def _separate(
+def _bound_separately(
     measure: Measure,
     qrels: Qrels,
     runs: Mapping[str, Run],

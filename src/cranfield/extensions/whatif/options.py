@@ -7,7 +7,7 @@ from typing import ClassVar
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.measures import Measure
-from cranfield.options import flag, option
+from cranfield.options import check_flag, option
 from cranfield.scoring.ends import Ends, EndsOptions
 from cranfield.scoring.job import Scorer, ScoringOptions
 
@@ -30,7 +30,7 @@ class Bounding(EndsOptions, ScoringOptions):
         "Also find the lowest and the highest value of each query over every way to grade the "
         'unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`, '
         '`scores["AP high"]`, columns in every form.',
-        flag,
+        check_flag,
     )
 
     def wrap(self, score: Scorer) -> Scorer:
@@ -45,6 +45,6 @@ class Bounding(EndsOptions, ScoringOptions):
 
     def find_ends(self, measures: Sequence[Measure], judged: Judged) -> Ends:
         """Return the bounds."""
-        from cranfield.extensions.whatif.bounds import bounds_of
+        from cranfield.extensions.whatif.bounds import find_bounds
 
-        return bounds_of(measures, judged)
+        return find_bounds(measures, judged)

@@ -11,14 +11,14 @@ from itertools import pairwise
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Ranked
-from cranfield.data.judge import by_grade
+from cranfield.data.judge import grade_sort_keys
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Ties
 from cranfield.data.ranking import Ranking
-from cranfield.explanation.remark import FIRST
-from cranfield.explanation.scene import Scene, graded
-from cranfield.extensions.whatif.completions import reachable_grade
-from cranfield.extensions.whatif.variants import reranked, values_of
+from cranfield.explanation.remark import N_RANKS
+from cranfield.explanation.scene import Scene, grade_documents
+from cranfield.extensions.whatif.completions import find_reachable_grade
+from cranfield.extensions.whatif.variants import rerank_query, measure_variants
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
@@ -27,7 +27,7 @@ _BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
-class Documents:
+class RankableDocuments:
     """The documents that a ranking of the query may hold, by number: 0, 1, ...
 
     Those of a `ranking` come first, best first, then `others`, which cost what `costs` says, or 1.
@@ -38,25 +38,25 @@ class Documents:
         self,
         scene: Scene,
         ranking: Ranking,
-        others: Sequence[str] = (),
+        other_docs: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> None:
-        self.scene, self.ranking, self.names = scene, ranking, [*ranking.docs, *others]
-        self._ideals: dict[object, Ranked] = {}
+        self.scene, self.ranking, self.doc_ids = scene, ranking, [*ranking.docs, *other_docs]
+        self._ideal_cache: dict[object, Ranked] = {}
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
         # (n_documents + 1,) The row of its judgment, -1: unjudged; what it costs to look at it.
-        self.row = np.array([*(rows.get(doc, -1) for doc in self.names), -1], np.int64)
+        self.row = np.array([*(rows.get(doc, -1) for doc in self.doc_ids), -1], np.int64)
         self.cost: Floats | None = None
         if scene.judged.cost is not None:
             here = np.zeros(0) if ranking.costs is None else ranking.costs
-            self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
+            self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in other_docs), 1.0])
 
-    def judged(
+    def judge_rankings(
         self,
         rankings: Ints,
-        given: Ints | None = None,
+        regraded_document: Ints | None = None,
         grade: float = 0,
-        places: Ints | None = None,
+        rank_index: Ints | None = None,
     ) -> Judged:
         """Return several rankings of the query as one Judged.
 
@@ -67,24 +67,24 @@ class Documents:
         places stay tied with any documents, and the rankings are as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
-        if given is not None:
-            rows = np.where(rankings == given[:, None], len(scene.qrels), rows)
+        if regraded_document is not None:
+            rows = np.where(rankings == regraded_document[:, None], len(scene.qrels), rows)
         n_retrieved = np.count_nonzero(there, axis=1)[:, None]
-        if places is not None:
+        if rank_index is not None:
             n_retrieved = np.full_like(n_retrieved, len(self.ranking.docs))
         tied = scene.judged.ties == "expected"
-        return reranked(
+        return rerank_query(
             *(scene.judged, scene.qrels, rows, n_retrieved),
             judged_only=scene.judging.judged_only,
             cost=None if self.cost is None else self.cost[rankings[there]],
             tie_first=self.ranking.tie_first if tied else None,
             tie_size=self.ranking.tie_size if tied else None,
-            added=None if given is None else grade,
-            places=places,
-            kept=self._ideals,
+            extra_grade=None if regraded_document is None else grade,
+            rank_index=rank_index,
+            ideal_cache=self._ideal_cache,
         )
 
-    def needed(self, here: Ints) -> Ints | None:
+    def find_needed_ranks(self, rank_index: Ints) -> Ints | None:
         """Return the ranks, counted from 0, at which something may be judged: (ranks,).
 
         They are those of judged documents, and `here`. None if all ranks are needed, as what it
@@ -93,12 +93,12 @@ class Documents:
         if self.cost is not None:
             return None
         known = self.row[: len(self.ranking.docs)] >= 0
-        known[here] = True
+        known[rank_index] = True
         return np.flatnonzero(known)
 
-    def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
+    def measure_rankings(self, measure: Measure, n_rankings: int, make_judged: Callable[[slice], Judged]) -> Floats:
         """Return the value of each of n rankings: (n,). `judged` returns some of them."""
-        return values_of(measure, n, len(self.names) + len(self.scene.qrels), judged)
+        return measure_variants(measure, n_rankings, len(self.doc_ids) + len(self.scene.qrels), make_judged)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Swap:
     gain: float
 
 
-def best_swap(scene: Scene, measure: Measure) -> Swap | None:
+def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """Return the swap of two of the first 100 ranks that improves the value most, None if none.
 
     Improves: lowers it if lower is better, else raises it. Of equal ones, the first by i, then j.
@@ -124,24 +124,24 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """
     if measure.definition.is_text:
         return None
-    docs, documents = scene.docs, Documents(scene, scene.kept)
-    kinds = _kinds(documents, min(len(docs), FIRST))
+    docs, documents = scene.docs, RankableDocuments(scene, scene.measured_ranking)
+    kinds = _number_kinds(documents, min(len(docs), N_RANKS))
     pairs = np.column_stack(np.triu_indices(len(kinds), 1))
     pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
-    last = _last(scene, measure)
+    last = _find_last_rank(scene, measure)
     if last is not None:  # below it, only the first of a kind need be tried
         firsts = last + np.unique(kinds[last:], return_index=True)[1]
         tried = np.append(np.arange(min(last, len(kinds))), firsts)
         pairs = pairs[(pairs[:, 0] < last) & np.isin(pairs[:, 1], tried)]
-    places = documents.needed(np.arange(len(kinds)))
+    places = documents.find_needed_ranks(np.arange(len(kinds)))
     ranks = np.arange(len(docs)) if places is None else places
 
     def swapped(some: slice) -> Judged:
         rankings = np.tile(ranks, (some.stop - some.start, 1))
         np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
-        return documents.judged(rankings, places=places)
+        return documents.judge_rankings(rankings, rank_index=places)
 
-    found = documents.values(measure, len(pairs), swapped)
+    found = documents.measure_rankings(measure, len(pairs), swapped)
     now = scene.value(measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
@@ -151,19 +151,19 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
 
 
-def _last(scene: Scene, measure: Measure) -> int | None:
+def _find_last_rank(scene: Scene, measure: Measure) -> int | None:
     """Return the rank below which it makes no difference where a document is; None: not known.
 
     That is the measure's cutoff. Where the places of tied documents are dealt by grade, or averaged
     over, a document below it may have one above. One's own measure may look below its cutoff.
     """
     cutoff = measure.cutoff
-    if not isinstance(cutoff, Depth) or measure.definition.is_own or not scene.judging.in_one_order:
+    if not isinstance(cutoff, Depth) or measure.definition.is_user_defined or not scene.judging.has_one_tie_order:
         return None
-    return cutoff.ranks
+    return cutoff.n_ranks
 
 
-def _kinds(documents: Documents, n: int) -> Ints:
+def _number_kinds(documents: RankableDocuments, n: int) -> Ints:
     """Give the first n documents a number each; those of one may change places unnoticed: (n,).
 
     They carry the same judgments, were sampled alike, and cost the same.
@@ -198,31 +198,31 @@ class Tie:
     highest: float
 
 
-def ties(scene: Scene, measure: Measure) -> list[Tie]:
+def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
     """Return the ties that mattered to the value, those with the greatest effect first.
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
     round. A cut by `depth` comes after that: it may keep other documents of the score. None are
     returned if equal scores are ranked by grade or averaged over, and for a string.
     """
-    if not scene.judging.in_one_order or measure.definition.is_text:
+    if not scene.judging.has_one_tie_order or measure.definition.is_text:
         return []
-    whole, depth = scene.whole, len(scene.ranking.docs)
+    whole, depth = scene.full_ranking, len(scene.ranking.docs)
     if not depth:
         return []
     # Down to the end of the tie that a cut by `depth` goes through.
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
     first = whole.take(slice(end))
-    documents = Documents(scene, first)
-    grades = graded(scene.grades, first.docs)
-    orders = [by_grade(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
+    documents = RankableDocuments(scene, first)
+    grades = grade_documents(scene.grades, first.docs)
+    orders = [grade_sort_keys(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
     rankings = np.tile(np.arange(end), (2 * len(tied), 1))
     for i, at in enumerate(tied):
         rankings[2 * i : 2 * i + 2, at] = [order[at] for order in orders]
-    found = documents.values(
-        measure, len(rankings), lambda some: documents.judged(rankings[some, :depth])
+    found = documents.measure_rankings(
+        measure, len(rankings), lambda some: documents.judge_rankings(rankings[some, :depth])
     )
     kept, docs = set(scene.docs), first.docs[:depth]
     every = [
@@ -256,9 +256,9 @@ class Judgments:
     grades: tuple[float, ...] = ()
 
 
-def untried(scene: Scene, measure: Measure) -> str:
+def untried_reason(scene: Scene, measure: Measure) -> str:
     """Return why `judgments` tries none, as they need more than a grade; empty if it tries some."""
-    if scene.judged.in_groups:
+    if scene.judged.has_groups:
         return "the judgments are in groups, and a document has a grade in each"
     if scene.qrels.sampling and measure.bounds == "refused":
         return "the judgments are a sample, and how one more would be drawn is not known"
@@ -269,7 +269,7 @@ def untried(scene: Scene, measure: Measure) -> str:
     return ""
 
 
-def judgments(scene: Scene, measure: Measure) -> Judgments:
+def find_judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
     Tried are all that were retrieved down to rank 1,000, with every grade from 0 to the highest of
@@ -283,31 +283,31 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     None where no such judgment changes the value so; where none can be tried (see `untried`); and
     for a string.
     """
-    if measure.definition.is_text or untried(scene, measure):
+    if measure.definition.is_text or untried_reason(scene, measure):
         return Judgments(None, None)
     docs = scene.ranking.docs
-    documents = Documents(scene, scene.ranking)
+    documents = RankableDocuments(scene, scene.ranking)
     unjudged = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
-    last = None if scene.judging.judged_only else _last(scene, measure)
+    last = None if scene.judging.judged_only else _find_last_rank(scene, measure)
     if last is not None:  # below it, the same grade has the same effect at any rank
         above = [i for i in unjudged if i < last]
         unjudged = unjudged[: len(above) + 1]
     given = np.array(unjudged, np.int64)
-    grades = _tried(scene)
+    grades = _choose_grades(scene)
 
     def regraded(grade: float, some: slice) -> Judged:
         dealt = scene.judged.ties in _BY_GRADE  # to other places, by the grade
-        places = None if dealt else documents.needed(given[some])
+        places = None if dealt else documents.find_needed_ranks(given[some])
         ranks = np.arange(len(docs)) if places is None else places
         rankings = np.tile(ranks, (some.stop - some.start, 1))
         if dealt:
-            every = np.tile(graded(scene.grades, docs), (len(rankings), 1))
+            every = np.tile(grade_documents(scene.grades, docs), (len(rankings), 1))
             every[np.arange(len(rankings)), given[some]] = grade
-            keys = by_grade(scene.judged.ties, scene.ranking.tie_first, every)
+            keys = grade_sort_keys(scene.judged.ties, scene.ranking.tie_first, every)
             rankings = keys.argsort(axis=1, kind="stable")
-        return documents.judged(rankings, given[some], grade, places)
+        return documents.judge_rankings(rankings, given[some], grade, places)
 
-    tried = [documents.values(measure, len(given), partial(regraded, grade)) for grade in grades]
+    tried = [documents.measure_rankings(measure, len(given), partial(regraded, grade)) for grade in grades]
     found = np.column_stack(tried)
     now = scene.value(measure)
 
@@ -323,10 +323,10 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     )
 
 
-def _tried(scene: Scene) -> Sequence[float]:
+def _choose_grades(scene: Scene) -> Sequence[float]:
     """Return the grades that `judgments` tries, ascending: all, or of many a few."""
-    top = reachable_grade(scene.judged)
-    whole = scene.judged.are_whole
+    top = find_reachable_grade(scene.judged)
+    whole = scene.judged.has_whole_grades
     if top <= _GRADES and whole:
         return range(int(top) + 1)
     least = 1 if whole else 0
@@ -337,7 +337,7 @@ def _tried(scene: Scene) -> Sequence[float]:
     return sorted({0, *([1] if top > 1 else []), *between, top})
 
 
-def moved(
+def measure_moves(
     scene: Scene,
     other_ranking: Sequence[str],
     measure: Measure,
@@ -360,11 +360,11 @@ def moved(
     here, there = (
         {doc: rank for rank, doc in enumerate(docs, 1)} for docs in (scene.docs, other_ranking)
     )
-    near = dict.fromkeys([*scene.docs[:FIRST], *other_ranking[:FIRST]])
+    near = dict.fromkeys([*scene.docs[:N_RANKS], *other_ranking[:N_RANKS]])
     docs = [doc for doc in near if here.get(doc) != there.get(doc)]
     others = [doc for doc in docs if doc not in here]
-    documents = Documents(scene, scene.kept, others, costs)
-    numbers = {doc: number for number, doc in enumerate(documents.names)}
+    documents = RankableDocuments(scene, scene.measured_ranking, others, costs)
+    numbers = {doc: number for number, doc in enumerate(documents.doc_ids)}
     n_docs = len(here)
 
     def moved_there(some: slice) -> Judged:
@@ -374,7 +374,7 @@ def moved(
             if doc in there:
                 order.insert(there[doc] - 1, numbers[doc])
             ranking[: len(order)] = order
-        return documents.judged(rankings)
+        return documents.judge_rankings(rankings)
 
-    found = documents.values(measure, len(docs), moved_there)
+    found = documents.measure_rankings(measure, len(docs), moved_there)
     return dict(zip(docs, found.tolist(), strict=True))

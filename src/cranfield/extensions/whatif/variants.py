@@ -13,20 +13,20 @@ from typing import TypeVar
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
-from cranfield.data.judge import without_unjudged
-from cranfield.data.judged import Judged, Parts
+from cranfield.data.judge import drop_unjudged
+from cranfield.data.judged import Judged, RankedLevels
 from cranfield.data.preferences import Levels
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 
 ROWS = 1 << 16  # of hits and ideal in one block: columns of half a MB, which stay in the cache
 
-_Part = TypeVar("_Part")
+_Source = TypeVar("_Part")
 
 # ---- blocks of variants -----------------------------------------------------------------------
 
 
-def packed(parts: Iterable[tuple[_Part, int, int]]) -> Iterator[list[tuple[_Part, slice]]]:
+def pack_variants(variant_groups: Iterable[tuple[_Source, int, int]]) -> Iterator[list[tuple[_Source, slice]]]:
     """Put parts together in blocks of about ROWS rows, and cut those that are larger.
 
     A part is (what it is, its number of variants, the rows of each variant). A block lists which
@@ -35,9 +35,9 @@ def packed(parts: Iterable[tuple[_Part, int, int]]) -> Iterator[list[tuple[_Part
     >>> [*packed([("a", 2, ROWS // 4), ("b", 3, ROWS // 2)])]
     [[('a', slice(0, 2, None)), ('b', slice(0, 1, None))], [('b', slice(1, 3, None))]]
     """
-    block: list[tuple[_Part, slice]] = []
+    block: list[tuple[_Source, slice]] = []
     free = ROWS
-    for part, n, rows in parts:
+    for part, n, rows in variant_groups:
         begin = 0
         while begin < n:
             end = min(n, begin + max(1, free // max(rows, 1)))
@@ -51,27 +51,27 @@ def packed(parts: Iterable[tuple[_Part, int, int]]) -> Iterator[list[tuple[_Part
         yield block
 
 
-def blocks(n: int, rows: int) -> Iterator[slice]:
+def split_variants(n_variants: int, n_rows: int) -> Iterator[slice]:
     """Yield which of n variants are looked at together, if each has so many rows."""
-    for ((_, some),) in packed([(None, n, rows)]):
+    for ((_, some),) in pack_variants([(None, n_variants, n_rows)]):
         yield some
 
 
-def values_of(measure: Measure, n: int, rows: int, judged: Callable[[slice], Judged]) -> Floats:
+def measure_variants(measure: Measure, n_variants: int, n_rows: int, make_judged: Callable[[slice], Judged]) -> Floats:
     """Return the value of each of n variants: (n,). Each has so many rows of hits and ideal.
 
     `judged` returns some of the variants as one Judged.
     """
     depth = measure.parameters.get("depth")  # how many ranks are looked at, if it says so
-    rows += depth if isinstance(depth, int) else 0
-    found = [measure.values(judged(some))[:, 0] for some in blocks(n, rows + 1)]
+    n_rows += depth if isinstance(depth, int) else 0
+    found = [measure.values(make_judged(some))[:, 0] for some in split_variants(n_variants, n_rows + 1)]
     return np.concatenate([np.zeros(0), *found])
 
 
 # ---- other grades -----------------------------------------------------------------------------
 
 
-def rankings(grades: Sequence[Numbers]) -> Ranked:
+def make_rankings(grade_matrices: Sequence[Numbers]) -> Ranked:
     """Return rankings whose documents have these grades, from rank 1 on.
 
     Each row of a matrix (n_rankings, n_ranks) is one; the matrices may differ in length.
@@ -80,29 +80,29 @@ def rankings(grades: Sequence[Numbers]) -> Ranked:
     >>> found.query, found.rank, found.grade
     (array([0, 0, 1, 1, 2]), array([1, 2, 1, 2, 1]), array([2, 1, 0, 0, 3]))
     """
-    sizes = [matrix.shape for matrix in grades]
+    sizes = [matrix.shape for matrix in grade_matrices]
     lengths = np.repeat([length for _, length in sizes], [n for n, _ in sizes])
     query = np.repeat(np.arange(len(lengths)), lengths)
     rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grades]))
+    return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grade_matrices]))
 
 
-def repeated(ranked: Ranked, n: int, grades: Numbers | None = None) -> Ranked:
+def repeat_ranking(ranked: Ranked, n_copies: int, grades: Numbers | None = None) -> Ranked:
     """Return the queries of a ranking n times over, with other `grades` (n, rows) if given."""
-    query = (np.arange(n)[:, None] * ranked.n_queries + ranked.query).ravel()
+    query = (np.arange(n_copies)[:, None] * ranked.n_queries + ranked.query).ravel()
     return Ranked(
-        *(n * ranked.n_queries, query, np.tile(ranked.rank, n)),
-        np.tile(ranked.grade, n) if grades is None else grades.ravel(),
-        columns={name: np.tile(column, n) for name, column in ranked.columns.items()},
+        *(n_copies * ranked.n_queries, query, np.tile(ranked.rank, n_copies)),
+        np.tile(ranked.grade, n_copies) if grades is None else grades.ravel(),
+        columns={name: np.tile(column, n_copies) for name, column in ranked.columns.items()},
     )
 
 
-def best_first(ideal: Ranked, grades: Ints) -> Ranked:
+def regrade_ideal(ideal: Ranked, grades: Ints) -> Ranked:
     """Return an ideal ranking n times over, of documents that have other `grades` (n, rows).
 
     Within a query, the grades may come in any order.
     """
-    many = repeated(ideal, len(grades), grades)
+    many = repeat_ranking(ideal, len(grades), grades)
     top = int(many.grade.max(initial=0))
     span = top - int(many.grade.min(initial=0)) + 1
     below = np.sort(many.query * span + top - many.grade) % span
@@ -112,19 +112,19 @@ def best_first(ideal: Ranked, grades: Ints) -> Ranked:
 # ---- other orders -----------------------------------------------------------------------------
 
 
-def reranked(
+def rerank_query(
     judged: Judged,
     qrels: Qrels,
-    rows: Ints,
+    judgment_row: Ints,
     n_retrieved: Ints,
     *,
     judged_only: bool = False,
     cost: Floats | None = None,
     tie_first: Ints | None = None,
     tie_size: Ints | None = None,
-    added: float | None = None,
-    places: Ints | None = None,
-    kept: dict[object, Ranked] | None = None,
+    extra_grade: float | None = None,
+    rank_index: Ints | None = None,
+    ideal_cache: dict[object, Ranked] | None = None,
 ) -> Judged:
     """Return several rankings of one query, whose `judged` and `qrels` are these, as one Judged.
 
@@ -140,43 +140,43 @@ def reranked(
     out in which nothing is judged. `kept` is a place to keep the ideal rankings, which are the same
     for as many rankings of the same query: a measure then ranks them once.
     """
-    n, ideal, levels = len(rows), judged.ideal, qrels.levels
+    n, ideal, levels = len(judgment_row), judged.ideal, qrels.levels
     grade, sampling = qrels.grade, qrels.sampling
-    if added is not None:
-        grade = np.append(grade, added)
+    if extra_grade is not None:
+        grade = np.append(grade, extra_grade)
         sampling = {name: np.append(column, 1) for name, column in sampling.items()}
-        ideal = _with_one_more(ideal, added)
-        levels = _with_one_more_level(levels, len(qrels), added)
-    query, place = (rows >= 0).nonzero()
-    row = rows[query, place]
-    if places is not None:
-        place = places[place]
+        ideal = _add_ideal_document(ideal, extra_grade)
+        levels = _add_level(levels, len(qrels), extra_grade)
+    query, place = (judgment_row >= 0).nonzero()
+    row = judgment_row[query, place]
+    if rank_index is not None:
+        place = rank_index[place]
     columns = {name: column[row] for name, column in sampling.items()}
     if tie_first is not None and tie_size is not None:
         columns |= {"tie_first": tie_first[place], "tie_size": tie_size[place]}
     hits = Ranked(n, query, place + 1, grade[row], columns=columns)
 
-    def parts() -> Parts:
+    def parts() -> RankedLevels:
         rank = np.zeros(n * len(grade), np.int64)
         rank[query * len(grade) + row] = place + 1
-        every = levels.repeated(n, len(grade))
-        return Parts(n, every, rank[every.row], judged_only, qrels)
+        every = levels.repeat(n, len(grade))
+        return RankedLevels(n, every, rank[every.row], judged_only, qrels)
 
     if judged_only:
-        hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
-    kept = {} if kept is None else kept
-    if (n, added) not in kept:
-        kept[n, added] = repeated(ideal, n)
+        hits, n_retrieved, cost = drop_unjudged(hits, n_retrieved, cost)
+    ideal_cache = {} if ideal_cache is None else ideal_cache
+    if (n, extra_grade) not in ideal_cache:
+        ideal_cache[n, extra_grade] = repeat_ranking(ideal, n)
     return Judged(
-        *(hits, kept[n, added], n_retrieved, max(judged.top_grade, added or 0)),
-        *(judged.in_groups, parts, cost),
+        *(hits, ideal_cache[n, extra_grade], n_retrieved, max(judged.top_grade, extra_grade or 0)),
+        *(judged.has_groups, parts, cost),
         # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",
         is_cut=judged.is_cut,
     )
 
 
-def _with_one_more(ideal: Ranked, grade: float) -> Ranked:
+def _add_ideal_document(ideal: Ranked, grade: float) -> Ranked:
     """Return one query's ideal ranking with a document more, the last of its grade."""
     at = np.count_nonzero(ideal.grade >= grade)
     return Ranked(
@@ -186,7 +186,7 @@ def _with_one_more(ideal: Ranked, grade: float) -> Ranked:
     )
 
 
-def _with_one_more_level(levels: Levels, row: int, grade: float) -> Levels:
+def _add_level(levels: Levels, row: int, grade: float) -> Levels:
     """Return one query's plain judgments, which are a single group, with one more."""
     return replace(
         levels,

@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import Form, Table, read_table
+from cranfield.formats.small.read import TableForm, Table, read_table
 
 _CHUNK = ("chunk_id", "chunk", "passage_id", "passage", "pid", "node_id", "node", "id")
 _DOC = ("doc_id", "docno", "document_id", "doc", "document", "parent_id", "parent", "file")
-_FORM = Form(
+_FORM = TableForm(
     "the chunks",
     ("chunk_id", "doc_id"),
-    known=(*_CHUNK, *_DOC),
-    bare="2 columns: a chunk and its document;",
+    header_names=(*_CHUNK, *_DOC),
+    bare_description="2 columns: a chunk and its document;",
 )
 
 
-def chunk_rows(data: Any) -> dict[str, str]:
+def read_chunks(data: Any) -> dict[str, str]:
     """Return {chunk: document} from a file, a table, a dict or rows of two values.
 
     Columns are found by their names (`chunk_id`, `passage_id`, ...; `doc_id`, `parent_id`, ...);
@@ -26,34 +26,34 @@ def chunk_rows(data: Any) -> dict[str, str]:
     found = read_table(data, _FORM)
     rows: Iterable[tuple[int | None, Any, Any]]
     if isinstance(found, Table):
-        chunk, doc = _places(found)
+        chunk, doc = _find_positions(found)
         rows = ((row, values[chunk], values[doc]) for row, values in enumerate(found.rows()))
     else:
-        rows = ((None, *pair) for pair in found.leaves(1))
+        rows = ((None, *pair) for pair in found.read_leaves(1))
     documents: dict[str, str] = {}
     for row, *pair in rows:
-        chunk_id, doc_id = (found.id_of(row, one) for one in pair)
+        chunk_id, doc_id = (found.read_id(row, one) for one in pair)
         before = documents.setdefault(chunk_id, doc_id)
         if before != doc_id:
-            raise found.error(
+            raise found.row_error(
                 row,
                 f"the chunk {chunk_id!r:.80} has the document {doc_id!r:.80} here, and "
                 f"{before!r:.80} above",
                 kind=DuplicateError,
             )
     if not documents:
-        raise found.error(None, "holds no chunk")
+        raise found.row_error(None, "holds no chunk")
     return documents
 
 
-def _places(table: Table) -> tuple[int, int]:
+def _find_positions(table: Table) -> tuple[int, int]:
     """Return the numbers of the columns of chunks and of documents."""
-    doc, chunk = table.place(_DOC), table.place(_CHUNK)
+    doc, chunk = table.find_column(_DOC), table.find_column(_CHUNK)
     if doc is not None and chunk is not None:
         return chunk, doc
-    columns = [place for place, _ in table.others(())]
+    columns = [place for place, _ in table.other_columns(())]
     if len(columns) != 2:
-        raise table.error(
+        raise table.row_error(
             None,
             f"expected two columns, a chunk and its document; it has {', '.join(table.names):.200}",
             "Name them chunk_id and doc_id.",

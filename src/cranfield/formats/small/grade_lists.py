@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.small.text_lines import text_of
+from cranfield.formats.small.text_lines import read_text
 from cranfield.formats.source import Source
 
 _HINT = (
@@ -14,8 +14,8 @@ _HINT = (
 )
 
 
-def grade_lists(
-    texts: Iterable[str], what: str, names: Sequence[str] = ()
+def parse_grade_lists(
+    texts: Iterable[str], title: str, names: Sequence[str] = ()
 ) -> dict[str, list[float | None]]:
     """Return {query: grades} from texts: each is a list, lines of lists, or the path of a file.
 
@@ -26,7 +26,7 @@ def grade_lists(
     are several; DuplicateError for a second list of a query.
     """
     found: dict[str, list[float | None]] = {}
-    for source, number, line in _lines(texts, what):
+    for source, number, line in _read_lists(texts, title):
         name, colon, listed = line.rpartition(":")
         place = len(found)
         query = names[place] if place < len(names) else str(place + 1)
@@ -43,13 +43,13 @@ def grade_lists(
                 raise DuplicateError(f"a second list of query {query!r:.80}")
             if not query:
                 raise InputError("expected a query before the colon")
-            found[query] = _grades(listed, may_be_empty=bool(colon))
+            found[query] = _parse_grades(listed, may_be_empty=bool(colon))
         except InputError as error:
-            raise error.at(source, number, line) from None
+            raise error.locate(source, number, line) from None
     return found
 
 
-def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, str]]:
+def _read_lists(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, str]]:
     """Yield each list's source, its line if the source is a file, and the list."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
@@ -60,7 +60,7 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
         else:
             source = Source(text)
             name = source.name
-            lines = text_of(source)
+            lines = read_text(source)
         numbered = enumerate(lines.split("\n"), 1)
         some = [(n, line) for n, line in numbered if line.strip() and line[0] != "#"]
         if not some:
@@ -69,7 +69,7 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
             yield name, number, line.rstrip("\r")
 
 
-def _grades(text: str, *, may_be_empty: bool) -> list[float | None]:
+def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
@@ -77,10 +77,10 @@ def _grades(text: str, *, may_be_empty: bool) -> list[float | None]:
     if not fields and not may_be_empty:
         problem = "holds no grade; if nothing was retrieved, name the query, as in 'q1:'"
         raise InputError(problem, hint=_HINT)
-    wrong = next((one for one in fields if one != "-" and not re.fullmatch(_GRADE, one)), None)
+    wrong = next((one for one in fields if one != "-" and not re.fullmatch(_GRADE_PATTERN, one)), None)
     if wrong is not None:
         raise InputError(f"expected numbers or -, got {wrong!r:.80}", hint=_HINT)
     return [None if one == "-" else float(one) if "." in one else int(one) for one in fields]
 
 
-_GRADE = r"[+-]?([0-9]{1,15}(\.[0-9]*)?|\.[0-9]+)"
+_GRADE_PATTERN = r"[+-]?([0-9]{1,15}(\.[0-9]*)?|\.[0-9]+)"

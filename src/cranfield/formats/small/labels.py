@@ -7,19 +7,19 @@ from typing import Any
 
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import NAMES
-from cranfield.formats.identifiers import as_unicode
-from cranfield.formats.small.read import Document, Form, Origin, Table, number_of, read_table
+from cranfield.formats.identifiers import escape_surrogates
+from cranfield.formats.small.read import NestedObject, TableForm, Origin, Table, parse_number, read_table
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
-ONE = "slice"  # the name of labels without a name
-MANY = 50  # if more labels, and more than half as many as queries: texts, not labels
-FEW = 10  # if more numbers: ranges; if more labels, each with one query: not labels
+UNNAMED = "slice"  # the name of labels without a name
+MANY_LABELS = 50  # if more labels, and more than half as many as queries: texts, not labels
+FEW_LABELS = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
-_FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
-_NO_LABEL = "holds no label of a query", "Expected a column query_id, and one of labels beside it."
-_CLUSTERS = Form(
-    "the clusters", ("query_id", "cluster"), known=QUERY, bare="a query and its label,"
+_FORM = TableForm("the labels", ("query_id", UNNAMED), header_names=QUERY, bare_description="a query and its label,")
+_NO_LABEL_ERROR = "holds no label of a query", "Expected a column query_id, and one of labels beside it."
+_CLUSTERS = TableForm(
+    "the clusters", ("query_id", "cluster"), header_names=QUERY, bare_description="a query and its label,"
 )
 
 _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
@@ -36,7 +36,7 @@ class LabelRows:
     notes: tuple[Note, ...] = ()
 
 
-def label_rows(data: Any) -> LabelRows:
+def read_labels(data: Any) -> LabelRows:
     """Return the labels of queries in a file, a table, a dict or rows.
 
     A table has a column of queries, and one for each kind of label. Lines of two fields without
@@ -49,10 +49,10 @@ def label_rows(data: Any) -> LabelRows:
     Raises InputError for values that cannot be labels, such as the queries' texts, and
     DuplicateError for a query with two labels of a kind.
     """
-    return _checked(*_read(data, _FORM))
+    return _check_labels(*_read_cells_of_labels(data, _FORM))
 
 
-def cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
+def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     """Return {query: label} for the clusters of queries in a file, a table, a dict or rows.
 
     They have the forms that `label_rows` takes; any number of labels are clusters, and numbers are
@@ -62,60 +62,60 @@ def cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     Raises InputError for values that cannot be labels, for several kinds of labels without `by`, or
     if there is no label; DuplicateError for a query with two labels.
     """
-    kinds, origin = _read(data, _CLUSTERS)
+    kinds, origin = _read_cells_of_labels(data, _CLUSTERS)
     names = ", ".join(kinds)
     if by is None and len(kinds) > 1:
         problem = f"has {len(kinds)} columns of labels: {names}"
-        raise origin.error(None, problem, f"Name one: cluster_by={next(iter(kinds))!r}.")
+        raise origin.row_error(None, problem, f"Name one: cluster_by={next(iter(kinds))!r}.")
     if by is not None and by not in kinds:
-        raise origin.error(None, f"has no labels {by!r:.80}; it has {names}")
+        raise origin.row_error(None, f"has no labels {by!r:.80}; it has {names}")
     found = next(iter(kinds.values()), {}) if by is None else kinds[by]
     if not found:
-        raise origin.error(None, *_NO_LABEL)
-    return {query: _shown(label) for query, label in found.items()}
+        raise origin.row_error(None, *_NO_LABEL_ERROR)
+    return {query: _format_label(label) for query, label in found.items()}
 
 
-def _read(data: Any, form: Form) -> tuple[dict[str, dict[str, str | float]], Origin]:
+def _read_cells_of_labels(data: Any, form: TableForm) -> tuple[dict[str, dict[str, str | float]], Origin]:
     """Return {name: {query: label}}, and where they come from."""
     found = read_table(data, form)
-    cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
-    return _gathered(cells, found), found
+    cells = _cells_of_table(found) if isinstance(found, Table) else _cells_of_dict(found)
+    return _gather_labels(cells, found), found
 
 
-def _of_table(table: Table) -> Iterator[_Cell]:
+def _cells_of_table(table: Table) -> Iterator[_Cell]:
     if not table.n_rows:
         return
-    place = table.queries(QUERY)
-    kinds = table.others([place])
+    place = table.find_query_column(QUERY)
+    kinds = table.other_columns([place])
     for row, values in enumerate(table.rows()):
         for i, name in kinds:
             yield row, values[place], name, values[i]
 
 
-def _of_dict(found: Document) -> Iterator[_Cell]:
+def _cells_of_dict(found: NestedObject) -> Iterator[_Cell]:
     inner = [isinstance(value, Mapping) for value in found.value.values()]
     if not any(inner):
-        found = Document(found.name, {ONE: found.value}, found.where)
+        found = NestedObject(found.name, {UNNAMED: found.value}, found.where)
     elif not all(inner):
-        raise found.error(None, "expected {query: label} or {name: {query: label}}, got both")
-    for name, query, label in found.leaves(2):
+        raise found.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
+    for name, query, label in found.read_leaves(2):
         yield None, query, str(name), label
 
 
-def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
+def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
     found: dict[str, dict[str, str | float]] = {}
     for at, query, name, value in cells:
-        query = origin.id_of(at, query)
+        query = origin.read_id(at, query)
         labels = found.setdefault(name, {})
-        label = as_unicode(value.strip()) if isinstance(value, str) else value
+        label = escape_surrogates(value.strip()) if isinstance(value, str) else value
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
             continue
         if isinstance(label, Mapping | list | tuple | set | bytes):
-            raise origin.error(at, f"expected a label of query {query!r:.80}, got {label!r:.80}")
+            raise origin.row_error(at, f"expected a label of query {query!r:.80}, got {label!r:.80}")
         if isinstance(label, bool) or not isinstance(label, int | float):
             label = str(label)
         if labels.setdefault(query, label) != label:
-            raise origin.error(
+            raise origin.row_error(
                 at,
                 f"query {query!r:.80} is {label!r:.80} as {name!r:.80} here, and "
                 f"{labels[query]!r:.80} above",
@@ -124,52 +124,52 @@ def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str
     return found
 
 
-def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
+def _check_labels(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
     """Return the labels that are few enough for slices."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
     for name, of in found.items():
         distinct = set(of.values())
-        numbers = {label: n for label in distinct if (n := _finite(label)) is not None}
+        numbers = {label: n for label in distinct if (n := _to_finite_number(label)) is not None}
         n_labels = len(distinct)
-        if n_labels > FEW and len(numbers) == n_labels:
-            labels[name] = _ranges({query: numbers[label] for query, label in of.items()})
+        if n_labels > FEW_LABELS and len(numbers) == n_labels:
+            labels[name] = _make_ranges({query: numbers[label] for query, label in of.items()})
             text = (
                 f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
                 f"{len(of):,} queries."
             )
             notes.append(Note("ranges", "info", text))
-        elif n_labels > (FEW if n_labels == len(of) else max(MANY, len(of) / 2)):
+        elif n_labels > (FEW_LABELS if n_labels == len(of) else max(MANY_LABELS, len(of) / 2)):
             text = f"{name}: left out, {n_labels:,} labels of {len(of):,} queries."
             notes.append(Note("labels-left-out", "info", text))
         elif of:
             if n_labels == len(of) > 1:
                 text = f"{name}: each label has one query only."
                 notes.append(Note("one-query-each", "info", text))
-            shown = {label: _shown(label) for label in distinct}
+            shown = {label: _format_label(label) for label in distinct}
             labels[name] = {query: shown[label] for query, label in of.items()}
     if not labels and notes:
-        raise origin.error(
+        raise origin.row_error(
             None,
             f"no labels for slices: {', '.join(note.text for note in notes)}",
             "Many queries must share a label, such as a type or a language. Texts are not labels; "
             "numbers, such as lengths, are put into ranges.",
         )
     if not labels:
-        raise origin.error(None, *_NO_LABEL)
+        raise origin.row_error(None, *_NO_LABEL_ERROR)
     return LabelRows(labels, tuple(notes))
 
 
-def _finite(label: str | float) -> float | None:
-    number = number_of(label)
+def _to_finite_number(label: str | float) -> float | None:
+    number = parse_number(label)
     return number if number is not None and math.isfinite(number) else None
 
 
-def _shown(label: str | float) -> str:
+def _format_label(label: str | float) -> str:
     return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:
+def _make_ranges(numbers: Mapping[str, float]) -> dict[str, str]:
     """Return the range of each query's number, the lowest ranges first.
 
     The i-th range ends with the number at position i n / 4, rounded up; equal numbers stay
@@ -185,6 +185,6 @@ def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:
         if group:
             low, high = numbers[group[0]], numbers[group[-1]]
             between = "-" if low >= 0 and low.is_integer() and high.is_integer() else " to "
-            label = _shown(low) + (f"{between}{_shown(high)}" if low < high else "")
+            label = _format_label(low) + (f"{between}{_format_label(high)}" if low < high else "")
             found |= dict.fromkeys(group, label)
     return found

@@ -19,17 +19,17 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.columnar import columnar_form, whole_table
+from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import plain_name
 from cranfield.formats.frames import arrow_table, is_table
-from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.text_lines import text_lines
+from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.small.text_lines import read_utf8_lines
 from cranfield.formats.source import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Where = Callable[[int], tuple[int, str]]  # a row's line, from 1, and its text
+FindLine = Callable[[int], tuple[int, str]]  # a row's line, from 1, and its text
 ReadLines = Callable[[], Iterable[tuple[int, str]]]  # a text's lines, each with its number, from 1
 Names = Sequence[str]
 
@@ -39,7 +39,7 @@ _SEPARATORS = "\t,;|"
 
 
 @dataclass(frozen=True)
-class Form:
+class TableForm:
     """A kind of small table: its columns, and how text and rows without names are read.
 
     `what` is its name in errors. `names` are the names of a tuple's values; `needed` are names that
@@ -52,37 +52,37 @@ class Form:
     empty, lines that begin with # are comments. A field between `quoted` separators may be quoted.
     """
 
-    what: str
+    title: str
     names: Names
-    known: Names = ()
-    needed: Names = ()
-    bare: str | None = None
+    header_names: Names = ()
+    required_names: Names = ()
+    bare_description: str | None = None
     hint: str | None = None
     separators: str = _SEPARATORS
-    quoted: str = _SEPARATORS
+    quoted_separators: str = _SEPARATORS
 
     def is_header(self, fields: Names) -> bool:
         """Tell whether the fields of a text's first line are names."""
-        if self.bare is None:
+        if self.bare_description is None:
             return True
-        if not self.known:
+        if not self.header_names:
             return False
         alike = len(fields) == len(self.names)
-        numbers = any(number_of(one) is not None for one in fields)
-        if any(one in INDEX or plain_name(one) in self.known for one in fields):
+        numbers = any(parse_number(one) is not None for one in fields)
+        if any(one in INDEX or plain_name(one) in self.header_names for one in fields):
             return not (alike and numbers)
         return bool(fields) and not (alike or numbers)
 
-    def lacking(self, names: Names) -> str | None:
+    def find_missing_names(self, names: Names) -> str | None:
         """Return an error text if a table lacks needed names."""
-        if {*self.needed} <= {*map(plain_name, names)}:
+        if {*self.required_names} <= {*map(plain_name, names)}:
             return None
-        return f"expected the columns {', '.join(self.needed[:-1])} and {self.needed[-1]}"
+        return f"expected the columns {', '.join(self.required_names[:-1])} and {self.required_names[-1]}"
 
 
-def spaced(what: str, *names: str) -> Form:
+def white_space_form(title: str, *names: str) -> TableForm:
     """Return the form of lines of fields with white space between them, and comments."""
-    return Form(what, names, bare=f"{len(names)} columns: {' '.join(names)};", separators="")
+    return TableForm(title, names, bare_description=f"{len(names)} columns: {' '.join(names)};", separators="")
 
 
 class Origin:
@@ -91,11 +91,11 @@ class Origin:
     `where` returns a row's line; None for a source without lines.
     """
 
-    def __init__(self, name: str, where: Where | None = None) -> None:
+    def __init__(self, name: str, find_line: FindLine | None = None) -> None:
         self.name = name
-        self.where = where
+        self.where = find_line
 
-    def error(
+    def row_error(
         self,
         row: int | None,
         problem: str,
@@ -110,12 +110,12 @@ class Origin:
         line, text = self.where(row)
         return kind(problem, source=self.name, line=line, text=text.rstrip(), hint=hint)
 
-    def id_of(self, row: int | None, value: Any) -> str:
+    def read_id(self, row: int | None, value: Any) -> str:
         """Return an id as text; InputError for a value that cannot be an id."""
         try:
-            return as_text(value, "")
+            return to_id_text(value, "")
         except InputError as error:
-            raise self.error(row, error.problem.removeprefix(": ")) from None
+            raise self.row_error(row, error.problem.removeprefix(": ")) from None
 
 
 class Table(Origin):
@@ -126,94 +126,94 @@ class Table(Origin):
         name: str,
         names: Names,
         columns: Sequence[Sequence[Any]],
-        where: Where | None = None,
-        bare: bool = False,
+        find_line: FindLine | None = None,
+        is_headless: bool = False,
     ) -> None:
-        super().__init__(name, where)
+        super().__init__(name, find_line)
         self.names = names
         self.columns = columns
-        self.bare = bare
+        self.bare = is_headless
         self.n_rows = len(columns[0]) if columns else 0
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the values of each row."""
         return zip(*self.columns, strict=True)
 
-    def place(self, known: Names) -> int | None:
+    def find_column(self, plain_names: Names) -> int | None:
         """Return the number of the first column with one of these plain names."""
         plain = [plain_name(name) for name in self.names]
-        return next((plain.index(name) for name in known if name in plain), None)
+        return next((plain.index(name) for name in plain_names if name in plain), None)
 
-    def queries(self, known: Names) -> int:
+    def find_query_column(self, plain_names: Names) -> int:
         """Return the number of the column of queries, or of pandas' index instead.
 
         Raises InputError for the first row that has no query.
         """
         places = [i for i, name in enumerate(self.names) if name in INDEX]
-        if (named := self.place(known)) is not None:
+        if (named := self.find_column(plain_names)) is not None:
             places = [named]
         queries = self.columns[places[0]] if places else [None]
         if None in queries:
-            raise self.error(
+            raise self.row_error(
                 queries.index(None),
                 f"has no column of queries; it has {', '.join(self.names):.200}",
-                f"Name it {known[0]!r}, or one of {', '.join(known[1:])}.",
+                f"Name it {plain_names[0]!r}, or one of {', '.join(plain_names[1:])}.",
             )
         return places[0]
 
-    def others(self, taken: Iterable[int]) -> list[tuple[int, str]]:
+    def other_columns(self, positions: Iterable[int]) -> list[tuple[int, str]]:
         """Return the number and name of each column that is neither taken nor an index."""
         named = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
-        return [(i, name) for i, name in named if i not in set(taken)]
+        return [(i, name) for i, name in named if i not in set(positions)]
 
 
-class Document(Origin):
+class NestedObject(Origin):
     """A dict, or a file of one JSON object, that is nested."""
 
-    def __init__(self, name: str, value: Mapping[Any, Any], where: Where | None = None) -> None:
-        super().__init__(name, where)
-        self.value = value
+    def __init__(self, name: str, members: Mapping[Any, Any], find_line: FindLine | None = None) -> None:
+        super().__init__(name, find_line)
+        self.value = members
 
-    def leaves(self, depth: int) -> Iterator[tuple[Any, ...]]:
+    def read_leaves(self, depth: int) -> Iterator[tuple[Any, ...]]:
         """Yield (key, ..., value) of `depth` dicts within each other; InputError for other data."""
         if depth == 1:
             yield from self.value.items()
             return
         for key, inner in self.value.items():
             if not isinstance(inner, Mapping):
-                raise self.error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
-            for path in Document(self.name, inner).leaves(depth - 1):
+                raise self.row_error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
+            for path in NestedObject(self.name, inner).read_leaves(depth - 1):
                 yield (key, *path)
 
 
-def read_table(data: Any, form: Form) -> Table | Document:
+def read_table(data: Any, form: TableForm) -> Table | NestedObject:
     """Return the content of a file, a table, a dict or rows.
 
     An object is a row if one of its values is neither an object nor a list, and one has a `known`
     name of the form, if there are any. The caller interprets other objects.
     """
     if isinstance(data, str | os.PathLike):
-        return _file(Source(data), form)
+        return _read_file(Source(data), form)
     if isinstance(data, Mapping):
-        return _of_object(form.what, data, form)
+        return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
         values = dict(data.items())  # a pandas Series with queries as its index
         named = values if data.name is None else {data.name: values}
-        return Document(form.what, named)
+        return NestedObject(form.title, named)
     if is_table(data):
-        return _of_arrow(arrow_table(data, form.what), form.what)
+        return _from_arrow_table(arrow_table(data, form.title), form.title)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
-        raise no_table(form, data)
-    return _table_of([_named(row, i, form) for i, row in enumerate(data)], form.what)
+        raise not_a_table_error(form, data)
+    return _make_table([_to_mapping(row, i, form) for i, row in enumerate(data)], form.title)
 
 
-def no_table(form: Form, data: Any) -> InputError:
+def not_a_table_error(form: TableForm, data: Any) -> InputError:
     """Return the error for data that are not a small table."""
-    expected = f"expected {form.what.removeprefix('the ')} as a file, a table or rows"
+    expected = f"expected {form.title.removeprefix('the ')} as a file, a table or rows"
     return InputError(f"{expected}, got {type(data).__name__}")
 
 
-def number_of(value: Any) -> float | None:
+def parse_number(value: Any) -> float | None:
     """Return the number in a cell or a text; None if it is not a number."""
     if isinstance(value, str):
         if "_" in value or not value.isascii():
@@ -228,18 +228,18 @@ def number_of(value: Any) -> float | None:
         return math.inf
 
 
-def _file(source: Source, form: Form) -> Table | Document:
-    columnar = columnar_form(source, source.start(4096))
+def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
+    columnar = detect_columnar_format(source, source.read_start(4096))
     if columnar is not None:
-        return _of_arrow(whole_table(source, columnar), source.name)
-    return text_rows(source.name, partial(text_lines, source), form)
+        return _from_arrow_table(read_columnar_file(source, columnar), source.name)
+    return read_text_rows(source.name, partial(read_utf8_lines, source), form)
 
 
-def text_rows(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
+def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
     """Return the content of a file's text: JSON, or lines."""
     if first_character(read_lines) in ("{", "["):
-        return _of_json(name, read_lines, form)
-    return _Text(name, read_lines, form).table()
+        return _read_json(name, read_lines, form)
+    return _TextReader(name, read_lines, form).read_table()
 
 
 def first_character(read_lines: ReadLines) -> str:
@@ -250,7 +250,7 @@ def first_character(read_lines: ReadLines) -> str:
 # ---- rows, objects and Arrow data ---------------------------------------------------------------
 
 
-def _named(row: Any, number: int, form: Form) -> Mapping[Any, Any]:
+def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_fields"):
@@ -258,28 +258,28 @@ def _named(row: Any, number: int, form: Form) -> Mapping[Any, Any]:
     if isinstance(row, tuple | list) and len(row) == len(form.names):
         return dict(zip(form.names, row, strict=True))
     expected = f"expected ({', '.join(form.names)}) or a dict"
-    raise InputError(f"{expected}, got {row!r:.80}", source=f"{form.what}: row {number}")
+    raise InputError(f"{expected}, got {row!r:.80}", source=f"{form.title}: row {number}")
 
 
-def _table_of(rows: Sequence[Mapping[Any, Any]], name: str, where: Where | None = None) -> Table:
+def _make_table(rows: Sequence[Mapping[Any, Any]], name: str, find_line: FindLine | None = None) -> Table:
     """Return rows with names as columns; None for a value that a row lacks."""
     keys = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(key) for row in rows] for key in keys]
-    return Table(name, [str(key) for key in keys], columns, where)
+    return Table(name, [str(key) for key in keys], columns, find_line)
 
 
-def _of_object(
-    name: str, value: Mapping[Any, Any], form: Form, where: Where | None = None
-) -> Table | Document:
-    row = _table_of([value], name, where)
-    nested = all(isinstance(one, Mapping | list) for one in value.values())
-    is_row = not nested and (not form.known or row.place(form.known) is not None)
-    return row if is_row else Document(name, value, where)
+def _read_object(
+    name: str, members: Mapping[Any, Any], form: TableForm, find_line: FindLine | None = None
+) -> Table | NestedObject:
+    row = _make_table([members], name, find_line)
+    nested = all(isinstance(one, Mapping | list) for one in members.values())
+    is_row = not nested and (not form.header_names or row.find_column(form.header_names) is not None)
+    return row if is_row else NestedObject(name, members, find_line)
 
 
-def _of_arrow(table: "pa.Table", name: str) -> Table:
+def _from_arrow_table(table: "pa.Table", name: str) -> Table:
     names = table.column_names
-    if twice := _repeated(names):
+    if twice := _find_repeated(names):
         raise InputError(f"has several columns named {twice!r:.80}", source=name)
     try:
         columns = [column.to_pylist() for column in table.columns]
@@ -288,7 +288,7 @@ def _of_arrow(table: "pa.Table", name: str) -> Table:
     return Table(name, names, columns)
 
 
-def _repeated(names: Iterable[str]) -> str | None:
+def _find_repeated(names: Iterable[str]) -> str | None:
     """Return a name that occurs more than once, None without one."""
     return next((name for name, n in Counter(names).items() if n > 1), None)
 
@@ -296,9 +296,9 @@ def _repeated(names: Iterable[str]) -> str | None:
 # ---- text ---------------------------------------------------------------------------------------
 
 
-def text_table(name: str, text: str, form: Form) -> Table:
+def read_text_table(name: str, text: str, form: TableForm) -> Table:
     """Return the lines of a text as rows; see `Form`."""
-    return _Text(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).table()
+    return _TextReader(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).read_table()
 
 
 def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
@@ -306,49 +306,49 @@ def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
     return number, next((line for n, line in read_lines() if n == number), "")
 
 
-class _Text(Origin):
+class _TextReader(Origin):
     """Lines of fields with a separator or white space between them; errors have their number."""
 
-    def __init__(self, name: str, read_lines: ReadLines, form: Form) -> None:
+    def __init__(self, name: str, read_lines: ReadLines, form: TableForm) -> None:
         super().__init__(name, partial(_find_line, read_lines))
         self._form, self._read_lines = form, read_lines
         first = next((line for _, line in read_lines() if line.strip()), "")
         self._separator = next((one for one in form.separators if one in first), "")
-        self._quoted = bool(self._separator)
+        self._has_quotes = bool(self._separator)
 
-    def table(self) -> Table:
+    def read_table(self) -> Table:
         """Return the lines as rows; the first one names the columns if the form says so."""
         form, names = self._form, self._form.names
         first: list[str]
         try:
-            line, first = next(self._records(), (None, []))
+            line, first = next(self._read_records(), (None, []))
         except InputError:  # what looks like a quotation may not be one
             line, first = 1, []
         has_header = form.is_header(first)
-        expected = form.bare
+        expected = form.bare_description
         if has_header:
-            if problem := form.lacking(first):
-                raise self.error(line, f"{problem} in its first line")
-            if twice := _repeated(first):
-                raise self.error(line, f"has several columns named {twice!r:.80}")
+            if problem := form.find_missing_names(first):
+                raise self.row_error(line, f"{problem} in its first line")
+            if twice := _find_repeated(first):
+                raise self.row_error(line, f"has several columns named {twice!r:.80}")
             names, expected = first, f"{len(first)} columns, {', '.join(first):.200};"
-        elif self._separator not in form.quoted:
-            self._quoted = False
+        elif self._separator not in form.quoted_separators:
+            self._has_quotes = False
         columns: list[list[str]] = [[] for _ in names]
-        for line, fields in islice(self._records(), has_header, None):
+        for line, fields in islice(self._read_records(), has_header, None):
             if len(fields) != len(names):
                 problem = f"expected {expected} got {len(fields)} columns"
-                raise self.error(line, problem, None if has_header else form.hint)
+                raise self.row_error(line, problem, None if has_header else form.hint)
             for column, field in zip(columns, fields, strict=True):
                 column.append(field)
 
         def where(row: int) -> tuple[int, str]:
-            line, _ = next(islice(self._records(), row + has_header, None))
+            line, _ = next(islice(self._read_records(), row + has_header, None))
             return _find_line(self._read_lines, line)
 
-        return Table(self.name, names, columns, where, bare=not has_header)
+        return Table(self.name, names, columns, where, is_headless=not has_header)
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
+    def _read_records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line that is not blank, with its number.
 
         A field between quotation marks may go on in the next lines.
@@ -356,70 +356,70 @@ class _Text(Origin):
         lines = iter(self._read_lines())
         for number, line in lines:
             if not self._separator:
-                fields = _split(line)
+                fields = _split_fields(line)
                 if not self._form.separators and fields and fields[0].startswith("#"):
                     continue
-            elif self._quoted and '"' in line:
+            elif self._has_quotes and '"' in line:
                 rest = chain([line], (line for _, line in lines))
                 try:
                     fields = next(csv.reader(rest, delimiter=self._separator, strict=True))
                 except csv.Error as error:
-                    raise self.error(number, f"a field is malformed: {error}") from None
+                    raise self.row_error(number, f"a field is malformed: {error}") from None
             else:
                 fields = line.rstrip("\r\n").split(self._separator)
             if len(fields) > 1 or (fields and fields[0].strip()):
                 yield number, fields
 
 
-_split = re.compile(r"[^ \t\n\r\f\v]+").findall
+_split_fields = re.compile(r"[^ \t\n\r\f\v]+").findall
 
 
 # ---- JSON ---------------------------------------------------------------------------------------
 
 
-def _of_json(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
+def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
     origin = Origin(name, lambda row: _find_line(read_lines, row + 1))
     try:
-        value = _decode("".join(line for _, line in read_lines()))
+        value = _decode_json("".join(line for _, line in read_lines()))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
-            raise origin.error(error.lineno - 1, f"is not valid JSON: {error}") from None
+            raise origin.row_error(error.lineno - 1, f"is not valid JSON: {error}") from None
         lines = [(number, line) for number, line in read_lines() if line.strip()]
         origin = Origin(name, lines.__getitem__)
-        rows = [_object_of(line, origin, i) for i, (_, line) in enumerate(lines)]
-        return _table_of(rows, name, origin.where)
+        rows = [_parse_object(line, origin, i) for i, (_, line) in enumerate(lines)]
+        return _make_table(rows, name, origin.where)
     except InputError as error:
-        raise error.at(name) from None
+        raise error.locate(name) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not valid JSON: {error}", source=name) from None
     if isinstance(value, Mapping):
-        return _of_object(name, value, form, origin.where)
+        return _read_object(name, value, form, origin.where)
     for i, row in enumerate(value):
         if not isinstance(row, Mapping):
             problem = f"element {i}: expected a JSON object, got {row!r:.80}"
             raise InputError(problem, source=name)
-    return _table_of(value, name)
+    return _make_table(value, name)
 
 
-def _object_of(line: str, lines: Origin, i: int) -> dict[str, Any]:
+def _parse_object(line: str, origin: Origin, i: int) -> dict[str, Any]:
     """Return the object of the i-th of some JSON lines."""
     try:
-        row = _decode(line)
+        row = _decode_json(line)
     except InputError as error:
-        raise lines.error(i, error.problem, kind=type(error)) from None
+        raise origin.row_error(i, error.problem, kind=type(error)) from None
     except (ValueError, RecursionError) as error:
-        raise lines.error(i, f"is not valid JSON: {error}") from None
+        raise origin.row_error(i, f"is not valid JSON: {error}") from None
     if not isinstance(row, dict):
-        raise lines.error(i, "expected a JSON object")
+        raise origin.row_error(i, "expected a JSON object")
     return row
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = _repeated(name for name, _ in pairs)
+        twice = _find_repeated(name for name, _ in pairs)
         raise DuplicateError(f"a JSON object has the name {twice!r:.80} twice")
     return found
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_without_repeats).decode
+_decode_json = json.JSONDecoder(object_pairs_hook=_refuse_repeated_names).decode

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from functools import partial
 
 from cranfield.errors import InputError
-from cranfield.formats.compression import KeptOpen
+from cranfield.formats.compression import Unclosable
 from cranfield.formats.source import Source
 from cranfield.formats.text import refuse_binary
 
 
-def text_of(source: Source) -> str:
+def read_text(source: Source) -> str:
     """Return all of a text file; see `text_lines`."""
-    return "".join(line for _, line in text_lines(source))
+    return "".join(line for _, line in read_utf8_lines(source))
 
 
-def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+def read_utf8_lines(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file as `lines_of` does; InputError for one that is not UTF-8."""
-    return map(partial(require_utf8, source), lines_of(source))
+    return map(partial(require_utf8, source), read_file_lines(source))
 
 
 def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
@@ -29,7 +29,7 @@ def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
     return line
 
 
-def lines_of(source: Source) -> Iterator[tuple[int, str]]:
+def read_file_lines(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, with their ends, each with its number, from 1.
 
     Bytes that are not UTF-8 are halves of surrogate pairs. Raises InputError if the file is far
@@ -42,7 +42,7 @@ def lines_of(source: Source) -> Iterator[tuple[int, str]]:
         n_bytes += n
         source.refuse_expansion(n_bytes)
 
-    refuse_binary(source, source.start(4096))
+    refuse_binary(source, source.read_start(4096))
     with source.open(heard=True) as stream:
-        buffer = io.BufferedReader(KeptOpen(stream, count_bytes))
+        buffer = io.BufferedReader(Unclosable(stream, count_bytes))
         yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", "surrogateescape", ""), 1)

@@ -9,20 +9,20 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from cranfield.errors import InputError
-from cranfield.formats.columnar import columnar_form
+from cranfield.formats.columnar import detect_columnar_format
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.identifiers import as_text, as_unicode
+from cranfield.formats.identifiers import to_id_text, escape_surrogates
 from cranfield.formats.objects import as_dict
 from cranfield.formats.small.read import (
-    Document,
-    Form,
+    NestedObject,
+    TableForm,
     ReadLines,
     Table,
     first_character,
     read_table,
-    text_rows,
+    read_text_rows,
 )
-from cranfield.formats.small.text_lines import lines_of, require_utf8, text_lines
+from cranfield.formats.small.text_lines import read_file_lines, require_utf8, read_utf8_lines
 from cranfield.formats.source import Source
 
 # A file, a dict {id: text}, or a table with a column of ids and one of texts.
@@ -39,25 +39,25 @@ _HINT = (
     "Texts are TREC topics, a table of ids and texts (TSV, CSV), or JSON lines such as "
     '{"_id": "q1", "text": "..."}.'
 )
-Of = Literal["query", "doc"]
+IdRole = Literal["query", "doc"]
 
 
-def _ids_of(of: Of) -> list[str]:
+def _id_columns(role: IdRole) -> list[str]:
     """Return the names of the column of ids, in the order in which they are searched for."""
-    own = [name for name in NAMES[of] if name not in _TEXTS]  # a query may be an id or a text
-    return [*dict.fromkeys([*own, "_id", "id", *NAMES[of], *NAMES["query"], *NAMES["doc"]])]
+    own = [name for name in NAMES[role] if name not in _TEXTS]  # a query may be an id or a text
+    return [*dict.fromkeys([*own, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
-_IDS: Mapping[Of, Sequence[str]] = {of: _ids_of(of) for of in get_args(Of)}
+_IDS: Mapping[IdRole, Sequence[str]] = {of: _id_columns(of) for of in get_args(IdRole)}
 
 
-def texts_of(
+def read_texts(
     data: Any,
     ids: Collection[str],
-    what: str = "the texts",
+    title: str = "the texts",
     *,
-    of: Of = "query",
-    whole: bool = False,
+    role: IdRole = "query",
+    with_titles: bool = False,
 ) -> dict[str, str]:
     """Return {id: text} for those of the ids that have a text; white space becomes blanks.
 
@@ -77,74 +77,74 @@ def texts_of(
     """
     wanted = {*ids}
     found: dict[str, str] = {}
-    for name, texts in _pairs(data, wanted, what, _IDS[of]):
+    for name, texts in _read_pairs(data, wanted, title, _IDS[role]):
         several = {field: text for field, text in texts if text}
         if name in wanted and several:
             titles = [text for field, text in several.items() if field in _TITLES]
             others = [text for field, text in several.items() if field not in _TITLES]
-            first = [*titles[:1], *others[:1]] if whole else [*several.values()][:1]
+            first = [*titles[:1], *others[:1]] if with_titles else [*several.values()][:1]
             found.setdefault(name, ": ".join(first))
     return found
 
 
-_Texts = list[tuple[str, str]]  # the name of the field, the text, which may be empty
+_TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which may be empty
 
 
-def _pairs(
+def _read_pairs(
     data: Any, wanted: Collection[str], what: str, ids: Sequence[str]
-) -> Iterator[tuple[str, _Texts]]:
+) -> Iterator[tuple[str, _TextsOfFields]]:
     """Yield each id with its texts, in the order of `_TEXTS`."""
-    form = Form(what, ("id", "text"), known=ids, bare="an id and its text,", hint=_HINT)
+    form = TableForm(what, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         yield from (
-            (as_text(name, what), _texts_in(value)) for name, value in as_dict(data, what).items()
+            (to_id_text(name, what), _list_texts(value)) for name, value in as_dict(data, what).items()
         )
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
-    if source is None or columnar_form(source, source.start(4096)) is not None:
+    if source is None or detect_columnar_format(source, source.read_start(4096)) is not None:
         found = read_table(data, form)
     else:
-        read_lines = _sieved(source, wanted, ids)
+        read_lines = _choose_lines(source, wanted, ids)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
-            yield from ((name, [("title", one)]) for name, one in _topics(text, source.name))
+            yield from ((name, [("title", one)]) for name, one in _read_topics(text, source.name))
             return
-        found = text_rows(source.name, read_lines, form)
-    if isinstance(found, Document):
-        yield from ((str(name), _texts_in(value)) for name, value in found.value.items())
+        found = read_text_rows(source.name, read_lines, form)
+    if isinstance(found, NestedObject):
+        yield from ((str(name), _list_texts(value)) for name, value in found.value.items())
     else:
-        yield from _of_table(found, ids)
+        yield from _read_table_texts(found, ids)
 
 
-def _of_table(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _Texts]]:
+def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
     if not table.n_rows:
         return
-    place = 0 if table.bare else table.queries(ids)
-    others = table.others([place])
+    place = 0 if table.bare else table.find_query_column(ids)
+    others = table.other_columns([place])
     named = [i for name in _TEXTS for i, other in others if plain_name(other) == name]
     if table.bare or (not named and len(others) == 1):
         named = [i for i, _ in others]
     if not named:
-        raise table.error(
+        raise table.row_error(
             None,
             f"has no column of texts; it has {', '.join(table.names):.200}",
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
     for row, values in enumerate(table.rows()):
-        texts = [(plain_name(table.names[i]), _plain(values[i])) for i in named]
-        yield table.id_of(row, values[place]), texts
+        texts = [(plain_name(table.names[i]), _to_one_line(values[i])) for i in named]
+        yield table.read_id(row, values[place]), texts
 
 
-def _texts_in(value: Any) -> _Texts:
+def _list_texts(value: Any) -> _TextsOfFields:
     """Return a text, or the text fields of an object; empty ones, too."""
     if not isinstance(value, Mapping):
-        return [("text", _plain(value))]
-    return [(name, _plain(value.get(name))) for name in _TEXTS]
+        return [("text", _to_one_line(value))]
+    return [(name, _to_one_line(value.get(name))) for name in _TEXTS]
 
 
-def _plain(value: Any) -> str:
+def _to_one_line(value: Any) -> str:
     """Return a text in one line; empty for any other value."""
-    return as_unicode(" ".join(str(value).split())) if isinstance(value, str | int | float) else ""
+    return escape_surrogates(" ".join(str(value).split())) if isinstance(value, str | int | float) else ""
 
 
 # ---- TREC topics --------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _plain(value: Any) -> str:
 _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the text that it is
 
 
-def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
+def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
 
     Raises InputError if there is none.
@@ -174,7 +174,7 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         yield (
             number[1].strip(),
-            _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
+            _to_one_line(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
         )
     if not found:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
@@ -183,18 +183,18 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 # ---- only the wanted lines ----------------------------------------------------------------------
 
 
-def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
+def _choose_lines(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    lines = lines_of(source)
+    lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
-    is_wanted = _sieve(first_line[1], wanted, ids)
+    is_wanted = _make_line_test(first_line[1], wanted, ids)
     if is_wanted is None:
-        return partial(text_lines, source)
+        return partial(read_utf8_lines, source)
     wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
     return lambda: (require_utf8(source, line) for line in wanted_lines)
 
 
-def _sieve(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
+def _make_line_test(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a wanted id, from the first line of a file.
 
     None if an id's text may span several lines.

@@ -8,14 +8,14 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.extensions.labels.assessors.beyond_chance import FLEISS, Coefficient
-from cranfield.extensions.labels.assessors.judgments import Agreed
+from cranfield.extensions.labels.assessors.judgments import PairAgreement
 from cranfield.extensions.labels.assessors.stability import Stability
 from cranfield.extensions.labels.assessors.stability_tables import StabilityTables
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.render.numbers import interval, number, number_of, percent
+from cranfield.render.numbers import format_interval, format_number, format_count, format_percent
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,8 +37,8 @@ class Agreement(Shown):
 
     header = ("part", "measure", "name", "other", "quantity", "value")
 
-    pooled: Agreed
-    per_query: Mapping[str, Agreed]
+    pooled: PairAgreement
+    per_query: Mapping[str, PairAgreement]
     grades: Sequence[int]
     matrix: Floats
     orderings: Sequence[Stability]
@@ -48,7 +48,7 @@ class Agreement(Shown):
     coefficients: Sequence[Coefficient] = ()  # of all assessors together
     second: str = "B"  # the name of the second assessor
     others: Mapping[str, "Agreement"] = field(default_factory=dict)  # A with each further assessor
-    pairs: Mapping[tuple[str, str], Agreed] = field(default_factory=dict)  # of three or more
+    pairs: Mapping[tuple[str, str], PairAgreement] = field(default_factory=dict)  # of three or more
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -72,17 +72,17 @@ class Agreement(Shown):
         of B; with runs, what each system scores, whether they are ordered alike, and the pairs
         that change most.
         """
-        found = [self._agreement(per_query)]
-        found += [self._of_all()] if self.coefficients else []
-        found += [self._of_pairs()] if self.pairs else []
-        found += [one._confusion() for one in (self, *self.others.values())]
+        found = [self._agreement_table(per_query)]
+        found += [self._coefficients_table()] if self.coefficients else []
+        found += [self._pairs_table()] if self.pairs else []
+        found += [one._confusion_table() for one in (self, *self.others.values())]
         for one in (self, *self.others.values()):
             found += StabilityTables(
                 one.orderings, one.second, bool(one.per_query), one.recipe, one.on_runs
             ).tables()
         return found
 
-    def _of_all(self) -> Table:
+    def _coefficients_table(self) -> Table:
         """Return the coefficients of all assessors together, with their intervals."""
         named = {(one.name, one.of): one for one in self.coefficients}
         names = dict.fromkeys(one.name for one in self.coefficients)
@@ -93,12 +93,12 @@ class Agreement(Shown):
                     cell
                     for of in ("relevance", "grade")
                     for one in [named[name, of]]
-                    for cell in (number(one.value), interval(one.low, one.high, signs=False))
+                    for cell in (format_number(one.value), format_interval(one.low, one.high, signs=False))
                 ),
             ]
             for name in names
         ]
-        level = percent(1 - self.recipe["alpha"])
+        level = format_percent(1 - self.recipe["alpha"])
         shared, by_all = (
             next(one.documents for one in self.coefficients if (one.name == FLEISS) == by_fleiss)
             for by_fleiss in (False, True)
@@ -106,8 +106,8 @@ class Agreement(Shown):
         n = self.recipe["assessors"]
         unit = self.coefficients[0].left_out
         notes = [
-            f"Of {number_of(shared, 'document')} that two or more judge; Fleiss' kappa of "
-            f"{number_of(by_all, 'document')} that all {n} judge.",
+            f"Of {format_count(shared, 'document')} that two or more judge; Fleiss' kappa of "
+            f"{format_count(by_all, 'document')} that all {n} judge.",
             "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
             "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
             "kappa and alpha do; ordinal: grades farther apart differ more.",
@@ -119,21 +119,21 @@ class Agreement(Shown):
         header = ["coefficient", "relevance", f"{level} interval", "grade", f"{level} interval"]
         return Table(header, rows, notes, title=title)
 
-    def _of_pairs(self) -> Table:
+    def _pairs_table(self) -> Table:
         """Return how far each two assessors agree, on all documents together."""
         every = [(f"{a} - {b}", asdict(one)) for (a, b), one in self.pairs.items()]
-        first, *others = _columns(self.recipe["rel"])
+        first, *others = _agreement_columns(self.recipe["rel"])
         columns = [replace(first, heading="assessors")]
         columns += [replace(one, meaning="") for one in others if not one.heading.startswith("rel")]
-        return table_of(every, columns, title=["Each two assessors, on all documents together"])
+        return make_table(every, columns, title=["Each two assessors, on all documents together"])
 
-    def _agreement(self, per_query: bool) -> Table:
+    def _agreement_table(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
         n_queries, pooled = len(self.per_query), asdict(self.pooled)
         every = [(name, asdict(one)) for name, one in self.per_query.items()] if per_query else []
         rules = [n_queries] if every else []
         if n_queries > 1:
-            means = {name: _mean_of(self.per_query, name) for name in pooled}
+            means = {name: _mean_over_queries(self.per_query, name) for name in pooled}
             every.append((f"mean of {n_queries:,}", means))
         every.append(("all together", pooled))
         said = ["-: no value: nothing to divide by, or chance alone would agree on all."]
@@ -143,11 +143,11 @@ class Agreement(Shown):
         title = "How far A, the first qrels, and B, the second, agree"
         if not self.per_query:
             title = "How far A, the qrels, and B, which the rates make of it, would agree"
-        columns = _columns(self.recipe["rel"])
+        columns = _agreement_columns(self.recipe["rel"])
         notes = self.on_judgments
-        return table_of(every, columns, said=said, notes=notes, rules=rules, title=[title])
+        return make_table(every, columns, sentences=said, notes=notes, rules=rules, title=[title])
 
-    def _confusion(self) -> Table:
+    def _confusion_table(self) -> Table:
         """Return how often each grade of A met each grade of the second assessor."""
         other, whole = self.second, bool(self.per_query)
         rows = [
@@ -189,7 +189,7 @@ class Agreement(Shown):
                     (f"pair{which}", measure, *map(each.pop, ("left", "right")), each)
                     for each in pairs
                 ]
-        return self._dicts((*at, *item) for *at, values in parts for item in values.items())
+        return self._rows_as_dicts((*at, *item) for *at, values in parts for item in values.items())
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         return self.to_dict()  # which has every query
@@ -220,16 +220,16 @@ class Agreement(Shown):
 
     def __repr__(self) -> str:
         numbers = ", ".join(
-            f"{name} {number(getattr(self.pooled, name))}" for name in ("kappa", "overlap")
+            f"{name} {format_number(getattr(self.pooled, name))}" for name in ("kappa", "overlap")
         )
         return f"Agreement({numbers}, {len(self.orderings)} orderings)"
 
 
-def _columns(rel: int) -> list[Column]:
+def _agreement_columns(rel: int) -> list[Column]:
     """Return the columns of how far two agree: a cell shows a query and {name: number}."""
 
     def of(name: str, heading: str, meaning: str = "") -> Column:
-        return Column(heading, lambda row: _cell(name, row[1][name]), meaning)
+        return Column(heading, lambda row: _format_number(name, row[1][name]), meaning)
 
     return [
         Column("query_id", lambda row: str(row[0])),
@@ -265,14 +265,14 @@ def _columns(rel: int) -> list[Column]:
     ]
 
 
-def _cell(name: str, value: float | None) -> str:
+def _format_number(name: str, value: float | None) -> str:
     """Return a number: counts whole, or with one decimal if they are expected ones."""
     if value is None or not name.startswith(("both", "rel")):
-        return number(value)
+        return format_number(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
-def _mean_of(per_query: Mapping[str, Agreed], name: str) -> float | None:
+def _mean_over_queries(per_query: Mapping[str, PairAgreement], name: str) -> float | None:
     """Return the mean over the queries that have a value."""
     values = [value for one in per_query.values() if (value := getattr(one, name)) is not None]
     return mean(np.array(values) * 1.0) if values else None

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
+from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.data.judging import Judging
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions.labels.assessors.assess import AgreementSettings, agreement
-from cranfield.formats.columns import What
-from cranfield.formats.files import stem_of, what_is
+from cranfield.formats.columns import Side
+from cranfield.formats.files import stem_of, guess_side
 from cranfield.formats.source import Source
 
 
@@ -19,9 +19,9 @@ from cranfield.formats.source import Source
 def command(
     qrels_a: str = flags.argument(),
     files: tuple[str, ...] = flags.argument(nargs=-1, metavar="QRELS_B [RUN]..."),
-    names: tuple[str, ...] = flags.measures("By what the systems are ordered", "nDCG@10"),
-    per_query: bool = flags.per_query("Show every query's agreement, too."),
-    settings: AgreementSettings = flags.family(
+    names: tuple[str, ...] = flags.measure_option("By what the systems are ordered", "nDCG@10"),
+    per_query: bool = flags.per_query_option("Show every query's agreement, too."),
+    settings: AgreementSettings = flags.family_options(
         AgreementSettings,
         group="Statistics",
         rel={
@@ -63,28 +63,28 @@ def command(
     if confusion is not None and others:
         raise OptionError("--qrels is a further assessor, and --confusion has no second one")
     path_of_name = _name_files(others)
-    refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
+    refuse_two_stdin(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     try:
         found = agreement(
             data.read_qrels(qrels_a, kept.duplicates),
             data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
             data.read_runs(files[n_qrels:]) or None,
-            flags.measures_of(names, "nDCG@10", settings.rel),
+            flags.parse_measures(names, "nDCG@10", settings.rel),
             confusion=confusion,
-            others={
+            extra_qrels={
                 name: data.read_qrels(path, kept.duplicates) for name, path in path_of_name.items()
             }
             or None,
             duplicates=kept.duplicates,
-            **settings.unusual(),
+            **settings.changed_options(),
         )
     except InputError as error:
-        third = next((one for one in files[1:] if what_is(one) is What.QRELS), None)
+        third = next((one for one in files[1:] if guess_side(one) is Side.QRELS), None)
         if third is None or error.source != third:
             raise
-        raise error.but(
-            hint=f"Judgments of a further assessor: --qrels {printable(third)}"
+        raise error.replace(
+            hint=f"Judgments of a further assessor: --qrels {escape_unprintable(third)}"
         ) from None
     show(found, form, per_query=per_query)
 

@@ -10,38 +10,38 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.settings import SEED_OPTION, count_from
-from cranfield.data.judging import RANKING, Judging
-from cranfield.data.meeting import notes_on
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.comparison.settings import SEED_OPTION, count_check
+from cranfield.data.judging import RANKING_OPTIONS, Judging
+from cranfield.data.meeting import list_qrels_notes
+from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.data.run_names import runs_of
-from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
+from cranfield.data.run_names import make_runs
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
-from cranfield.extensions.labels.assessors.beyond_chance import coefficients_of, judgments_of
+from cranfield.extensions.labels.assessors.beyond_chance import estimate_coefficients, count_grades
 from cranfield.extensions.labels.assessors.judgments import (
     WHOLE_GRADES,
     TwoJudgments,
-    agreed,
-    confusion,
-    of_matrix,
-    two_judgments,
+    measure_agreement,
+    count_confusion,
+    judgments_from_matrix,
+    match_two,
 )
-from cranfield.extensions.labels.assessors.relabel import on_scale, relabelled
-from cranfield.extensions.labels.assessors.stability import Stability, stabilities
-from cranfield.extensions.labels.rates import rate_rows
-from cranfield.extensions.whatif.variants import blocks
-from cranfield.formats.columns import What
+from cranfield.extensions.labels.assessors.relabel import select_on_scale, score_relabelled
+from cranfield.extensions.labels.assessors.stability import Stability, measure_stability
+from cranfield.extensions.labels.rates import read_rates
+from cranfield.extensions.whatif.variants import split_variants
+from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
-from cranfield.formats.stated_columns import columns_for
+from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure
-from cranfield.notes import Note, merged
-from cranfield.options import Options, finite, is_whole, option, refuse_others, takes
-from cranfield.progress import Watching, parts, watched
-from cranfield.render.numbers import number_of
-from cranfield.scoring.arguments import Reading, check_columns, check_judged
-from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.notes import Note, merge_notes
+from cranfield.options import Options, finite_number, is_whole_number, option, refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_slices, add_progress
+from cranfield.render.numbers import format_count
+from cranfield.scoring.arguments import Reading, check_columns, check_qrels_and_runs
+from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
 
@@ -58,19 +58,19 @@ class AgreementSettings(Options):
     rel: int = option(
         1,
         "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
-        count_from(0),
+        count_check(0),
     )
     mixtures: int = option(
         1_000,
         "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
-        count_from(1),
+        count_check(1),
     )
     seed: int = option(*SEED_OPTION)
     alpha: float = option(*ALPHA)
 
 
-@watched
-@takes(AgreementSettings, Reading, Judging, Watching, without=RANKING)
+@add_progress
+@takes(AgreementSettings, Reading, Judging, Watching, omit=RANKING_OPTIONS)
 def agreement(
     qrels_a: QrelsLike,
     qrels_b: QrelsLike | None = None,
@@ -78,7 +78,7 @@ def agreement(
     measures: MeasuresLike = "nDCG@10",
     *,
     confusion: Rates | Path | None = None,
-    others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
+    extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
     **options: "Unpack[keywords.Agreement]",
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
@@ -128,34 +128,34 @@ def agreement(
     -1.0
 
     """
-    refuse_others(agreement, options)
+    refuse_unknown_options(agreement, options)
     if (qrels_b is None) == (confusion is None):
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
     settings = AgreementSettings.of(options)
     if runs is not None:
-        check_judged(qrels_a, runs, agreement)
+        check_qrels_and_runs(qrels_a, runs, agreement)
     how, columns = Judging.of(options), Reading.of(options).columns
     check_columns(columns, *(one for one in (qrels_a, qrels_b, runs) if one is not None))
-    own = columns_for(columns, What.QRELS)
-    first = as_qrels(qrels_a, "strict", own, how.duplicates)
-    several = None if runs is None else runs_of(runs, columns_for(columns, What.RUN))
+    own = select_columns(columns, Side.QRELS)
+    first = make_qrels(qrels_a, "strict", own, how.duplicates)
+    several = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": how.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:
-        second = as_qrels(qrels_b, "strict", own, how.duplicates)
+        second = make_qrels(qrels_b, "strict", own, how.duplicates)
         further = {
-            name: as_qrels(one, "strict", own, how.duplicates)
-            for name, one in _named(others).items()
+            name: make_qrels(one, "strict", own, how.duplicates)
+            for name, one in _name_assessors(extra_qrels).items()
         }
-        return _of_several({"A": first, "B": second, **further}, several, measures, how, recipe)
-    if others is not None:
+        return _compare_assessors({"A": first, "B": second, **further}, several, measures, how, recipe)
+    if extra_qrels is not None:
         raise OptionError("others are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
-    rates = confusion if isinstance(confusion, Mapping) else rate_rows(confusion)
-    return _of_rates(first, rates, several, measures, how, recipe)
+    rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
+    return _compare_with_rates(first, rates, several, measures, how, recipe)
 
 
-def _named(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
+def _name_assessors(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
     """Return further assessors by name: C, D, ... unless they have names."""
     if others is None:
         return {}
@@ -170,15 +170,15 @@ def _named(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict
         return found
     if isinstance(others, str) or not isinstance(others, Sequence):
         raise OptionError("others: expected {name: qrels}, or a list of qrels")
-    if len(others) > len(_LETTERS):
+    if len(others) > len(_FURTHER_NAMES):
         raise OptionError(f"others: {len(others)} are too many for letters: name them")
-    return dict(zip(_LETTERS, others, strict=False))
+    return dict(zip(_FURTHER_NAMES, others, strict=False))
 
 
-_LETTERS = ascii_uppercase[2:]
+_FURTHER_NAMES = ascii_uppercase[2:]
 
 
-def _of_several(
+def _compare_assessors(
     qrels: Mapping[str, Qrels],
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
@@ -188,37 +188,37 @@ def _of_several(
     first, second, *others = qrels
     recipe["assessors"] = len(qrels)
     for name in others:
-        _shared(first, name, qrels)
+        _match_assessors(first, name, qrels)
     found = {
         name: replace(
-            _of_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
+            _compare_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
         )
         for name in (second, *others)
     }
     pairs = {}
     if others:
         for a, b in combinations(qrels, 2):
-            pairs[a, b] = agreed(_shared(a, b, qrels), recipe["rel"], pooled=True)[0]
-    judged = judgments_of([*qrels.values()])
+            pairs[a, b] = measure_agreement(_match_assessors(a, b, qrels), recipe["rel"], pooled=True)[0]
+    judged = count_grades([*qrels.values()])
     notes = dict.fromkeys(one for each in found.values() for one in each.on_judgments)
     return replace(
         found[second],
         on_judgments=tuple(notes),
-        coefficients=coefficients_of(judged, recipe["rel"], recipe["alpha"]),
+        coefficients=estimate_coefficients(judged, recipe["rel"], recipe["alpha"]),
         others={name: found[name] for name in others},
         pairs=pairs,
     )
 
 
-def _shared(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
+def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
     """Match two of several assessors' judgments; an error says which two."""
     try:
-        return two_judgments(qrels[a], qrels[b])
+        return match_two(qrels[a], qrels[b])
     except NothingSharedError as error:
-        raise error.because(f"These are the assessors {a} and {printable(b)}.") from None
+        raise error.add_reason(f"These are the assessors {a} and {escape_unprintable(b)}.") from None
 
 
-def _of_two(
+def _compare_two(
     a: Qrels,
     b: Qrels,
     runs: Mapping[str, Run] | None,
@@ -228,12 +228,12 @@ def _of_two(
     second: str,
 ) -> Agreement:
     """Return the agreement of A and the assessor named `second`, on the queries of both."""
-    two = two_judgments(a, b)
-    [pooled] = agreed(two, recipe["rel"], pooled=True)
-    each = agreed(two, recipe["rel"], pooled=False)
+    two = match_two(a, b)
+    [pooled] = measure_agreement(two, recipe["rel"], pooled=True)
+    each = measure_agreement(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
-    of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in notes_on(one)]
-    notes = [*_notes_on_both(two, second), *merged(of_each)]
+    of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in list_qrels_notes(one)]
+    notes = [*_judgment_notes(two, second), *merge_notes(of_each)]
     orderings: list[Stability] = []
     on_runs: list[Note] = []
     if runs is not None:
@@ -245,41 +245,41 @@ def _of_two(
             )
             notes.append(Note("highest-grade", "info", text))
         under_a, under_b = (
-            score_runs(on_scale(qrels, top, two.query_ids), runs, measures_of(measures), how)
+            score_runs(select_on_scale(qrels, top, two.query_ids), runs, list_measures(measures), how)
             for qrels in (a, b)
         )
         named = (("Under A", under_a), (f"Under {second}", under_b))
         known = {note for _, note in of_each}
         new = ((name, note) for name, each in named for note in each.notes if note not in known)
-        on_runs = merged(new, of_all=2)
-        values = _values(under_a), _values(under_b)
-        orderings = stabilities(
-            *(_orderable(under_a.measures), list(runs), *values),
+        on_runs = merge_notes(new, n_sources=2)
+        values = _score_array(under_a), _score_array(under_b)
+        orderings = measure_stability(
+            *(_check_orderable(under_a.measures), list(runs), *values),
             _mix_scores(*values, recipe["mixtures"], recipe["seed"]),
             recipe["alpha"],
         )
-    grades, matrix = confusion(two)
+    grades, matrix = count_confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
     return Agreement(
         *(pooled, per_query, grades, matrix, orderings, recipe), tuple(notes), tuple(on_runs)
     )
 
 
-def _notes_on_both(two: TwoJudgments, second: str) -> Iterator[Note]:
+def _judgment_notes(two: TwoJudgments, second: str) -> Iterator[Note]:
     """Yield how many queries both assessors judged, grades below 0, and what only one judged."""
     n = len(two.query_ids)
-    are = number_of(n, "query is", "queries are")
+    are = format_count(n, "query is", "queries are")
     yield Note("in-both", "info", f"{are} judged in both qrels.", n)
-    for name, grades in (("A", two.a), (second, two.b)):
+    for name, grades in (("A", two.grade_a), (second, two.grade_b)):
         if below := int((grades < 0).sum()):
             text = (
-                f"{number_of(below, 'grade')} of {printable(name)} below 0, compared as any other: "
+                f"{format_count(below, 'grade')} of {escape_unprintable(name)} below 0, compared as any other: "
                 "where -1 says that nobody judged the document, leave such rows out."
             )
             yield Note("below-0", "warning", text, count=below)
-    for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
+    for name, n in (("A", two.n_queries_only_a), (second, two.n_queries_only_b)):
         if n:
-            are = number_of(n, "query is", "queries are")
+            are = format_count(n, "query is", "queries are")
             yield Note("in-one", "info", f"{are} judged in {name} only: left out.", n, name)
 
 
@@ -289,12 +289,12 @@ def _mix_scores(under_a: Floats, under_b: Floats, n: int, seed: int) -> Iterator
     The scores are (n_queries, n_systems, n_measures).
     """
     generator = np.random.Generator(np.random.PCG64(seed))
-    for some in parts(blocks(n, under_a.size), "mixtures", n):
+    for some in watch_slices(split_variants(n, under_a.size), "mixtures", n):
         from_a = generator.random((some.stop - some.start, len(under_a))) < 0.5
         yield np.where(from_a[:, :, None, None], under_a, under_b)
 
 
-def _of_rates(
+def _compare_with_rates(
     a: Qrels,
     rates: Rates,
     runs: Mapping[str, Run] | None,
@@ -302,14 +302,14 @@ def _of_rates(
     how: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
-    if a.in_groups or a.columns:
+    if a.has_groups or a.columns:
         raise OptionError(
             "confusion=... takes one grade for each document: not judgments in groups, nor those "
             "that are a sample"
         )
-    a.check_whole(*WHOLE_GRADES)
+    a.check_whole_grades(*WHOLE_GRADES)
     there, counts = np.unique(a.grade, return_counts=True)
-    table = _nested(rates, there.tolist())
+    table = _normalize_rates(rates, there.tolist())
     recipe["confusion"] = {
         str(true): {str(g): r for g, r in row.items()} for true, row in table.items()
     }
@@ -321,21 +321,21 @@ def _of_rates(
             matrix[grades.index(true), grades.index(given)] = rate * count
     found: list[Stability] = []
     text = "B is made from A by rates: its numbers are expectations, not counts."
-    notes, on_runs = [Note("expected", "info", text), *notes_on(a)], list[Note]()
+    notes, on_runs = [Note("expected", "info", text), *list_qrels_notes(a)], list[Note]()
     if runs is not None:
         top = max(a.top_grade, *grades)
-        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures), how)
+        scored = score_runs(select_on_scale(a, top, a.query_ids), runs, list_measures(measures), how)
         on_runs = [note for note in scored.notes if note not in notes]
-        wanted = _orderable(scored.measures)
-        batches = relabelled(
+        wanted = _check_orderable(scored.measures)
+        batches = score_relabelled(
             *(a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"], how)
         )
-        found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
-    [pooled] = agreed(of_matrix(grades, matrix), recipe["rel"], pooled=True)
+        found = measure_stability(wanted, list(runs), _score_array(scored), None, batches, recipe["alpha"])
+    [pooled] = measure_agreement(judgments_from_matrix(grades, matrix), recipe["rel"], pooled=True)
     return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes), tuple(on_runs))
 
 
-def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
+def _normalize_rates(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
     """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
     found: dict[int, dict[int, float]] = {}
     for key, value in rates.items():
@@ -350,9 +350,9 @@ def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
                 "{given grade: rate}"
             )
         for given, rate in cells.items():
-            if not (is_whole(true) and is_whole(given)):
+            if not (is_whole_number(true) and is_whole_number(given)):
                 raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
-            if (finite(rate) or 0) < 0 or finite(rate) is None:
+            if (finite_number(rate) or 0) < 0 or finite_number(rate) is None:
                 raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
             found.setdefault(int(true), {})[int(given)] = float(rate)
     for true in there:
@@ -368,7 +368,7 @@ def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
     }
 
 
-def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
+def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
     """Return the measures, all of which order systems by a mean over queries."""
     for one in measures:
         if one.definition.aggregation not in ("mean", "sum"):
@@ -379,6 +379,6 @@ def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
     return measures
 
 
-def _values(scores: Systems) -> Floats:
+def _score_array(scores: Systems) -> Floats:
     """Return (n_queries, n_systems, n_measures)."""
     return np.stack([one.values for one in scores.values()], axis=1)

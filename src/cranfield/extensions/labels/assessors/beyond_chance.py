@@ -16,8 +16,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.qrels import Qrels
 from cranfield.errors import NothingSharedError
-from cranfield.extensions.labels.assessors.judgments import matched
-from cranfield.render.numbers import or_none
+from cranfield.extensions.labels.assessors.judgments import match_judgments
+from cranfield.render.numbers import finite_or_none
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgments:
+class GradeCounts:
     """How many assessors gave each grade to each document that one of them judges."""
 
     n_assessors: int
@@ -47,56 +47,56 @@ class Judgments:
         """The number of queries."""
         return int(self.query.max()) + 1
 
-    def of_relevance(self, rel: int) -> "Judgments":
+    def group_by_relevance(self, rel: int) -> "GradeCounts":
         """Return the same with two grades: 0, and 1 for grades from `rel` on."""
         relevant = np.array(self.grades) >= rel
         both = [self.counts[:, one].sum(axis=1) for one in (~relevant, relevant)]
-        return Judgments(self.n_assessors, self.query, np.stack(both, axis=1), (0, 1))
+        return GradeCounts(self.n_assessors, self.query, np.stack(both, axis=1), (0, 1))
 
 
-def judgments_of(qrels: Sequence[Qrels]) -> Judgments:
+def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
     """Count the grades of each document that one of several qrels judges.
 
     Raises what `matched` raises, and NothingSharedError if no document is judged in two of them.
     """
-    every = matched(qrels)
+    every = match_judgments(qrels)
     grades, code = np.unique(every.grade, return_inverse=True)
     counts = np.zeros((len(every.query), len(grades)), np.int64)
     np.add.at(counts, (every.row, code), 1)
     if counts.sum(axis=1).max(initial=0) < 2:
         raise NothingSharedError("no document of a query is judged in two of the qrels")
     _, query = np.unique(every.query, return_inverse=True)
-    return Judgments(len(qrels), query, counts, grades.tolist())
+    return GradeCounts(len(qrels), query, counts, grades.tolist())
 
 
-class Sums(NamedTuple):
+class AgreementSums(NamedTuple):
     """Sums over documents: of all, or of each query; the first axis is that of the queries."""
 
     documents: Floats  # judged by two or more: (n,)
-    agreed: Floats  # the share of their pairs of assessors that agree: (n,)
+    pair_agreement: Floats  # the share of their pairs of assessors that agree: (n,)
     judged: Floats  # by any: (n,)
-    shares: Floats  # of the assessors that gave each grade: (n, n_grades)
+    grade_shares: Floats  # of the assessors that gave each grade: (n, n_grades)
     full: Floats  # judged by all: (n,)
-    agreed_full: Floats
-    shares_full: Floats  # (n, n_grades)
-    pairs: (
+    pair_agreement_full: Floats
+    grade_shares_full: Floats  # (n, n_grades)
+    grade_pairs: (
         Floats  # pairs of grades of two assessors, by the number of the others: (n, grades, grades)
     )
 
     @property
-    def whole(self) -> "Sums":
+    def overall(self) -> "AgreementSums":
         """The sums over all queries."""
-        return Sums(*(one.sum(axis=0, keepdims=True) for one in self))
+        return AgreementSums(*(one.sum(axis=0, keepdims=True) for one in self))
 
-    def without_one(self) -> "Sums":
+    def leave_one_out(self) -> "AgreementSums":
         """Return the sums over all queries but one, for each."""
-        return Sums(*(one.sum(axis=0, keepdims=True) - one for one in self))
+        return AgreementSums(*(one.sum(axis=0, keepdims=True) - one for one in self))
 
 
-def sums_of(judged: Judgments, query: Ints) -> Sums:
+def sum_documents(judgments: GradeCounts, query: Ints) -> AgreementSums:
     """Return the sums of each query; `query` (n_documents,) says which documents are together."""
     n = int(query.max()) + 1
-    counts = judged.counts * 1.0
+    counts = judgments.counts * 1.0
     each = counts.sum(axis=1)
 
     def total(values: Floats) -> Floats:
@@ -108,13 +108,13 @@ def sums_of(judged: Judgments, query: Ints) -> Sums:
     several = each > 1
     others = np.where(several, each - 1, 1.0)
     agreed = np.where(several, (counts * (counts - 1)).sum(axis=1) / (each * others), 0.0)
-    shares, full = counts / each[:, None], (each == judged.n_assessors) * 1.0
+    shares, full = counts / each[:, None], (each == judgments.n_assessors) * 1.0
     same = np.eye(counts.shape[1])
     pairs = [
         totals(counts * (counts[:, [k]] - same[k]) * (several / others)[:, None])
         for k in range(counts.shape[1])
     ]
-    return Sums(
+    return AgreementSums(
         total(several * 1.0),
         total(agreed),
         total(np.ones(len(each))),
@@ -126,62 +126,62 @@ def sums_of(judged: Judgments, query: Ints) -> Sums:
     )
 
 
-def observed(sums: Sums) -> Floats:
+def observed(sums: AgreementSums) -> Floats:
     """Return the mean share of pairs of assessors that agree on a document: (n,)."""
-    return _divided(sums.agreed, sums.documents)
+    return _divide(sums.pair_agreement, sums.documents)
 
 
-def fleiss_kappa(sums: Sums) -> Floats:
+def fleiss_kappa(sums: AgreementSums) -> Floats:
     """Return Fleiss' kappa of the documents that all judge: (n,).
 
     Chance is two draws from the grades of all assessors together (Fleiss, Psychological Bulletin
     1971).
     """
-    seen = _divided(sums.agreed_full, sums.full)
-    by_chance = (_divided(sums.shares_full, sums.full[:, None]) ** 2).sum(axis=1)
-    return _divided(seen - by_chance, 1 - by_chance)
+    seen = _divide(sums.pair_agreement_full, sums.full)
+    by_chance = (_divide(sums.grade_shares_full, sums.full[:, None]) ** 2).sum(axis=1)
+    return _divide(seen - by_chance, 1 - by_chance)
 
 
-def gwet_ac1(sums: Sums) -> Floats:
+def gwet_ac1(sums: AgreementSums) -> Floats:
     """Return Gwet's AC1: (n,).
 
     Chance is a guess among the grades, as often as these are hard to distinguish: it does not grow
     where nearly all documents have one grade (Gwet, British Journal of Mathematical and Statistical
     Psychology 2008).
     """
-    share = _divided(sums.shares, sums.judged[:, None])
+    share = _divide(sums.grade_shares, sums.judged[:, None])
     by_chance = (share * (1 - share)).sum(axis=1) / max(share.shape[1] - 1, 1)
-    return _divided(observed(sums) - by_chance, 1 - by_chance)
+    return _divide(observed(sums) - by_chance, 1 - by_chance)
 
 
-def alpha_nominal(sums: Sums) -> Floats:
+def alpha_nominal(sums: AgreementSums) -> Floats:
     """Return Krippendorff's alpha, where any two grades differ as much: (n,).
 
     Krippendorff, Content Analysis; Computing Krippendorff's Alpha-Reliability, 2011.
     """
-    n_grades = sums.pairs.shape[1]
-    return _alpha(sums, np.broadcast_to(1 - np.eye(n_grades), sums.pairs.shape))
+    n_grades = sums.grade_pairs.shape[1]
+    return _krippendorff_alpha(sums, np.broadcast_to(1 - np.eye(n_grades), sums.grade_pairs.shape))
 
 
-def alpha_ordinal(sums: Sums) -> Floats:
+def alpha_ordinal(sums: AgreementSums) -> Floats:
     """Return Krippendorff's alpha, where grades differ by how many values lie between: (n,).
 
     The difference of two grades is that of their mean ranks among all values, squared.
     """
-    each = sums.pairs.sum(axis=2)
+    each = sums.grade_pairs.sum(axis=2)
     rank = np.cumsum(each, axis=1) - each / 2
-    return _alpha(sums, (rank[:, :, None] - rank[:, None, :]) ** 2)
+    return _krippendorff_alpha(sums, (rank[:, :, None] - rank[:, None, :]) ** 2)
 
 
-def _alpha(sums: Sums, difference: Floats) -> Floats:
+def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
     """Return 1 - (the mean difference seen) / (that of any two values): (n,)."""
-    each = sums.pairs.sum(axis=2)
-    seen = (sums.pairs * difference).sum(axis=(1, 2))
+    each = sums.grade_pairs.sum(axis=2)
+    seen = (sums.grade_pairs * difference).sum(axis=(1, 2))
     by_chance = (each[:, :, None] * each[:, None, :] * difference).sum(axis=(1, 2))
-    return 1 - _divided(seen * (each.sum(axis=1) - 1), by_chance)
+    return 1 - _divide(seen * (each.sum(axis=1) - 1), by_chance)
 
 
-def _divided(part: Floats, whole: Floats) -> Floats:
+def _divide(part: Floats, whole: Floats) -> Floats:
     """Divide; NaN where there is nothing to divide by, or where only rounding is left of it."""
     found: Floats = np.full(np.broadcast(part, whole).shape, np.nan)
     np.divide(part, whole, out=found, where=np.abs(whole) > 1e-12)
@@ -191,8 +191,8 @@ def _divided(part: Floats, whole: Floats) -> Floats:
 class Way(NamedTuple):
     """A coefficient, and the documents whose grades count in it."""
 
-    compute: Callable[[Sums], Floats]
-    documents: Callable[[Sums], Floats] = operator.attrgetter("documents")  # judged by two or more
+    compute: Callable[[AgreementSums], Floats]
+    documents: Callable[[AgreementSums], Floats] = operator.attrgetter("documents")  # judged by two or more
 
 
 FLEISS = "Fleiss' kappa"
@@ -205,31 +205,31 @@ COEFFICIENTS = {
 }
 
 
-def coefficients_of(judged: Judgments, rel: int, alpha: float) -> list[Coefficient]:
+def estimate_coefficients(judgments: GradeCounts, rel: int, alpha: float) -> list[Coefficient]:
     """Return each coefficient of relevance, and of grades, with its 1 - alpha interval."""
     found = []
-    for of, one in (("relevance", judged.of_relevance(rel)), ("grade", judged)):
+    for of, one in (("relevance", judgments.group_by_relevance(rel)), ("grade", judgments)):
         left_out = "query" if one.n_queries > 1 else "document"
         query = one.query if left_out == "query" else np.arange(len(one.query))
-        each = sums_of(one, query)
+        each = sum_documents(one, query)
         for name, way in COEFFICIENTS.items():
-            value, low, high = _with_interval(way, each, alpha)
-            n = each.whole.full if name == FLEISS else each.whole.documents
+            value, low, high = _jackknife_interval(way, each, alpha)
+            n = each.overall.full if name == FLEISS else each.overall.documents
             found.append(Coefficient(name, of, left_out, int(n[0]), value, low, high))
     return found
 
 
-def _with_interval(
-    way: Way, each: Sums, alpha: float
+def _jackknife_interval(
+    way: Way, each: AgreementSums, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return a coefficient, and the ends of its interval by the jackknife."""
     from scipy.special import stdtrit
 
-    value = float(way.compute(each.whole)[0])
-    left_out = way.compute(each.without_one())[way.documents(each) > 0]  # others change nothing
+    value = float(way.compute(each.overall)[0])
+    left_out = way.compute(each.leave_one_out())[way.documents(each) > 0]  # others change nothing
     n = len(left_out)
     if n < 2 or np.isnan(left_out).any() or np.isnan(value):
-        return or_none(value), None, None
+        return finite_or_none(value), None, None
     error = float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
     half = float(stdtrit(n - 1, 1 - alpha / 2)) * error
     return value, max(-1.0, value - half), min(1.0, value + half)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, encode, ids_of, some_of
+from cranfield.arrays.ids import Ids, encode, encode_ids, select_texts
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, NothingSharedError
@@ -25,18 +25,18 @@ class TwoJudgments:
 
     query_ids: Sequence[str]  # of both qrels, in the order of their bytes
     query: Ints  # (rows,) non-decreasing, the position in query_ids
-    a: Ints  # (rows,) grades
-    b: Ints  # (rows,)
-    in_a: Bools  # (rows,) whether the document is judged there
-    in_b: Bools  # (rows,)
+    grade_a: Ints  # (rows,) grades
+    grade_b: Ints  # (rows,)
+    is_in_a: Bools  # (rows,) whether the document is judged there
+    is_in_b: Bools  # (rows,)
     weight: Ints | Floats  # (rows,) how many documents a row counts for
-    queries_only_a: int
-    queries_only_b: int
+    n_queries_only_a: int
+    n_queries_only_b: int
 
     @property
-    def both(self) -> Bools:
+    def is_shared(self) -> Bools:
         """Which documents are judged in both: (rows,)."""
-        found: Bools = self.in_a & self.in_b
+        found: Bools = self.is_in_a & self.is_in_b
         return found
 
 
@@ -47,10 +47,10 @@ WHOLE_GRADES = (
 )
 
 
-_NTH = ("first", "second", "third")
+_ORDINALS = ("first", "second", "third")
 
 
-class Matched(NamedTuple):
+class MatchedJudgments(NamedTuple):
     """Several qrels' judgments, by the documents that they judge.
 
     A document of a query is a row, however many judge it: `query` (rows,) is its position in
@@ -65,47 +65,47 @@ class Matched(NamedTuple):
     grade: Ints
 
 
-def matched(qrels: Sequence[Qrels]) -> Matched:
+def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
     """Match several qrels by query and document.
 
     Raises InputError for judgments in groups, or grades that are not whole.
     """
     for place, one in enumerate(qrels, 1):
-        if one.in_groups:
-            which = f"the {_NTH[place - 1]} qrels" if place <= len(_NTH) else f"qrels {place}"
+        if one.has_groups:
+            which = f"the {_ORDINALS[place - 1]} qrels" if place <= len(_ORDINALS) else f"qrels {place}"
             raise InputError(
                 f"{which} are judgments in groups: agreement takes one grade for each document"
             )
-        one.check_whole(*WHOLE_GRADES)
+        one.check_whole_grades(*WHOLE_GRADES)
     query_ids = sorted(set().union(*(one.query_ids for one in qrels)), key=encode)
     place_of = {query: i for i, query in enumerate(query_ids)}
     queries = [np.array([*map(place_of.get, one.query_ids)], np.int64)[one.query] for one in qrels]
-    doc, query = Ids.joined([one.docs for one in qrels]).numbers(), np.concatenate(queries)
+    doc, query = Ids.concatenate([one.docs for one in qrels]).sort_keys(), np.concatenate(queries)
     order = np.lexsort((doc, query))
     query, doc = query[order], doc[order]
     begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
     assessor = np.repeat(np.arange(len(qrels)), list(map(len, qrels)))[order]
     grade = np.concatenate([one.grade for one in qrels])[order]
-    return Matched(query_ids, query[begins], np.cumsum(begins) - 1, assessor, grade)
+    return MatchedJudgments(query_ids, query[begins], np.cumsum(begins) - 1, assessor, grade)
 
 
-def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
+def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
     """Match two qrels by query and document.
 
     Raises what `matched` raises, and NothingSharedError if no query, or no document of a query, is
     judged in both.
     """
-    codes = b.codes_of(ids_of(a.query_ids))
-    shared = some_of(a.query_ids, np.flatnonzero(codes >= 0))
+    codes = b.find_codes(encode_ids(a.query_ids))
+    shared = select_texts(a.query_ids, np.flatnonzero(codes >= 0))
     if not len(shared):
         raise NothingSharedError(
             f"the two qrels share no query: the first has {a.query_ids[0]!r}, the second "
             f"{b.query_ids[0]!r}",
             hint="Check that both name queries in the same way.",
         )
-    both = matched([a.of(shared), b.of(shared)])
+    both = match_judgments([a.select_queries(shared), b.select_queries(shared)])
     (in_a, ours), (in_b, theirs) = (
-        _column(both.row[rows], both.grade[rows], len(both.query))
+        _grade_column(both.row[rows], both.grade[rows], len(both.query))
         for rows in (both.assessor == 0, both.assessor == 1)
     )
     if not (in_a & in_b).any():
@@ -127,7 +127,7 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
     )
 
 
-def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
+def _grade_column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
     """Return which of n rows have a grade, and it, 0 elsewhere."""
     there, column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     there[rows], column[rows] = True, grade
@@ -135,7 +135,7 @@ def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
 
 
 @dataclass(frozen=True)
-class Agreed:
+class PairAgreement:
     """How far two qrels agree, on one query or on all together.
 
     Of the documents judged in both: the share that both call relevant or both do not (`agreement`),
@@ -159,7 +159,7 @@ class Agreed:
     overlap_all: float | None
 
 
-def of_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments:
+def judgments_from_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments:
     """Return what two assessors judge of whom a matrix says how often they give which grades.
 
     `matrix` is (n_grades, n_grades): rows are the first one's grades, columns the second's.
@@ -172,10 +172,10 @@ def of_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments:
     return TwoJudgments([""], np.zeros_like(a), a, b, judged, judged, matrix.ravel() * 1.0, 0, 0)
 
 
-def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
+def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> list[PairAgreement]:
     """Return the agreement on each query, or on all documents of all queries together."""
-    n, both, weight = 1 if pooled else len(two.query_ids), two.both, two.weight
-    query = np.zeros_like(two.query) if pooled else two.query
+    n, both, weight = 1 if pooled else len(judgments.query_ids), judgments.is_shared, judgments.weight
+    query = np.zeros_like(judgments.query) if pooled else judgments.query
 
     def count(rows: Bools) -> Ints | Floats:
         if pooled:
@@ -183,43 +183,43 @@ def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
         return np.bincount(query[rows], weight[rows], n).astype(weight.dtype)
 
     def kappa(a: Ints | Bools, b: Ints | Bools) -> list[float | None]:
-        return _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n, weight[both])
+        return _compute_kappa(query[both], a[both] * 1.0, b[both] * 1.0, n, weight[both])
 
-    a, b = two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
+    a, b = judgments.is_in_a & (judgments.grade_a >= rel), judgments.is_in_b & (judgments.grade_b >= rel)
     judged = count(both)
     columns = [
         judged.tolist(),
         *(
             count(one).astype(np.int64).tolist()
-            for one in (two.in_a > two.in_b, two.in_b > two.in_a)
+            for one in (judgments.is_in_a > judgments.is_in_b, judgments.is_in_b > judgments.is_in_a)
         ),
         *(count(one).tolist() for one in (a, b)),
-        _share(count(both & (a == b)), judged),
+        _divide(count(both & (a == b)), judged),
         kappa(a, b),
-        _share(count(both & (two.a == two.b)), judged),
-        kappa(two.a, two.b),
-        _share(count(both & a & b), count(both & (a | b))),
-        _share(count(a & b), count(a | b)),
+        _divide(count(both & (judgments.grade_a == judgments.grade_b)), judged),
+        kappa(judgments.grade_a, judgments.grade_b),
+        _divide(count(both & a & b), count(both & (a | b))),
+        _divide(count(a & b), count(a | b)),
     ]
-    return [Agreed(*row) for row in zip(*columns, strict=True)]
+    return [PairAgreement(*row) for row in zip(*columns, strict=True)]
 
 
-def confusion(two: TwoJudgments) -> tuple[list[int], Ints]:
+def count_confusion(judgments: TwoJudgments) -> tuple[list[int], Ints]:
     """Return the grades and how often they met: (n_grades, n_grades), rows of the first qrels."""
-    a, b = two.a[two.both], two.b[two.both]
+    a, b = judgments.grade_a[judgments.is_shared], judgments.grade_b[judgments.is_shared]
     grades = np.unique(np.concatenate((a, b)))
     n = len(grades)
     cells = np.searchsorted(grades, a) * n + np.searchsorted(grades, b)
     return grades.tolist(), np.bincount(cells, minlength=n * n).reshape(n, n)
 
 
-def _share(part: Floats, whole: Floats) -> list[float | None]:
+def _divide(part: Floats, whole: Floats) -> list[float | None]:
     """Divide; None where there is nothing to divide by."""
     pairs = zip(part.tolist(), whole.tolist(), strict=True)
     return [numerator / denominator if denominator else None for numerator, denominator in pairs]
 
 
-def _kappa(query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats) -> list[float | None]:
+def _compute_kappa(query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats) -> list[float | None]:
     """Return kappa with quadratic weights of each query's grades; of 0 and 1, Cohen's own.
 
     1 - (the mean squared difference) / (that of every a with every b), as sums of whole numbers:
@@ -231,4 +231,4 @@ def _kappa(query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats) -> 
 
     count = total(np.ones(len(a)))
     by_chance = count * total(a * a) + count * total(b * b) - 2 * total(a) * total(b)
-    return _share(by_chance - count * total((a - b) ** 2), by_chance)
+    return _divide(by_chance - count * total((a - b) ** 2), by_chance)

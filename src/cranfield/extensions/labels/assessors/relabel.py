@@ -12,25 +12,25 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
-from cranfield.extensions.whatif.variants import best_first, blocks, repeated
+from cranfield.extensions.whatif.variants import regrade_ideal, split_variants, repeat_ranking
 from cranfield.measures import Measure, Plan
-from cranfield.progress import parts
+from cranfield.progress import watch_slices
 
 
-def on_scale(qrels: Qrels, top: float, query_ids: Sequence[str]) -> Qrels:
+def select_on_scale(qrels: Qrels, top_grade: float, query_ids: Sequence[str]) -> Qrels:
     """Return the judgments of some queries, on a scale that ends at `top`."""
-    some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
-    some.top_grade = top
+    some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    some.top_grade = top_grade
     return some
 
 
-def relabelled(
+def score_relabelled(
     qrels: Qrels,
     runs: Sequence[Run],
     measures: Sequence[Measure],
-    top: float,
+    top_grade: float,
     rates: Mapping[int, Mapping[int, float]],
-    n: int,
+    n_qrels: int,
     seed: int,
     judging: Judging,
 ) -> Iterator[Floats]:
@@ -55,12 +55,12 @@ def relabelled(
     def under(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
         """Return a system's scores; each query of each qrels is a query here."""
         many = len(grades)
-        hits = repeated(system.hits, many, grades[:, system.hits.grade])
+        hits = repeat_ranking(system.hits, many, grades[:, system.hits.grade])
         cost = None if system.cost is None else np.tile(system.cost, many)
-        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (many, 1)), top, cost=cost)
+        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (many, 1)), top_grade, cost=cost)
         return plan.values(judged).reshape(many, len(qrels.query_ids), len(measures))
 
-    for some in parts(blocks(n, 2 * len(true)), "mixtures", n):
+    for some in watch_slices(split_variants(n_qrels, 2 * len(true)), "mixtures", n_qrels):
         drawn = source.random((some.stop - some.start, len(true)))
         grades = np.empty(drawn.shape, np.int64)
         for grade in np.unique(true).tolist():
@@ -68,5 +68,5 @@ def relabelled(
             given = np.array(list(rates[grade]))
             ends = np.cumsum(list(rates[grade].values()))[:-1]
             grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
-        ideal = best_first(qrels.ideal, grades)
+        ideal = regrade_ideal(qrels.ideal, grades)
         yield np.stack([under(one, ideal, grades) for one in systems], axis=2)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.products import product
+from cranfield.arrays.products import matrix_product
 from cranfield.arrays.ranked import Floats, Ints, mean, means
-from cranfield.comparison.significance import t_p
-from cranfield.extensions.orderings.coefficients import kendall, rounded
+from cranfield.comparison.significance import t_p_values
+from cranfield.extensions.orderings.coefficients import kendall, round_scores
 from cranfield.measures import Measure
-from cranfield.render.numbers import or_none
+from cranfield.render.numbers import finite_or_none
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Stability:
         """The lowest tau of any mixture; None where no mixture has one."""
         return min(self.taus, default=None)
 
-    def by_system(self) -> list[dict[str, Any]]:
+    def list_system_means(self) -> list[dict[str, Any]]:
         """Return each system's name and its means."""
         n = len(self.systems)
         columns = {
@@ -89,12 +89,12 @@ class Stability:
         names = ("measure", "tau", "swapped", "swapped_significant", "mean_tau", "min_tau")
         return {
             **{name: getattr(self, name) for name in names},
-            "systems": self.by_system(),
+            "systems": self.list_system_means(),
             "pairs": [asdict(pair) for pair in self.pairs],
         }
 
 
-class _Looked(NamedTuple):
+class _SystemTests(NamedTuple):
     """Systems under some qrels: means (n_qrels, n_systems); of pairs (n_qrels, n_pairs)."""
 
     means: Floats
@@ -104,7 +104,7 @@ class _Looked(NamedTuple):
     verdicts: Floats  # the same, 0 where a difference is not significant, too
 
 
-def _looked(values: Floats, alpha: float) -> _Looked:
+def _test_systems(values: Floats, alpha: float) -> _SystemTests:
     """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
 
     The variance of a difference is that of the two systems, less twice their covariance: one
@@ -114,25 +114,25 @@ def _looked(values: Floats, alpha: float) -> _Looked:
     left, right = np.triu_indices(n_systems, 1)
     found = means(values, axis=1)
     differences = found[:, left] - found[:, right]
-    differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
+    differences[round_scores(found)[:, left] == round_scores(found)[:, right]] = 0.0
     p = np.full(differences.shape, np.nan)
     if n > 1:
         centred = values - values.mean(axis=2, keepdims=True)
         centred -= centred.mean(axis=1, keepdims=True)
-        products = product(centred.transpose(0, 2, 1), centred)
+        products = matrix_product(centred.transpose(0, 2, 1), centred)
         own = np.diagonal(products, axis1=1, axis2=2)
         squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
         varies = squares > 1e-12 * (own[:, left] + own[:, right])
-        p = t_p(differences, np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1))), n - 1)
+        p = t_p_values(differences, np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1))), n - 1)
     signs = np.sign(differences)
-    return _Looked(found, differences, p, signs, np.where(p <= alpha, signs, 0.0))
+    return _SystemTests(found, differences, p, signs, np.where(p <= alpha, signs, 0.0))
 
 
-def stabilities(
+def measure_stability(
     measures: Sequence[Measure],
     systems: Sequence[str],
-    a: Floats,
-    b: Floats | None,
+    scores_a: Floats,
+    scores_b: Floats | None,
     batches: Iterable[Floats],
     alpha: float,
 ) -> list[Stability]:
@@ -142,37 +142,37 @@ def stabilities(
     n_systems, n_measures).
     """
     ranks = []
-    for one, merits in zip(measures, np.cumsum(a, axis=0)[-1].T, strict=True):
+    for one, merits in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
         rising = one.definition.higher_is_better
         ranks.append(np.argsort(-merits if rising else merits, kind="stable"))
 
-    def looked(values: Floats) -> list[_Looked]:
+    def looked(values: Floats) -> list[_SystemTests]:
         # The same layout, and so the same bits, however many there are.
         return [
-            _looked(np.ascontiguousarray(values[:, :, order, k]), alpha)
+            _test_systems(np.ascontiguousarray(values[:, :, order, k]), alpha)
             for k, order in enumerate(ranks)
         ]
 
-    under_a = looked(a[None])
+    under_a = looked(scores_a[None])
     nothing = [None] * len(measures)
     return [
-        _stability(str(measure), [systems[i] for i in order.tolist()], *found)
+        _make_stability(str(measure), [systems[i] for i in order.tolist()], *found)
         for measure, order, *found in zip(
             measures,
             ranks,
             under_a,
-            nothing if b is None else looked(b[None]),
-            nothing if b is None else looked((a - b)[None]),
-            zip(*(map(_beside, under_a, looked(batch)) for batch in batches), strict=True),
+            nothing if scores_b is None else looked(scores_b[None]),
+            nothing if scores_b is None else looked((scores_a - scores_b)[None]),
+            zip(*(map(_compare_mixtures, under_a, looked(batch)) for batch in batches), strict=True),
             strict=True,
         )
     ]
 
 
-_Beside = tuple[Floats, list[float | None], Ints]
+_MixtureComparison = tuple[Floats, list[float | None], Ints]
 
 
-def _beside(a: _Looked, mixed: _Looked) -> _Beside:
+def _compare_mixtures(a: _SystemTests, mixed: _SystemTests) -> _MixtureComparison:
     """Return the means under some mixtures, their tau-b with A, and how many have the same.
 
     The last is (2, n_pairs): in how many a pair has A's sign, and A's verdict.
@@ -185,21 +185,21 @@ def _beside(a: _Looked, mixed: _Looked) -> _Beside:
     return mixed.means, taus, np.array(same)
 
 
-def _stability(
+def _make_stability(
     measure: str,
     systems: Sequence[str],
-    a: _Looked,
-    b: _Looked | None,
-    change: _Looked | None,
-    seen: Sequence[_Beside],
+    a: _SystemTests,
+    b: _SystemTests | None,
+    change: _SystemTests | None,
+    seen: Sequence[_MixtureComparison],
 ) -> Stability:
     left, right = np.triu_indices(len(systems), 1)
 
-    def tested(one: _Looked | None) -> tuple[list[float | None], list[float | None]]:
+    def tested(one: _SystemTests | None) -> tuple[list[float | None], list[float | None]]:
         """Return the differences of the pairs, and p."""
         if one is None:
             return [None] * len(left), [None] * len(left)
-        return one.differences[0].tolist(), list(map(or_none, one.p[0]))
+        return one.differences[0].tolist(), list(map(finite_or_none, one.p[0]))
 
     mixed = np.concatenate([found for found, _, _ in seen])
     same = np.sum([counts for _, _, counts in seen], axis=0) / len(mixed)

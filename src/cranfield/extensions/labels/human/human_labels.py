@@ -5,31 +5,31 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, align
+from cranfield.comparison.alignment import AlignedScores, align
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.result import Outcome
-from cranfield.comparison.scale import range_of
+from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
-from cranfield.extensions.labels.human.human_samples import sampled
-from cranfield.extensions.labels.human.powered import Powered, Sample
+from cranfield.extensions.labels.human.human_samples import sample_labels
+from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.notes import Note, warn_of
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, watched
-from cranfield.render.numbers import or_none, plain
+from cranfield.notes import Note, warn_about
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, add_progress
+from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-FEW = 20  # labelled queries: with fewer, intervals were seen to hold less often than they say
+MIN_RELIABLE_QUERIES = 20  # labelled queries: with fewer, intervals were seen to hold less often than they say
 
 
-@watched
-@takes(PoweredSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+@add_progress
+@takes(PoweredSettings, Alignment, Reading, Judging, Watching, omit=("queries",))
 def prediction_powered(
     qrels: Any,
     runs: Any = None,
@@ -88,74 +88,74 @@ def prediction_powered(
     (0.5, 0.4, 14, True)
 
     """
-    refuse_others(prediction_powered, options)
+    refuse_unknown_options(prediction_powered, options)
     settings = PoweredSettings.of(options)
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
     ours = align(qrels, runs, measures, alignment, judging, reading)
     for measure in ours.measures:
-        known = ours.known(measure)
+        known = ours.find_measure(measure)
         if known is not None and known.definition.aggregation != "mean":
             raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
-    baseline = ours.baseline(ours.names[0] if settings.baseline is None else settings.baseline)
-    base = ours.names.index(baseline)
-    ours, sample = sampled(ours, human, alignment, judging, reading, settings.lam, base)
-    by_system, differences = _estimates(ours, sample, settings, baseline)
+    baseline = ours.find_baseline(ours.system_names[0] if settings.baseline is None else settings.baseline)
+    base = ours.system_names.index(baseline)
+    ours, sample = sample_labels(ours, human, alignment, judging, reading, settings.lam, base)
+    by_system, differences = _estimate_all(ours, sample, settings, baseline)
     result = PredictionPowered(
         by_system,
         differences,
         settings,
-        (*ours.notes, *sample.notes, *_remarks(sample, settings)),
+        (*ours.notes, *sample.notes, *_list_remarks(sample, settings)),
         ours.recipe,
         sample.unit,
-        sample.queries,
+        sample.n_queries,
     )
-    warn_of(result.notes)
+    warn_about(result.notes)
     return result
 
 
-def _estimates(
-    ours: Aligned, sample: Sample, settings: PoweredSettings, baseline: str
+def _estimate_all(
+    ours: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
     """Return each system's mean, and each difference from the baseline, by measure and system."""
-    base = ours.names.index(baseline)
+    base = ours.system_names.index(baseline)
     of_means: dict[str, dict[str, PoweredMean]] = {}
     of_differences: dict[str, dict[str, PoweredMean]] = {}
     for m, measure in enumerate(ours.measures):
-        seen = [ours.values[m], *([] if sample.people is None else [sample.people[m]])]
-        least, most = range_of(ours.known(measure), np.concatenate(seen))
-        singles = [sample.estimate(m, i, None) for i in range(len(ours.names))]
+        seen = [ours.scores[m], *([] if sample.human_scores is None else [sample.human_scores[m]])]
+        least, most = score_range(ours.find_measure(measure), np.concatenate(seen))
+        singles = [sample.estimate(m, i, None) for i in range(len(ours.system_names))]
         of_means[measure] = {
-            name: _result(one, sample, settings, measure, name, ends=(least, most))
-            for name, one in zip(ours.names, singles, strict=True)
+            name: _make_powered_mean(one, sample, settings, measure, name, ends=(least, most))
+            for name, one in zip(ours.system_names, singles, strict=True)
         }
-        others = [i for i in range(len(ours.names)) if i != base]
+        others = [i for i in range(len(ours.system_names)) if i != base]
         if not others:
             continue
         pairs = [sample.estimate(m, i, base) for i in others]
         p = np.array([float(t_test(_moments(one, sample))[0]) for one in pairs])
         for i, one, raw, adjusted in zip(others, pairs, p, holm(p), strict=True):
-            better = (one.estimate > 0) == ours.rising(measure)
+            better = (one.estimate > 0) == ours.is_higher_better(measure)
             verdict: Outcome | None = "better" if better else "worse"
             if not adjusted <= settings.alpha:
                 verdict = None
-            of_differences.setdefault(measure, {})[ours.names[i]] = _result(
-                *(one, sample, settings, measure, ours.names[i]),
+            of_differences.setdefault(measure, {})[ours.system_names[i]] = _make_powered_mean(
+                *(one, sample, settings, measure, ours.system_names[i]),
                 other=baseline,
-                p=or_none(raw),
-                p_adjusted=or_none(adjusted),
+                p=finite_or_none(raw),
+                p_adjusted=finite_or_none(adjusted),
                 verdict=verdict,
                 ends=(least - most, most - least),
             )
     return of_means, of_differences
 
 
-def _moments(one: Powered, sample: Sample) -> Moments:
+def _moments(one: PoweredEstimate, sample: Sample) -> Moments:
     n = sample.degrees + 1
     return Moments(n, np.array([one.estimate]), np.array([one.error * np.sqrt(n)]))
 
 
-def _result(
-    one: Powered,
+def _make_powered_mean(
+    one: PoweredEstimate,
     sample: Sample,
     settings: PoweredSettings,
     measure: str,
@@ -168,7 +168,7 @@ def _result(
     An estimate itself may be out of the range, and is then an end.
     """
 
-    def limits(of: Powered) -> tuple[float | None, float | None]:
+    def limits(of: PoweredEstimate) -> tuple[float | None, float | None]:
         if of.error == 0:  # nothing varies among the labelled ones: it is not known what would
             return None, None
         low, high = (float(end[0]) for end in t_interval(_moments(of, sample), settings.alpha))
@@ -186,7 +186,7 @@ def _result(
         high=high,
         error=one.error,
         lam=one.lam,
-        labelled=sample.labelled,
+        labelled=sample.n_labelled,
         worth=one.worth,
         human=one.human,
         human_low=human_low,
@@ -196,17 +196,17 @@ def _result(
     )
 
 
-def _remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
+def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
     """Say how far intervals of few labels hold, and what was stated."""
-    if sample.unit == "query" and sample.labelled < FEW:
+    if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
-            f"With fewer than {FEW} labelled queries, intervals hold less often than they say: 95% "
+            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often than they say: 95% "
             "intervals held the true value in 90 to 94% of simulated cases with 10 queries, in 92 "
             "to 95% with 20, and in only 65 to 91% where most queries score near 0 or 1."
         )
-        yield Note("few-labelled", "info", text, sample.labelled)
+        yield Note("few-labelled", "info", text, sample.n_labelled)
     if settings.lam is not None:
-        text = f"lam {plain(settings.lam)} was stated, rather than found from the labels."
-        if sample.unit == "query" and sample.labelled == sample.queries:
-            text = f"lam {plain(settings.lam)} has no effect where people labelled all queries."
+        text = f"lam {format_shortest(settings.lam)} was stated, rather than found from the labels."
+        if sample.unit == "query" and sample.n_labelled == sample.n_queries:
+            text = f"lam {format_shortest(settings.lam)} has no effect where people labelled all queries."
         yield Note("lam", "info", text)

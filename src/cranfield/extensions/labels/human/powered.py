@@ -18,7 +18,7 @@ from cranfield.notes import Note
 _ROUNDING = 1e-12  # a standard deviation that is this much less than the values is rounding
 
 
-class Powered(NamedTuple):
+class PoweredEstimate(NamedTuple):
     """A mean by both kinds of labels, and by each alone."""
 
     estimate: float
@@ -33,24 +33,24 @@ class Powered(NamedTuple):
 
 
 # Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
-Estimator = Callable[[int, int, int | None], Powered]
+Estimator = Callable[[int, int, int | None], PoweredEstimate]
 
 
 class Sample(NamedTuple):
     """What people labelled, and what can be estimated from it."""
 
     unit: Literal["query", "document"]
-    labelled: int  # queries, or documents
-    queries: int  # with the model's labels
+    n_labelled: int  # queries, or documents
+    n_queries: int  # with the model's labels
     degrees: int  # of freedom
     estimate: Estimator
     notes: Sequence[Note]
-    people: Floats | None = None  # their scores (n_measures, labelled, n_systems), if there are
+    human_scores: Floats | None = None  # their scores (n_measures, labelled, n_systems), if there are
 
 
-def by_queries(
-    y: Floats, f: Floats, others: Floats, chance: Floats | None = None, lam: float | None = None
-) -> Powered:
+def estimate_by_queries(
+    y: Floats, f: Floats, other_scores: Floats, chance: Floats | None = None, lam: float | None = None
+) -> PoweredEstimate:
     """Return the mean score where people labelled some queries, drawn by chance.
 
     `y` and `f` (n,) are the scores of these queries by people's and by the model's labels, `others`
@@ -63,22 +63,22 @@ def by_queries(
     >>> found.human, found.model, found.lam, found.estimate
     (0.5, 0.4, 1.0, 0.75)
     """
-    n, n_others = len(y), len(others)
-    every = np.concatenate((f, others))
+    n, n_others = len(y), len(other_scores)
+    every = np.concatenate((f, other_scores))
     model = mean(every)
     if chance is not None and np.ptp(chance) > 0:
-        return _weighted(y, f, every, 1 / chance, lam)
+        return _estimate_weighted(y, f, every, 1 / chance, lam)
     covariance = _covariance(y, f) / n
     spread = _variance(every) * (1 / n + (1 / n_others if n_others else 0.0))
-    lam = _share(covariance, spread, lam) if n_others else 0.0
-    ours = mean(y) + (lam * (mean(others) - mean(f)) if n_others else 0.0)
-    of_others = lam**2 * _variance(others) / n_others if n_others > 1 else 0.0
+    lam = _choose_lam(covariance, spread, lam) if n_others else 0.0
+    ours = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_others else 0.0)
+    of_others = lam**2 * _variance(other_scores) / n_others if n_others > 1 else 0.0
     error = np.sqrt(_variance(y - lam * f) / n + of_others).item()
     human_error = np.sqrt(_variance(y) / n).item()
-    return Powered(ours, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
+    return PoweredEstimate(ours, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
 
 
-def _weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | None) -> Powered:
+def _estimate_weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | None) -> PoweredEstimate:
     """Return the mean where queries were drawn with different probabilities, 1 / weight.
 
     The model's mean over all queries, corrected by the weighted mean of what it is off by (Hájek's
@@ -98,13 +98,13 @@ def _weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | 
     inside = total(theirs * (f - mean(every))) / n_all  # labelled queries are among all
     spread = total(theirs * theirs) - 2 * inside + _variance(every) / n_all
     covariance = total(ours * theirs) - total(ours * (f - mean(every))) / n_all
-    lam = _share(covariance, spread, lam)
+    lam = _choose_lam(covariance, spread, lam)
     middle, off = of(y - lam * f)
     variance = total(off * off) + lam**2 * total(centred * centred) / (n_all * (n_all - 1))
     variance += 2 * lam * total(off * (f - mean(every))) / n_all
     human_error = np.sqrt(total(ours * ours)).item()
     error = np.sqrt(max(variance, 0.0)).item()
-    return Powered(
+    return PoweredEstimate(
         middle + lam * mean(every),
         error,
         lam,
@@ -115,9 +115,9 @@ def _weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | 
     )
 
 
-def by_documents(
-    query: Ints, y: Floats, f: Floats, chance: Floats, of_model: Floats, lam: float | None = None
-) -> Powered:
+def estimate_by_documents(
+    query: Ints, y: Floats, f: Floats, chance: Floats, model_scores: Floats, lam: float | None = None
+) -> PoweredEstimate:
     """Return the mean score where people labelled some documents, drawn by chance.
 
     The measure adds up its documents. A row is a document that people labelled: `query` (rows,)
@@ -132,26 +132,26 @@ def by_documents(
     >>> found.human, found.model, found.estimate
     (1.0, 1.25, 1.25)
     """
-    n_queries, weight = len(of_model), (1 - chance) / chance**2
-    lam = _share(total(weight * y * f), total(weight * f * f), lam)
+    n_queries, weight = len(model_scores), (1 - chance) / chance**2
+    lam = _choose_lam(total(weight * y * f), total(weight * f * f), lam)
     human = np.bincount(query, y / chance, n_queries)
-    scores = human + lam * (of_model - np.bincount(query, f / chance, n_queries))
+    scores = human + lam * (model_scores - np.bincount(query, f / chance, n_queries))
     of_labels = [total(weight * (y - part * f) ** 2) / n_queries**2 for part in (0.0, lam)]
     alone, both = np.sqrt(of_labels).tolist()
-    return Powered(
+    return PoweredEstimate(
         mean(scores),
         np.sqrt(_variance(scores) / n_queries).item(),
         lam,
         mean(human),
         np.sqrt(_variance(human) / n_queries).item(),
-        mean(of_model),
+        mean(model_scores),
         _worth(len(query), alone, both),
         both,
     )
 
 
-def off_by_chance(
-    f: Floats, every: Floats, chance: Floats | None = None
+def deviation_from_chance(
+    f: Floats, all_scores: Floats, chance: Floats | None = None
 ) -> tuple[float, float] | None:
     """Return how far the model's mean on the labelled queries is from that on all, and a p-value.
 
@@ -166,12 +166,12 @@ def off_by_chance(
     """
     from scipy.special import ndtr, stdtr
 
-    n, n_all = len(f), len(every)
-    if n == n_all or not _variance(every):
+    n, n_all = len(f), len(all_scores)
+    if n == n_all or not _variance(all_scores):
         return None
     degrees = math.inf
     if chance is None:
-        middle, variance = mean(f), _variance(every) / n
+        middle, variance = mean(f), _variance(all_scores) / n
     else:
         weight = 1 / chance / total(1 / chance)
         middle, degrees = total(weight * f), n - 1.0
@@ -179,11 +179,11 @@ def off_by_chance(
     variance *= 1 - n / n_all
     if not variance:
         return None
-    far = (middle - mean(every)) / math.sqrt(variance)
+    far = (middle - mean(all_scores)) / math.sqrt(variance)
     return far, float(2 * (ndtr(-abs(far)) if degrees == math.inf else stdtr(degrees, -abs(far))))
 
 
-def _share(covariance: float, variance: float, stated: float | None) -> float:
+def _choose_lam(covariance: float, variance: float, stated: float | None) -> float:
     """Return how much the model counts: what is stated, else the share with the least variance."""
     if stated is not None:
         return stated

@@ -8,9 +8,9 @@ from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
-from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
+from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_p, format_signed
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class _Line(NamedTuple):
     def show_estimate(self) -> str:
         """Return the number, and behind a difference its mark."""
         if self.result.other is None:
-            return number(self.estimate)
+            return format_number(self.estimate)
         verdict = self.result.verdict if self.labels == "both" else None
-        return f"{signed(self.estimate)} {MARKS[verdict]}"
+        return f"{format_signed(self.estimate)} {MARKS[verdict]}"
 
 
 def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
     """Return the rows of a number; `n_model` is how many labels of the model there are."""
     n_human = f"{result.labelled:,}"
     return [
-        _Line(result, "both", result.mean, result.low, result.high, number(result.worth, 1)),
+        _Line(result, "both", result.mean, result.low, result.high, format_number(result.worth, 1)),
         _Line(result, "human", result.human, result.human_low, result.human_high, n_human),
         _Line(result, "model", result.model, None, None, n_model),
     ]
@@ -110,12 +110,12 @@ class PredictionPowered(Shown):
         """Return, for each measure, a table of the means, and one of the differences, if any."""
         found: list[Table] = []
         for measure, of_measure in self.means.items():
-            found.append(self._table(measure, of_measure.values(), () if found else self.notes))
+            found.append(self._means_table(measure, of_measure.values(), () if found else self.notes))
             if differences := self.differences.get(measure):
-                found.append(self._table(measure, differences.values(), ()))
+                found.append(self._means_table(measure, differences.values(), ()))
         return found
 
-    def _table(self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
+    def _means_table(self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
         """Return a table with three rows for each number: by both kinds of labels, and by each."""
         results = list(results)
         first = results[0]
@@ -124,17 +124,17 @@ class PredictionPowered(Shown):
         quantity = f"difference from {first.other}" if first.other is not None else "mean"
         title = (
             f"{measure}   {quantity}   {self.n_queries:,} queries with a model's labels, "
-            f"{number_of(first.labelled, self.unit, self._units)} with human ones"
+            f"{format_count(first.labelled, self.unit, self._units)} with human ones"
         )
-        columns = self._columns(first.other is not None, several=len(results) > 1)
+        columns = self._columns(first.other is not None, has_several=len(results) > 1)
         rules = range(3, len(lines), 3)
-        return table_of(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
+        return make_table(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
 
     @property
     def _units(self) -> str:
         return "queries" if self.unit == "query" else "documents"
 
-    def _columns(self, of_difference: bool, *, several: bool) -> list[Column]:
+    def _columns(self, is_difference: bool, *, has_several: bool) -> list[Column]:
         """Return the columns of a table of means, or of differences; `several`: more than one."""
 
         def of_both(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
@@ -144,23 +144,23 @@ class PredictionPowered(Shown):
         return [
             Column("system", of_both(lambda result: result.system)),
             Column("labels", lambda line: line.labels),
-            Column("diff" if of_difference else "mean", _Line.show_estimate),
+            Column("diff" if is_difference else "mean", _Line.show_estimate),
             Column(
-                f"{percent(1 - self.settings.alpha)} interval",
-                lambda line: interval(line.low, line.high, signs=of_difference),
+                f"{format_percent(1 - self.settings.alpha)} interval",
+                lambda line: format_interval(line.low, line.high, signs=is_difference),
                 "The model's labels alone have no interval that holds: they may be wrong "
                 "throughout.",
             ),
-            Column("p", of_both(lambda result: probability(result.p)), "", of_difference),
+            Column("p", of_both(lambda result: format_p(result.p)), "", is_difference),
             Column(
                 "p Holm",
-                of_both(lambda result: probability(result.p_adjusted)),
+                of_both(lambda result: format_p(result.p_adjusted)),
                 "p: of the t-test; p Holm: corrected for all comparisons.",
-                of_difference and several,
+                is_difference and has_several,
             ),
             Column(
                 "lam",
-                of_both(lambda result: number(result.lam, 2)),
+                of_both(lambda result: format_number(result.lam, 2)),
                 "lam: how much the model's labels count, from 0 to 1.",
             ),
             Column(
@@ -171,7 +171,7 @@ class PredictionPowered(Shown):
             ),
         ]
 
-    def _every(self) -> list[PoweredMean]:
+    def _all_means(self) -> list[PoweredMean]:
         return [
             one
             for part in (self.means, self.differences)
@@ -181,7 +181,7 @@ class PredictionPowered(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each mean, then one for each difference."""
-        return [asdict(one) for one in self._every()]
+        return [asdict(one) for one in self._all_means()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with what is needed to repeat it."""

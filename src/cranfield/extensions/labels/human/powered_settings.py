@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from cranfield.comparison.level import ALPHA
-from cranfield.options import Options, number, option
+from cranfield.options import Options, number_check, option
 
 LAM = (
     None,
     "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes the "
     "estimate least uncertain]",
-    number(0, 1),
+    number_check(0, 1),
 )
 
 

@@ -6,22 +6,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, refuse_two_inputs
+from cranfield.cli.data import DataOptions, refuse_two_stdin
 from cranfield.cli.way import Way
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions.labels.human.powered_settings import LAM
-from cranfield.options import option, options_of
+from cranfield.options import option, list_options
 
 if TYPE_CHECKING:
     from cranfield.cli.evaluate import Inputs
-    from cranfield.cli.several import Comparing
+    from cranfield.cli.several import ComparisonOptions
     from cranfield.comparison.level import Level
     from cranfield.extensions.labels.human.powered_result import PredictionPowered
 
 
 @dataclass(frozen=True, kw_only=True)
-class BesideModel(Way):
+class HumanLabels(Way):
     """Where people's labels are, beside those of a model, and how much the model's count."""
 
     heading: ClassVar = "Human labels"
@@ -41,30 +41,30 @@ class BesideModel(Way):
             raise OptionError("--lam applies to human labels beside a model's: add --human")
 
     def compare(
-        self, qrels: str | None, runs: tuple[str, ...], comparing: "Comparing"
+        self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
     ) -> "PredictionPowered":
         """Return means and differences by people's labels and those of a model, the judgments."""
         from cranfield.comparison.alignment import DEFAULT_MEASURES
         from cranfield.comparison.settings import Settings
         from cranfield.extensions.labels.human.human_labels import prediction_powered
 
-        left_out = {option.name for option in options_of(Settings)} - {"alpha", "baseline"}
-        left_out |= flags.names_of(comparing.families) | {"slices"}
+        left_out = {option.name for option in list_options(Settings)} - {"alpha", "baseline"}
+        left_out |= flags.option_names(comparing.families) | {"slices"}
         flags.refuse_options(left_out, self.refusal)
-        several = comparing.several(str(qrels), runs)
-        self._refuse_same([str(qrels)], [str(qrels), *runs])
+        several = comparing.choose_files(str(qrels), runs)
+        self._refuse_model_file([str(qrels)], [str(qrels), *runs])
         files = several.files
         judgments, opened = several.read(files)
         labels: Any = self.human  # a file of saved scores
         if opened is not None:
-            labels = self._read(comparing.data, comparing.judging.duplicates)
-        options: Any = {"lam": self.lam, "alpha": comparing.settings.alpha, **several.options}
+            labels = self._read_labels(comparing.data, comparing.judging.duplicates)
+        options: Any = {"lam": self.lam, "alpha": comparing.settings.alpha, **several.score_options}
         return prediction_powered(
             judgments,
             opened,
             several.measures(DEFAULT_MEASURES),
             human=labels,
-            baseline=several.baseline_of(comparing.baseline, files, opened),
+            baseline=several.find_baseline(comparing.baseline, files, opened),
             **options,
         )
 
@@ -74,44 +74,44 @@ class BesideModel(Way):
 
         flags.refuse_options({"queries"}, self.refusal)
         files = [*filter(None, [inputs.qrels]), *inputs.runs]
-        self._refuse_same(files, files)
+        self._refuse_model_file(files, files)
         inputs.check()
         judgments, runs = inputs.open()
         judgments = inputs.data.read(judgments)
-        labels = self._read(inputs.data, inputs.judging.duplicates)
-        options: Any = {"lam": self.lam, **level.unusual(), **inputs.judging.unusual()}
+        labels = self._read_labels(inputs.data, inputs.judging.duplicates)
+        options: Any = {"lam": self.lam, **level.changed_options(), **inputs.judging.changed_options()}
         estimates = prediction_powered(
             judgments, runs, inputs.measures(judgments), human=labels, **options
         )
         of_means = tuple(note for note in estimates.notes if note.code != "few-differ")
         return replace(estimates, differences={}, notes=of_means)
 
-    def _refuse_same(self, models: Sequence[str], files: Sequence[str]) -> None:
+    def _refuse_model_file(self, model_files: Sequence[str], files: Sequence[str]) -> None:
         """Raise InputError if people's labels are a file of the model's, or two inputs are `-`."""
         path = str(self.human)
-        refuse_two_inputs(*files, path)
-        if os.path.isfile(path) and os.path.realpath(path) in map(os.path.realpath, models):
+        refuse_two_stdin(*files, path)
+        if os.path.isfile(path) and os.path.realpath(path) in map(os.path.realpath, model_files):
             raise InputError(
                 "is named twice, as QRELS and as --human",
                 source=path,
                 hint="QRELS are the labels of a model, --human those of people.",
             )
 
-    def _read(self, data: DataOptions, duplicates: Any) -> Qrels:
+    def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels, which are in a file of their own form, and of documents."""
         own = replace(data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
         try:
             return own.read_qrels(str(self.human), duplicates)
         except InputError as error:
-            named = error.because("This is the file of --human: people's labels.")
+            named = error.add_reason("This is the file of --human: people's labels.")
             if error.kind == "columns":
-                raise named.but(
+                raise named.replace(
                     hint="Its columns are called query_id, doc_id and relevance, with "
                     "query_probability or probability: options on QRELS do not apply."
                 ) from None
             if error.kind != "number":
                 raise named from None
-            raise error.but(
+            raise error.replace(
                 hint="All that was drawn needs a label, and its probability: what is left out is "
                 "not drawn by chance."
             ) from None

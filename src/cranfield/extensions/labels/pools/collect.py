@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.arrays.ids import encode
-from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
+from cranfield.data.combined import COUNTED_GRADE, DifferingGrades
 from cranfield.data.qrels import Qrels
-from cranfield.errors import DuplicateError, InputError, printable
+from cranfield.errors import DuplicateError, InputError, escape_unprintable
 from cranfield.extensions import keywords
-from cranfield.extensions.labels.label_files import DRAWING, Label, labels_in
+from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
     QueryDoc,
     check_drawing,
     grade_labels,
     is_task,
-    list_asked,
+    list_requests,
 )
 from cranfield.extensions.labels.pools.options import CollectSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.read import number_of
+from cranfield.formats.small.read import parse_number
 from cranfield.formats.source import Source
 from cranfield.notes import Note
-from cranfield.options import refuse_others, takes
-from cranfield.render.numbers import number_of as count_of
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.render.numbers import format_count as count_of
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
+from cranfield.render.table import Column, Table, make_table
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Labels(Shown):
         """Return a row for each document with a label."""
         queries, docs = zip(*self.pairs, strict=True)
         who = ["; ".join(names) for names in self.by]
-        return self._dicts(
+        return self._rows_as_dicts(
             zip(queries, docs, self.grades, *self.drawing.values(), who, strict=True)
         )
 
@@ -116,7 +116,7 @@ class Labels(Shown):
             Column("differing", lambda one: f"{one.differing:,}"),
         ]
         title = [f"{count_of(sum(map(bool, self.by)), 'document')} with a label"]
-        return [table_of(self.assessors, columns, notes=self.notes, title=title)]
+        return [make_table(self.assessors, columns, notes=self.notes, title=title)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the labels, and how they came about."""
@@ -167,21 +167,21 @@ def collect(
     ({'q1': {'d1': 1}}, [('q1', 'd2')])
 
     """
-    refuse_others(collect, options)
+    refuse_unknown_options(collect, options)
     settings = CollectSettings.of(options)
-    sources = dict(_sources(labels))
+    sources = dict(_list_sources(labels))
     every: list[Label] = []
     people: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
     for name, source in sources.items():
-        rows = labels_in(source)
+        rows = read_labels(source)
         people |= dict.fromkeys(one.assessor for one in rows if one.assessor is not None)
         if not any(one.assessor is not None or one.label is not None for one in rows):
             people[name] = None
         every += [one._replace(assessor=one.assessor or name) for one in rows]
-    asked = list_asked(every, pool)
+    asked = list_requests(every, pool)
     check_drawing(every if pool is None else asked.values())
     if not asked and pool is not None:
-        raise InputError("the pool names no document", source=_named(pool))
+        raise InputError("the pool names no document", source=_pool_name(pool))
     given, notes = grade_labels(every, asked, settings)
     if not given:
         raise InputError(
@@ -195,12 +195,12 @@ def collect(
     by_pair: dict[QueryDoc, list[tuple[Label, float]]] = {}
     for one, grade in given:
         by_pair.setdefault((one.query, one.doc), []).append((one, grade))
-    notes += _several(by_pair, settings)
-    settled = _settled(by_pair, settings.differing)
+    notes += _check_repeated(by_pair, settings)
+    settled = _settle_grades(by_pair, settings.differing)
     settled |= {pair: NOT_DRAWN for pair, one in asked.items() if one.label is not None}
     pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in asked if pair not in settled]
-    notes += _of_missing(missing, sum(one.label is None for one in asked.values()))
+    notes += _missing_notes(missing, sum(one.label is None for one in asked.values()))
     if pool is not None and any(is_task(one) for one in asked.values()):
         text = (
             "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
@@ -212,23 +212,23 @@ def collect(
         notes.append(Note("no-pool", "info", text))
     return Labels(
         pairs,
-        [_plain(settled[pair]) for pair in pairs],
+        [_simplify_grade(settled[pair]) for pair in pairs],
         [[*dict.fromkeys(str(one.assessor) for one, _ in by_pair.get(pair, ()))] for pair in pairs],
-        _drawing(pairs, asked),
-        list(_assessors(by_pair, people if settings.assessor is None else [])),
+        _collect_drawing(pairs, asked),
+        list(_count_assessors(by_pair, people if settings.assessor is None else [])),
         missing,
         settings,
-        {"cranfield": __version__, "labels": [*sources], "pool": _named(pool)},
+        {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
         tuple(notes),
     )
 
 
-def _plain(grade: float) -> float:
+def _simplify_grade(grade: float) -> float:
     """Return a grade as a whole number where it is one."""
     return int(grade) if grade == int(grade) else grade
 
 
-def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
+def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
     """Yield each source of labels, with the name of the person if no row has one."""
     if isinstance(labels, Mapping):
         yield from ((str(name), one) for name, one in labels.items())
@@ -250,14 +250,14 @@ def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
         yield (stem if stems.count(stem) == 1 else path), path
 
 
-def _named(pool: Any) -> str | None:
+def _pool_name(pool: Any) -> str | None:
     """Return the name of a pool in the recipe."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
 
 
-def _several(
+def _check_repeated(
     by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
 ) -> list[Note]:
     """Say how many documents have several labels; DuplicateError where they may not differ."""
@@ -270,7 +270,7 @@ def _several(
             differ += 1
             if settings.differing == "refuse":
                 said = ", ".join(
-                    f"{grade:g} by {printable(str(one.assessor))}" for one, grade in its
+                    f"{grade:g} by {escape_unprintable(str(one.assessor))}" for one, grade in its
                 )
                 last = its[-1][0]
                 problem = (
@@ -280,7 +280,7 @@ def _several(
                     "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
                     "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
                 )
-                raise last.origin.error(last.row, problem, hint, kind=DuplicateError)
+                raise last.origin.row_error(last.row, problem, hint, kind=DuplicateError)
     notes = []
     if twice:
         text = f"{count_of(twice, 'document')} labelled twice by one person."
@@ -289,13 +289,13 @@ def _several(
         text = f"{count_of(by_others, 'document')} labelled by several people."
         notes.append(Note("labelled-by-several", "info", text, count=by_others))
     if differ:
-        counts = WHICH_COUNTS[settings.differing]
+        counts = COUNTED_GRADE[settings.differing]
         text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
         notes.append(Note("differing", "warning", text, count=differ))
     return notes
 
 
-def _settled(
+def _settle_grades(
     by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
 ) -> dict[QueryDoc, float]:
     """Return the grade that counts of each document, as judgments that are merged.
@@ -318,10 +318,10 @@ def _settled(
     }
 
 
-def _of_missing(missing: Sequence[QueryDoc], n_asked: int) -> list[Note]:
+def _missing_notes(missing: Sequence[QueryDoc], n_asked: int) -> list[Note]:
     if not missing:
         return []
-    shown = ", ".join(f"{printable(query)} {printable(doc)}" for query, doc in missing[:N_SHOWN])
+    shown = ", ".join(f"{escape_unprintable(query)} {escape_unprintable(doc)}" for query, doc in missing[:N_SHOWN])
     more = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
         f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
@@ -330,20 +330,20 @@ def _of_missing(missing: Sequence[QueryDoc], n_asked: int) -> list[Note]:
     return [Note("missing", "warning", text, count=len(missing))]
 
 
-def _drawing(
+def _collect_drawing(
     pairs: Sequence[QueryDoc], asked: Mapping[QueryDoc, Label]
 ) -> dict[Role, Sequence[Any]]:
     """Return how each document was drawn, by the columns that all have."""
     roles = [role for role in DRAWING if any(role in asked[pair].drawing for pair in pairs)]
     return {
-        role: [_plain(number_of(asked[pair].drawing[role]) or 0) for pair in pairs]
+        role: [_simplify_grade(parse_number(asked[pair].drawing[role]) or 0) for pair in pairs]
         if role == "stratum"
-        else [number_of(asked[pair].drawing[role]) for pair in pairs]
+        else [parse_number(asked[pair].drawing[role]) for pair in pairs]
         for role in roles
     }
 
 
-def _assessors(
+def _count_assessors(
     by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], people: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""

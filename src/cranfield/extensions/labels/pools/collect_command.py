@@ -4,7 +4,7 @@ from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.extensions.labels.pools.collect import collect
 from cranfield.extensions.labels.pools.options import CollectSettings
-from cranfield.extensions.labels.pools.pool_command import refuse_what_is_not_read_back
+from cranfield.extensions.labels.pools.pool_command import refuse_unreadable_forms
 
 
 @flags.command("collect")
@@ -15,7 +15,7 @@ def command(
         help="What was to be labelled, as `cranfield pool -o FILE` wrote it: names what is "
         "missing, refuses what nobody asked for, and keeps how documents were drawn.",
     ),
-    settings: CollectSettings = flags.family(
+    settings: CollectSettings = flags.family_options(
         CollectSettings, assessor={"metavar": "NAME"}, grades_of={"metavar": "LABEL=GRADE,..."}
     ),
     form: Format = format_option,
@@ -32,5 +32,5 @@ def command(
     cranfield collect export.json --assessor ann@example.org
     cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_what_is_not_read_back(form)
-    show(collect(list(labels), pool=pool, **settings.unusual()), form)
+    refuse_unreadable_forms(form)
+    show(collect(list(labels), pool=pool, **settings.changed_options()), form)

@@ -12,40 +12,40 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, means
-from cranfield.data.judged import ENDLESS
+from cranfield.data.judged import NO_CUTOFF
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
-from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
+from cranfield.extensions.whatif.extremes import ROUNDING, LinearExtremes, RatioExtremes
 from cranfield.extensions.whatif.joint_bounds import pair_bounds
-from cranfield.extensions.whatif.unjudged import unjudged_with_ids
+from cranfield.extensions.whatif.unjudged import find_unjudged_with_ids
 from cranfield.measures import Measure
 from cranfield.scoring.evaluate import score_runs
 
 
-class Deciding(NamedTuple):
+class DecidingDocuments(NamedTuple):
     """The unjudged documents of two runs, that which may change the difference most first."""
 
     documents: Sequence[tuple[str, str]]  # (query, document)
     difference: float  # of the means, the first run's minus the second's
     low: float  # of the difference, over every way to grade the unjudged
     high: float
-    enough: int | None  # judged, in order and all with grade 0, so many make the sign certain
+    n_needed: int | None  # judged, in order and all with grade 0, so many make the sign certain
 
     @property
     def is_certain(self) -> bool:
         """Whether the sign of the difference is the same however the unjudged are graded."""
-        return _certain(self.low, self.high)
+        return _is_certain(self.low, self.high)
 
 
-def _certain(low: float, high: float) -> bool:
+def _is_certain(low: float, high: float) -> bool:
     return low > ROUNDING or high < -ROUNDING
 
 
-def deciding(
+def find_deciding(
     judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
-) -> Deciding:
+) -> DecidingDocuments:
     """Return the order in which to judge the unjudged documents of two runs.
 
     Raises MeasureError for a measure to which documents do not add one by one, and that is not
@@ -64,15 +64,15 @@ def deciding(
             f"{measure}: which documents decide is known for measures to which documents add one "
             "by one, such as P, DCG and RBP, and for nDCG"
         )
-    some = judgments.of(query_ids)
+    some = judgments.select_queries(query_ids)
     query_ids = [*some.query_ids]
     is_sum = measure.linear == "exact"
-    kind = Linear(measure, some) if is_sum else Ratio(measure, some)
-    if kind.zero:
+    kind = LinearExtremes(measure, some) if is_sum else RatioExtremes(measure, some)
+    if kind.zero_share:
         raise MeasureError(
             f"{measure}: grade 0 does not count as unjudged, so that no order of judging is known"
         )
-    docs, at, moved = _moved(kind, some, list(runs.values()), judging)
+    docs, at, moved = _find_moves(kind, some, list(runs.values()), judging)
     first, second = (its.per_query(measure) for its in (one, other))
     difference = np.array([first[query] - second[query] for query in query_ids])
     low, high = kind.ends(at, moved, difference)
@@ -89,36 +89,36 @@ def deciding(
         left = kind.ends(at[n:], moved[n:], difference)
         return float(means(left[0][:, None])[0]), float(means(left[1][:, None])[0])
 
-    return Deciding(
+    return DecidingDocuments(
         [(query_ids[query], docs[i]) for query, i in zip(at.tolist(), order.tolist(), strict=True)],
         float(means(difference[:, None])[0]),
         *ends_after(0),
-        _least(ends_after, len(order)),
+        _count_needed(ends_after, len(order)),
     )
 
 
-def _least(ends_after: Callable[[int], tuple[float, float]], n: int) -> int | None:
+def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> int | None:
     """Return how many judgments of grade 0 make the sign certain; None if it stays open."""
-    if not _certain(*ends_after(n)):
+    if not _is_certain(*ends_after(n)):
         return None
     low, high = -1, n  # not enough, as far as is known; enough
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _certain(*ends_after(middle)) else (middle, high)
+        low, high = (low, middle) if _is_certain(*ends_after(middle)) else (middle, high)
     return high
 
 
-def _moved(
-    kind: Linear | Ratio, judgments: Qrels, runs: Sequence[Run], judging: Judging
+def _find_moves(
+    kind: LinearExtremes | RatioExtremes, judgments: Qrels, runs: Sequence[Run], judging: Judging
 ) -> tuple[Sequence[str], Ints, Floats]:
     """Return the unjudged documents, each one's query, and what it adds to the difference."""
-    depth = min(kind.deepest, judging.depth or ENDLESS)
-    both, ids = unjudged_with_ids(judgments, runs, depth, judging)
+    depth = min(kind.max_rank, judging.depth or NO_CUTOFF)
+    both, ids = find_unjudged_with_ids(judgments, runs, depth, judging)
     at, moved = np.full(len(ids), -1), np.zeros(len(ids))
     for sign, one in zip((1, -1), both, strict=True):
         at[one.document] = one.query
         moved[one.document] += sign * kind.weights(one)
     there = np.flatnonzero(at >= 0)
     # Numbers are others in each process: by query and id, sums and ties are always the same.
-    there = there[np.lexsort((ids.take(there).numbers(), at[there]))]
+    there = there[np.lexsort((ids.take(there).sort_keys(), at[there]))]
     return ids.take(there).to_texts(), at[there], moved[there]

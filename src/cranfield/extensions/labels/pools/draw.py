@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.options import finite
+from cranfield.options import finite_number
 
 Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, rank by rank
 
 
-def strata(value: Any) -> Strata:
+def read_strata(raw_shares: Any) -> Strata:
     """Check for the shares to draw by rank: a dict, or text such as "10=100%,100=10%".
 
     >>> strata("10=100%, 100=.1"), strata({50: 0.2})
@@ -22,7 +22,7 @@ def strata(value: Any) -> Strata:
         "{10: 1, 100: 0.1}; ranks rise, shares are above 0 and at most 1"
     )
     try:
-        found = _strata(value)
+        found = _parse_strata(raw_shares)
     except (AttributeError, TypeError, ValueError):
         raise ValueError(expected) from None
     ranks, shares = [*found], [*found.values()]
@@ -36,12 +36,12 @@ def strata(value: Any) -> Strata:
     return found
 
 
-def _strata(value: Any) -> dict[int, float]:
+def _parse_strata(value: Any) -> dict[int, float]:
     if isinstance(value, Mapping):
-        pairs = [(finite(rank), finite(share)) for rank, share in value.items()]
+        pairs = [(finite_number(rank), finite_number(share)) for rank, share in value.items()]
     else:
         parts = [part.partition("=") for part in value.split(",")]
-        pairs = [(int(rank), _share(share.strip())) for rank, _, share in parts]
+        pairs = [(int(rank), _parse_share(share.strip())) for rank, _, share in parts]
     if any(rank is None or rank != int(rank) or share is None for rank, share in pairs):
         raise ValueError
     if len({rank for rank, _ in pairs}) < len(pairs):
@@ -49,14 +49,14 @@ def _strata(value: Any) -> dict[int, float]:
     return {int(rank): float(share) for rank, share in pairs}  # type: ignore[arg-type]
 
 
-def _share(text: str) -> float:
-    share = finite(float(text.removesuffix("%")))
+def _parse_share(text: str) -> float:
+    share = finite_number(float(text.removesuffix("%")))
     if share is None:
         raise ValueError
     return share / (100 if text.endswith("%") else 1)
 
 
-def chances(size: Floats, n: int) -> Floats:
+def proportional_chances(size: Floats, n: int) -> Floats:
     """Return probabilities proportional to sizes that add up to n, and are 1 at most.
 
     >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
@@ -75,7 +75,7 @@ def chances(size: Floats, n: int) -> Floats:
     return found
 
 
-def drawn(chance: Floats, generator: np.random.Generator) -> Bools:
+def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
     """Draw each with its probability, as many as these add up to: (n,).
 
     With equal probabilities, every part of that size is as likely as any other. Systematic sampling
@@ -94,7 +94,7 @@ def drawn(chance: Floats, generator: np.random.Generator) -> Bools:
     return found
 
 
-def drawn_of_strata(
+def draw_from_strata(
     query: Ints, rank: Ints, shares: Strata, generator: np.random.Generator
 ) -> tuple[Bools, Floats, Ints]:
     """Draw from each stratum of each query its share, rounded, but one document at least.
@@ -110,19 +110,19 @@ def drawn_of_strata(
     for rows in np.split(order, begins[1:]):  # of one stratum of a query
         n = max(1, int(share[stratum[rows[0]]] * len(rows) + 0.5))
         chance[rows] = n / len(rows)
-        found[rows] = drawn(chance[rows], generator)
+        found[rows] = draw_rows(chance[rows], generator)
     return found, chance, stratum
 
 
-def chosen(
-    query: Ints, rank: Ints, n: int, generator: np.random.Generator, *, whole: bool, by_rank: bool
+def draw_sample(
+    query: Ints, rank: Ints, n: int, generator: np.random.Generator, *, whole_queries: bool, by_rank: bool
 ) -> tuple[Bools, Floats]:
     """Draw n documents, or n queries with all of theirs; return which, and the probability of each.
 
     With `by_rank`, a document's is proportional to 1 / log2(rank + 1).
     """
-    if whole:
-        chance = chances(np.ones(int(query.max(initial=-1)) + 1), n)
-        return drawn(chance, generator)[query], chance[query]
-    chance = chances(1 / np.log2(rank + 1) if by_rank else np.ones(len(rank)), n)
-    return drawn(chance, generator), chance
+    if whole_queries:
+        chance = proportional_chances(np.ones(int(query.max(initial=-1)) + 1), n)
+        return draw_rows(chance, generator)[query], chance[query]
+    chance = proportional_chances(1 / np.log2(rank + 1) if by_rank else np.ones(len(rank)), n)
+    return draw_rows(chance, generator), chance

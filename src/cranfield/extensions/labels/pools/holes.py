@@ -14,15 +14,15 @@ from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.orderings.coefficients import kendall
-from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
+from cranfield.extensions.whatif.unjudged import UnjudgedDocuments, find_unjudged
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note, warn_of
-from cranfield.options import Options, option, refuse_others, takes, whole
-from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import number, number_of, queries_of, signed
+from cranfield.notes import Note, warn_about
+from cranfield.options import Options, option, refuse_unknown_options, takes, whole_check
+from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.render.numbers import format_number, format_count, format_query_count, format_signed
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, table_of
-from cranfield.scoring.arguments import Reading, arranged
+from cranfield.render.table import Column, Table, make_table
+from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
@@ -36,13 +36,13 @@ class HolesSettings(Options):
     """Where unjudged documents are looked for, and how deep the pool was."""
 
     k: int = option(
-        10, "How deep to look for unjudged documents: in the first k of each run.", whole(1)
+        10, "How deep to look for unjudged documents: in the first k of each run.", whole_check(1)
     )
     pool_depth: int = option(
         100,
         "How deep the runs were pooled to be judged: a document that one run alone has in so many "
         "would not have been judged without that run.",
-        whole(1),
+        whole_check(1),
     )
 
 
@@ -98,7 +98,7 @@ class Holes(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each run, to every digit."""
-        return self._dicts(tuple(vars(one).values()) for one in self.runs)
+        return self._rows_as_dicts(tuple(vars(one).values()) for one in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON."""
@@ -129,14 +129,14 @@ class Holes(Shown):
                 "these, relevant ones (grade 1 or more).",
             ),
             Column("rel.", lambda one: f"{one.unique_relevant:,}"),
-            Column(self.measure, lambda one: number(one.mean)),
+            Column(self.measure, lambda one: format_number(one.mean)),
             Column(
                 "left out",
-                lambda one: number(one.left_out),
+                lambda one: format_number(one.left_out),
                 "left out: the mean, had the run not been pooled: without its unique judgments "
                 "(Zobel, SIGIR 1998).",
             ),
-            Column("diff", lambda one: signed(one.left_out - one.mean)),
+            Column("diff", lambda one: format_signed(one.left_out - one.mean)),
             Column(
                 "place",
                 lambda one: (
@@ -150,16 +150,16 @@ class Holes(Shown):
         said = []
         if self.tau is not None:
             said = [
-                f"Kendall's tau of the order with that of the means left out: {number(self.tau)}."
+                f"Kendall's tau of the order with that of the means left out: {format_number(self.tau)}."
             ]
         title = [
-            f"{self.measure}   {queries_of(self.n_queries)}, {number_of(len(self.runs), 'run')}"
+            f"{self.measure}   {format_query_count(self.n_queries)}, {format_count(len(self.runs), 'run')}"
         ]
-        return [table_of(self.runs, columns, said=said, notes=self.notes, title=title)]
+        return [make_table(self.runs, columns, sentences=said, notes=self.notes, title=title)]
 
 
-@watched
-@takes(HolesSettings, Reading, Judging, Watching, without=NOT_FOR_HOLES)
+@add_progress
+@takes(HolesSettings, Reading, Judging, Watching, omit=NOT_FOR_HOLES)
 def holes(
     qrels: Any, runs: Any, measures: str | Measure = "nDCG@10", **options: "Unpack[keywords.Holes]"
 ) -> Holes:
@@ -190,14 +190,14 @@ def holes(
     [('bm25', 1, True), ('tfidf', 2, True)]
 
     """
-    refuse_others(holes, options)
+    refuse_unknown_options(holes, options)
     settings, judging = HolesSettings.of(options), Judging.of(options)
     if not isinstance(measures, str | Measure):
         raise MeasureError("one measure is looked at: name one")
     measure = parse(measures) if isinstance(measures, str) else measures
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
-    judgments, named, _ = arranged(
+    judgments, named, _ = arrange_arguments(
         *(qrels, runs, None, None),
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
@@ -205,19 +205,19 @@ def holes(
     )
     several = {named.name: named} if isinstance(named, Run) else named
     run_warnings = list_warnings(judgments, several.values())
-    warn_of(run_warnings)
+    warn_about(run_warnings)
     if len(several) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"
         )
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
-    unjudged = unjudged_of(judgments, list(several.values()), settings.k, judging)
+    unjudged = find_unjudged(judgments, list(several.values()), settings.k, judging)
     each_run = list(_leave_out_each(judgments, several, unjudged, measure, settings, judging))
     tau = None
     if len(each_run) > 2:
         tau = kendall([run.mean for run in each_run], [run.left_out for run in each_run]).tau_b
-    recipe = {"cranfield": __version__, "runs": list(several), **judging.unusual()}
+    recipe = {"cranfield": __version__, "runs": list(several), **judging.changed_options()}
     return Holes(
         each_run,
         str(measure),
@@ -225,24 +225,24 @@ def holes(
         tau,
         settings,
         recipe,
-        (*run_warnings, *_notes(several, unjudged)),
+        (*run_warnings, *_list_notes(several, unjudged)),
     )
 
 
 def _leave_out_each(
     judgments: Qrels,
     runs: Mapping[str, Run],
-    unjudged: Sequence[Unjudged],
+    unjudged: Sequence[UnjudgedDocuments],
     measure: Measure,
     settings: HolesSettings,
     judging: Judging,
 ) -> Iterator[Hole]:
     """Yield each run's part in the judgments; `unjudged` is what each has without a judgment."""
-    unique = _unique(judgments, list(runs.values()), settings.pool_depth, judging)
+    unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
     rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
-    means = _means(judgments, runs, measure, judging)
-    for name, lacking, rows in zip(runs, steps(unjudged, "leaving out"), unique, strict=True):
-        left_out = _means(judgments.at(np.delete(all_rows, rows)), runs, measure, judging)
+    means = _mean_scores(judgments, runs, measure, judging)
+    for name, lacking, rows in zip(runs, watch_steps(unjudged, "leaving out"), unique, strict=True):
+        left_out = _mean_scores(judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging)
         n, n_first = len(lacking.rank), int(np.minimum(lacking.n_retrieved, settings.k).sum())
         yield Hole(
             run=name,
@@ -252,15 +252,15 @@ def _leave_out_each(
             unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
             mean=means[name],
             left_out=left_out[name],
-            place=_place(means, name, rising=rising),
-            place_left_out=_place(left_out, name, rising=rising),
+            place=_find_place(means, name, rising=rising),
+            place_left_out=_find_place(left_out, name, rising=rising),
         )
 
 
-def _unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
+def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
     """Return the judged documents that each run alone has in its first `depth`, by their rows."""
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
-    numbered = judgments.replaced(columns=columns)
+    numbered = judgments.replace_fields(columns=columns)
     rows = []
     for met in judge_all(numbered, runs, judging):
         hits = met.judged.hits
@@ -269,7 +269,7 @@ def _unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging)
     return [np.sort(one[times[one] == 1]) for one in rows]
 
 
-def _means(
+def _mean_scores(
     judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
 ) -> dict[str, float]:
     """Return the mean of each run over the judged queries."""
@@ -277,15 +277,15 @@ def _means(
     return {name: one[measure] for name, one in scores.items()}
 
 
-def _place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
+def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
     """Return a run's place in the order of the means, 1 the best."""
     own = means[name]
     return 1 + sum(one - own > TIE if rising else own - one > TIE for one in means.values())
 
 
-def _notes(runs: Mapping[str, Run], unjudged: Sequence[Unjudged]) -> Iterator[Note]:
+def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:
     """Say for how many queries a run has nothing."""
     for name, one in zip(runs, unjudged, strict=True):
         if n := int(np.count_nonzero(one.n_retrieved == 0)):
-            text = f"{queries_of(n)} of the judgments without a document."
+            text = f"{format_query_count(n)} of the judgments without a document."
             yield Note("nothing-retrieved", "info", text, n, name)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.data.judging import Judging
 from cranfield.extensions.labels.pools.holes import NOT_FOR_HOLES, HolesSettings, holes
@@ -20,8 +20,8 @@ def command(
         show_default=True,
         help="The measure that each run is scored by.",
     ),
-    settings: HolesSettings = flags.family(HolesSettings, k={"names": ("-k",)}),
-    judging: Judging = flags.family(Judging, without=NOT_FOR_HOLES, group="Ranking"),
+    settings: HolesSettings = flags.family_options(HolesSettings, k={"names": ("-k",)}),
+    judging: Judging = flags.family_options(Judging, without=NOT_FOR_HOLES, group="Ranking"),
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
@@ -35,7 +35,7 @@ def command(
     cranfield holes demo/qrels.txt demo/*.run
     cranfield holes demo/qrels.txt demo/*.run -m AP -k 20 --pool-depth 20
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, *runs)
-    chosen: Any = {**settings.unusual(), **judging.unusual()}
+    refuse_two_stdin(qrels, *runs)
+    chosen: Any = {**settings.changed_options(), **judging.changed_options()}
     judgments = data.read_qrels(qrels, judging.duplicates)
     show(holes(judgments, data.read_runs(runs), measure, **chosen), form)

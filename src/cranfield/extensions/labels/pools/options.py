@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cranfield.comparison.flips import SEED
+from cranfield.comparison.flips import DEFAULT_SEED
 from cranfield.data.combined import DifferingGrades
 from cranfield.errors import OptionError
-from cranfield.extensions.labels.pools.draw import Strata, strata
+from cranfield.extensions.labels.pools.draw import Strata, read_strata
 from cranfield.formats.block import Errors
-from cranfield.formats.small.read import number_of
-from cranfield.options import Options, option, whole
+from cranfield.formats.small.read import parse_number
+from cranfield.options import Options, option, whole_check
 
-By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front"]
-Draw = Literal["documents", "queries"]
-Likely = Literal["equal", "rank"]
+PoolMethod = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front"]
+DrawUnit = Literal["documents", "queries"]
+Likelihood = Literal["equal", "rank"]
 # These put unjudged documents into an order, of which n are the first.
 IN_ORDER = ("decide", "move-to-front")
 
@@ -25,7 +25,7 @@ IN_ORDER = ("decide", "move-to-front")
 class PoolSettings(Options):
     """What is pooled, and what is drawn from it."""
 
-    by: By = option(
+    by: PoolMethod = option(
         "depth",
         'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
         'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
@@ -38,40 +38,40 @@ class PoolSettings(Options):
         10,
         "How deep the pool is: the first k documents of each run, or of the runs fused. At least "
         "the cutoff of the measures to come.",
-        whole(1),
+        whole_check(1),
     )
     n: int | None = option(
         None,
         "With chance: how many documents, or queries, to draw. With decide and move-to-front: how "
         "many of the first.",
-        whole(1),
+        whole_check(1),
     )
     strata: Strata | str | None = option(
         None,
         "With chance, in place of n: the share of documents to draw down to each rank, as in "
         "10=100%,100=10%. The rank is the best in any run; for xinfAP and statAP.",
-        strata,
+        read_strata,
     )
     measure: str | None = option(
         None, "With decide: the measure of the difference. [default: nDCG@10]"
     )
-    draw: Draw = option(
+    draw: DrawUnit = option(
         "documents",
         "With chance: what is drawn. Single documents are for measures that add documents up, as "
         "P@10 and DCG; whole queries, all pooled documents of which are to be labelled, for any "
         "measure.",
     )
-    likely: Likely = option(
+    likely: Likelihood = option(
         "equal",
         "Whether all documents are equally likely to be drawn, or those near the top of a run "
         "more. By rank, the probability is proportional to 1 / log2(best rank + 1).",
     )
     unjudged: bool = option(False, "Leave out documents that the judgments judge.")
     seed: int = option(
-        SEED,
+        DEFAULT_SEED,
         "The same seed draws the same. With move-to-front, it says which of several runs comes "
         "first.",
-        whole(0),
+        whole_check(0),
     )
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class PoolSettings(Options):
         if self.by in IN_ORDER and self.unjudged:
             raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
         for name in ("k", "seed"):
-            if self.by == "decide" and name in self.unusual():
+            if self.by == "decide" and name in self.changed_options():
                 raise OptionError(
                     f"by='decide' looks as deep as the measure, and draws nothing: leave {name} out"
                 )
@@ -107,7 +107,7 @@ class PoolSettings(Options):
         if self.strata is None:
             return
         for name in ("n", "k", "draw", "likely"):
-            if name in self.unusual():
+            if name in self.changed_options():
                 raise OptionError(
                     f"strata say how deep the pool is and how much is drawn: leave {name} out"
                 )
@@ -120,18 +120,18 @@ class PoolSettings(Options):
     @property
     def shares(self) -> Strata | None:
         """The share of each stratum, as checked."""
-        return None if self.strata is None else strata(self.strata)
+        return None if self.strata is None else read_strata(self.strata)
 
 
-def read_grades(value: Any) -> dict[str, float]:
+def read_grades(grades: Any) -> dict[str, float]:
     """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
     expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
-    if isinstance(value, str):  # a word may hold commas: a comma behind a number ends its grade
-        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", value)]
-        value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
-    if not isinstance(value, Mapping) or not value:
+    if isinstance(grades, str):  # a word may hold commas: a comma behind a number ends its grade
+        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", grades)]
+        grades = {word.strip(): parse_number(grade.strip()) for word, _, grade in parts}
+    if not isinstance(grades, Mapping) or not grades:
         raise ValueError(expected)
-    found = {str(word): number_of(grade) for word, grade in value.items()}
+    found = {str(word): parse_number(grade) for word, grade in grades.items()}
     if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
         raise ValueError(expected)
     return {word: one for word, one in found.items() if one is not None}

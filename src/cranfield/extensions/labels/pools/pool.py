@@ -10,34 +10,34 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import notes_on_order
+from cranfield.data.meeting import list_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
-from cranfield.extensions.labels.pools.deciding import deciding
-from cranfield.extensions.labels.pools.draw import chosen, drawn_of_strata
+from cranfield.extensions.labels.pools.deciding import find_deciding
+from cranfield.extensions.labels.pools.draw import draw_sample, draw_from_strata
 from cranfield.extensions.labels.pools.move_to_front import next_documents
-from cranfield.extensions.labels.pools.options import IN_ORDER, By, PoolSettings
+from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, read_texts
 from cranfield.measures import parse
-from cranfield.notes import Note, warn_of
-from cranfield.options import refuse_others, takes
-from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import number_of, signed
-from cranfield.scoring.arguments import Reading, arranged
+from cranfield.notes import Note, warn_about
+from cranfield.options import refuse_unknown_options, takes
+from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.render.numbers import format_count, format_signed
+from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 from cranfield.version import __version__
 
 # What does not change which documents a run has on top: without it, a pool is made.
-NOT_POOLED = ("queries", "judged_only", "unretrieved", "depth", "overlap")
+NOT_FOR_POOL = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
-@watched
-@takes(PoolSettings, Reading, Judging, Watching, without=NOT_POOLED)
+@add_progress
+@takes(PoolSettings, Reading, Judging, Watching, omit=NOT_FOR_POOL)
 def pool(
     qrels: Any,
     runs: Any,
@@ -89,22 +89,22 @@ def pool(
     ['d2', 'd4']
 
     """
-    refuse_others(pool, options)
+    refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
-    judgments, named, _ = arranged(
+    judgments, named, _ = arrange_arguments(
         *(qrels, runs, None, None),
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=pool,
     )
     several = {named.name: named} if isinstance(named, Run) else named
-    warn_of(notes_on_order(several.values()))
-    make = _in_order if settings.by in IN_ORDER else _drawn
+    warn_about(list_order_notes(several.values()))
+    make = _order_unjudged if settings.by in IN_ORDER else _draw_pool
     made = make(judgments, several, settings, judging)
-    return _with_texts(made, query_texts, doc_texts)
+    return _add_texts(made, query_texts, doc_texts)
 
 
-def _with_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
+def _add_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
     texts, notes = {}, [*made.notes]
     given = (
@@ -116,14 +116,14 @@ def _with_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike 
             continue
         ids = {*row_ids}
         of_docs = name == DOC_TEXT
-        texts[name] = texts_of(data, ids, of="doc" if of_docs else "query", whole=of_docs)
+        texts[name] = read_texts(data, ids, role="doc" if of_docs else "query", with_titles=of_docs)
         if n := len(ids) - len(texts[name]):
             text = f"{n:,} of {len(ids):,} {word} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
     return replace(made, texts=texts, notes=tuple(notes))
 
 
-def _refuse_nothing(rows: Sequence[Any], settings: PoolSettings) -> None:
+def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
     """Raise InputError if there is no row."""
     if not rows:
         raise InputError(
@@ -132,12 +132,12 @@ def _refuse_nothing(rows: Sequence[Any], settings: PoolSettings) -> None:
         )
 
 
-def _drawn(
+def _draw_pool(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
     """Return all documents of the pool, or those that are drawn by chance."""
-    sources = _sources(runs, settings.by, judging)
-    pooled = _pooled(
+    sources = _choose_runs(runs, settings.by, judging)
+    pooled = _find_best_ranks(
         judgments, sources, settings, judging if sources is runs else Judging(ties=judging.ties)
     )
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
@@ -146,7 +146,7 @@ def _drawn(
         for query in query_ids
         for doc, rank in sorted(pooled[query].items(), key=lambda one: encode(one[0]))
     ]
-    _refuse_nothing(every, settings)
+    _refuse_empty(every, settings)
     place = {query: i for i, query in enumerate(query_ids)}
     at = np.array([place[query] for query, _, _ in every])
     rank = np.array([rank for _, _, rank in every])
@@ -155,13 +155,13 @@ def _drawn(
     drawing: dict[Role, Any] = {}
     taken = np.ones(len(every), np.bool_)
     if settings.shares is not None:
-        taken, chance, stratum = drawn_of_strata(at, rank, settings.shares, generator)
+        taken, chance, stratum = draw_from_strata(at, rank, settings.shares, generator)
         drawing = {"stratum": stratum, "probability": chance}
     elif settings.n is not None:
         whole_queries = settings.draw == "queries"
         by_rank = settings.likely == "rank"
-        taken, chance = chosen(
-            at, rank, settings.n, generator, whole=whole_queries, by_rank=by_rank
+        taken, chance = draw_sample(
+            at, rank, settings.n, generator, whole_queries=whole_queries, by_rank=by_rank
         )
         drawing = {"query_probability" if whole_queries else "probability": chance}
     # Of strata, the rest of the pool is there, too, behind what is to be labelled.
@@ -174,8 +174,8 @@ def _drawn(
         settings,
         len(query_ids),
         len(every),
-        {"cranfield": __version__, "runs": list(runs), **judging.unusual()},
-        tuple(_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
+        {"cranfield": __version__, "runs": list(runs), **judging.changed_options()},
+        tuple(_list_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
         {role: column[rows].tolist() for role, column in drawing.items()},
         grades,
     )
@@ -188,7 +188,7 @@ _TO_LABEL = Note(
 )
 
 
-def _sources(runs: Mapping[str, Run], by: By, judging: Judging) -> Mapping[str, Run]:
+def _choose_runs(runs: Mapping[str, Run], by: PoolMethod, judging: Judging) -> Mapping[str, Run]:
     """Return the runs of which the first documents are pooled: these, or one made of them.
 
     The weight of a document by RBP is that of rank-biased centroids, `rbc` (Moffat, Webber & Zobel,
@@ -196,22 +196,22 @@ def _sources(runs: Mapping[str, Run], by: By, judging: Judging) -> Mapping[str, 
     """
     if by not in ("fusion", "rbp"):
         return runs
-    stated = judging.unusual()
-    if others := [name for name in stated if name not in _OF_FUSION]:
+    stated = judging.changed_options()
+    if others := [name for name in stated if name not in _FUSION_OPTIONS]:
         raise OptionError(f"{others[0]} applies to single runs, and by={by!r} ranks them fused")
     made = fuse(runs, "rrf" if by == "fusion" else "rbc", **stated)
     return {made.name: made}
 
 
-_OF_FUSION = ("order", "ties", "duplicates")
+_FUSION_OPTIONS = ("order", "ties", "duplicates")
 
 
-def _pooled(
+def _find_best_ranks(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> dict[str, dict[str, int]]:
     """Return {query: {document: its best rank in any run}}."""
     found: dict[str, dict[str, int]] = {}
-    for query, lists in _rankings(judgments, runs, settings.depth, judging).items():
+    for query, lists in _list_top_documents(judgments, runs, settings.depth, judging).items():
         its = found[query] = {}
         for one in lists:
             for rank, doc in enumerate(one, 1):
@@ -223,15 +223,15 @@ def _pooled(
     return found
 
 
-def _rankings(
+def _list_top_documents(
     judgments: Qrels, runs: Mapping[str, Run], depth: int, judging: Judging
 ) -> dict[str, list[Sequence[str]]]:
     """Return the first documents of each run, for each query of the judgments."""
     query_ids = list(judgments.query_ids)
     found: dict[str, list[Sequence[str]]] = {query: [] for query in query_ids}
-    for run in steps(runs.values(), "pooling"):
-        rankings = run.rankings(query_ids, judging)
-        tops = [rankings[query].of(query).docs[:depth] for query in query_ids]
+    for run in watch_steps(runs.values(), "pooling"):
+        rankings = run.read_rankings(query_ids, judging)
+        tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
         if not any(tops):
             score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # says what is wrong
             raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
@@ -240,49 +240,49 @@ def _rankings(
     return found
 
 
-def _in_order(
+def _order_unjudged(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
     """Return unjudged documents in the order in which to judge them."""
     more: dict[str, Any] = {}
     if settings.by == "decide":
-        documents, measure, notes = _deciding(judgments, runs, settings, judging)
+        documents, measure, notes = _order_deciding(judgments, runs, settings, judging)
         unjudged = Counter(query for query, _ in documents)
         more = {"measure": measure}
     else:
-        documents, unjudged, notes = _learned(judgments, runs, settings, judging)
+        documents, unjudged, notes = _order_by_move_to_front(judgments, runs, settings, judging)
     first = documents[: settings.n]
     if settings.n is not None and settings.n > unjudged.total():
-        notes.append(_all_there(unjudged.total(), "documents"))
+        notes.append(_all_drawn_note(unjudged.total(), "documents"))
     return Pool(
         [query for query, _ in first],
         [doc for _, doc in first],
         settings,
         len(unjudged),
         unjudged.total(),
-        {"cranfield": __version__, "runs": list(runs), **more, **judging.unusual()},
+        {"cranfield": __version__, "runs": list(runs), **more, **judging.changed_options()},
         tuple(notes),
     )
 
 
-_Documents = Sequence[tuple[str, str]]  # (query, document)
+_QueryDocs = Sequence[tuple[str, str]]  # (query, document)
 
 
-def _deciding(
+def _order_deciding(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
-) -> tuple[_Documents, str, list[Note]]:
+) -> tuple[_QueryDocs, str, list[Note]]:
     """Return the unjudged documents that decide between two runs, the measure and notes."""
     if len(runs) != 2:
         raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
     measure = parse(settings.measure or "nDCG@10")
-    found = deciding(judgments, runs, measure, judging)
+    found = find_deciding(judgments, runs, measure, judging)
     n = len(found.documents)
-    left, right = map(printable, runs)
+    left, right = map(escape_unprintable, runs)
     first, second = (left, right) if found.difference > 0 else (right, left)
     better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
-        f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
-        f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
+        f"{measure} of {left} minus {right}: {format_signed(found.difference)}; from "
+        f"{format_signed(found.low)} to {format_signed(found.high)} for all ways to grade the {n:,} unjudged."
     )
     notes = [Note("bounds", "info", text, count=n)]
     if found.is_certain:
@@ -292,23 +292,23 @@ def _deciding(
         )
     elif not n:
         text = "No judgment can change this difference."
-    elif found.enough is None:
+    elif found.n_needed is None:
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
         text = (
-            f"If the first {number_of(found.enough, 'turns', 'turn')} out not relevant, no other "
+            f"If the first {format_count(found.n_needed, 'turns', 'turn')} out not relevant, no other "
             f"judgment can change that {first} is {better} than {second}. Judge some, merge them "
             "(Qrels.merge, convert --merge), and ask again."
         )
-    notes.append(Note("decided", "info", text, count=found.enough))
+    notes.append(Note("decided", "info", text, count=found.n_needed))
     if n and not found.is_certain:
         notes.append(_TO_LABEL)
     return found.documents, str(measure), notes
 
 
-def _learned(
+def _order_by_move_to_front(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
-) -> tuple[_Documents, Counter[str], list[Note]]:
+) -> tuple[_QueryDocs, Counter[str], list[Note]]:
     """Return the first unjudged documents in the order of move-to-front.
 
     And how many unjudged ones there are for each query, and notes.
@@ -316,7 +316,7 @@ def _learned(
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
     named = {name: runs[name] for name in sorted(runs, key=encode)}
-    rankings = _rankings(judgments, named, settings.depth, judging)
+    rankings = _list_top_documents(judgments, named, settings.depth, judging)
     generator = np.random.default_rng(settings.seed)
     for query in sorted(rankings, key=encode):  # no run is always the first of its value
         rankings[query] = [rankings[query][i] for i in generator.permutation(len(named)).tolist()]
@@ -329,17 +329,17 @@ def _learned(
         if n := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
             unjudged[query] = n
     found = next_documents(rankings, relevant, settings.n)
-    _refuse_nothing(found, settings)
+    _refuse_empty(found, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
         "with each judgment. Until then, these count as not relevant."
     )
     notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
-    return found, unjudged, [*_nothing_pooled(n_missing, len(rankings)), *notes]
+    return found, unjudged, [*_empty_query_notes(n_missing, len(rankings)), *notes]
 
 
-def _nothing_pooled(n: int, n_judged: int) -> list[Note]:
+def _empty_query_notes(n: int, n_judged: int) -> list[Note]:
     """Say how many queries of the judgments no run has a document for."""
     text = (
         f"{n:,} of {n_judged:,} queries of the judgments have no document in any run: do all name "
@@ -348,13 +348,13 @@ def _nothing_pooled(n: int, n_judged: int) -> list[Note]:
     return [Note("nothing-pooled", "warning", text, n)] if n else []
 
 
-def _all_there(n: int, of: str) -> Note:
+def _all_drawn_note(n: int, of: str) -> Note:
     """Say that as many were asked for as there are, or more."""
     text = f"All {n:,} {of} are to be labelled: there are no more."
     return Note("all-drawn", "info", text, count=n)
 
 
-def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
+def _list_notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
     """Say what to do with the rows, what they are not enough for, and where all are drawn."""
     found = []
     draws_queries = settings.by == "chance" and settings.draw == "queries"
@@ -366,10 +366,10 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
         )
         found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
     elif not settings.unjudged:
-        found += _nothing_pooled(n_judged - n_queries, n_judged)
+        found += _empty_query_notes(n_judged - n_queries, n_judged)
     n_all = n_pooled if settings.draw == "documents" else n_queries
     if settings.n is not None and settings.n >= n_all:
-        found.append(_all_there(n_all, settings.draw))
+        found.append(_all_drawn_note(n_all, settings.draw))
     note = _TO_LABEL
     if settings.strata is not None:
         how = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
 from cranfield.cli.terminal import (
     Format,
     doc_texts_option,
@@ -14,14 +14,14 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.data.judging import Judging
-from cranfield.errors import OptionError, printable
+from cranfield.errors import OptionError, escape_unprintable
 from cranfield.extensions.labels.pools.options import PoolSettings
-from cranfield.extensions.labels.pools.pool import NOT_POOLED, pool
+from cranfield.extensions.labels.pools.pool import NOT_FOR_POOL, pool
 from cranfield.extensions.labels.pools.pool_result import Pool
-from cranfield.render.shown import FORMS, ROWS
+from cranfield.render.shown import FORMS, ROW_FORMS
 
 
-def refuse_what_is_not_read_back(form: Format, forms: Mapping[str, str] = FORMS) -> None:
+def refuse_unreadable_forms(form: Format, forms: Mapping[str, str] = FORMS) -> None:
     """Raise OptionError for a file of labels that cannot be read as judgments."""
     if form.formulas == "quoted":
         raise OptionError(
@@ -29,9 +29,9 @@ def refuse_what_is_not_read_back(form: Format, forms: Mapping[str, str] = FORMS)
         )
     for path in form.outputs:
         name = form_of(path, forms)
-        if name in FORMS and name not in ROWS:
+        if name in FORMS and name not in ROW_FORMS:
             raise OptionError(
-                f"-o {printable(path)}: labels are read back from .csv, .tsv and .jsonl, and not "
+                f"-o {escape_unprintable(path)}: labels are read back from .csv, .tsv and .jsonl, and not "
                 f"from {FORMS[name]}; cranfield convert writes these as qrels"
             )
 
@@ -40,14 +40,14 @@ def refuse_what_is_not_read_back(form: Format, forms: Mapping[str, str] = FORMS)
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
-    settings: PoolSettings = flags.family(
+    settings: PoolSettings = flags.family_options(
         PoolSettings,
         k={"names": ("-k", "--depth")},
         n={"names": ("-n",)},
         strata={"metavar": "RANK=SHARE,..."},
         measure={"names": ("-m", "--measure"), "metavar": "MEASURE"},
     ),
-    judging: Judging = flags.family(Judging, without=NOT_POOLED, group="Ranking"),
+    judging: Judging = flags.family_options(Judging, without=NOT_FOR_POOL, group="Ranking"),
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
     data: DataOptions = data_options,
@@ -66,9 +66,9 @@ def command(
     cranfield pool demo/qrels.txt demo/bm25.run demo/tfidf.run --by decide -m P@20
     cranfield pool demo/qrels.txt demo/*.run --by move-to-front -k 20 -n 50
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, *runs)
-    refuse_what_is_not_read_back(form, Pool.forms)
+    refuse_two_stdin(qrels, *runs)
+    refuse_unreadable_forms(form, Pool.forms)
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
-    chosen: Any = {**settings.unusual(), **judging.unusual(), **texts}
+    chosen: Any = {**settings.changed_options(), **judging.changed_options(), **texts}
     show(pool(judgments, data.read_runs(runs, says_order=True), **chosen), form)

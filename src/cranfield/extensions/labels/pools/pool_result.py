@@ -12,7 +12,7 @@ from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 from cranfield.render.shown import FORMS, Shown, as_json
 from cranfield.render.table import Table
 
@@ -71,28 +71,28 @@ class Pool(Shown):
             if name in self.texts:
                 columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
         columns.append(self.grades or [None] * len(self.doc_ids))
-        return self._dicts(zip(*columns, *self.drawing.values(), strict=True))
+        return self._rows_as_dicts(zip(*columns, *self.drawing.values(), strict=True))
 
-    def _to_label(self) -> list[dict[str, Any]]:
+    def _rows_to_label(self) -> list[dict[str, Any]]:
         """Return the rows that need a label."""
         return [row for row in self.rows() if row[COLUMNS["grade"].public] is None]
 
     def to_label_studio(self) -> str:
         """Return the documents to label as tasks that Label Studio imports: JSON."""
-        return as_json(label_studio_tasks(self._to_label()), indent=2) + "\n"
+        return as_json(label_studio_tasks(self._rows_to_label()), indent=2) + "\n"
 
     def to_argilla(self) -> str:
         """Return the documents to label as records that Argilla reads (`records.from_json`)."""
-        return as_json(argilla_records(self._to_label()), indent=2) + "\n"
+        return as_json(argilla_records(self._rows_to_label()), indent=2) + "\n"
 
     def tables(self) -> list[Table]:
         """Return a table that counts what is pooled, and what is to be labelled."""
-        asked = self._to_label()
+        asked = self._rows_to_label()
         n = len({row["query_id"] for row in asked})
         rows = [
             ["queries", f"{self.n_queries:,}", f"{n:,}"],
             ["documents", f"{self.n_pooled:,}", f"{len(asked):,}"],
-            *self._of_strata(),
+            *self._stratum_rows(),
         ]
         below = [str(one) for one in self.notes]
         how = {
@@ -100,14 +100,14 @@ class Pool(Shown):
             "rbp": " by RBP",
             "move-to-front": " by move-to-front",
         }.get(self.settings.by, "")
-        n_runs = number_of(len(self.recipe["runs"]), "run")
+        n_runs = format_count(len(self.recipe["runs"]), "run")
         title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
         pooled = "unjudged" if self.settings.by in IN_ORDER else "pooled"
         return [Table(["", pooled, "to label"], rows, below, title=title)]
 
-    def _of_strata(self) -> Iterable[list[str]]:
+    def _stratum_rows(self) -> Iterable[list[str]]:
         """Yield for each stratum how many are pooled, and to be labelled."""
         if self.settings.shares is None:
             return

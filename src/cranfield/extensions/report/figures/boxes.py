@@ -4,25 +4,25 @@ import numpy as np
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
-from cranfield.comparison.scale import possible
+from cranfield.comparison.scale import possible_range
 from cranfield.extensions.report.figures.choice import (
-    compared,
-    doubts_of,
-    known_measure,
-    result_of,
-    with_room,
+    check_comparison,
+    list_doubts,
+    find_measure,
+    find_result,
+    select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
-from cranfield.extensions.report.figures.marks import chart, number, row_axis, shown_names
-from cranfield.extensions.report.figures.phrases import measure_of
-from cranfield.extensions.report.figures.style import INK, OTHER, A, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.marks import make_chart, number_channel, row_axis, shorten_names
+from cranfield.extensions.report.figures.phrases import axis_title
+from cranfield.extensions.report.figures.style import INK, GREY, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import format_query_count
 
-_SHARES = {"least": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-_SHARES |= {"greatest": 1.0}
-_MOST_DOTS = 6_000  # of all systems
-_MOST_QUERIES = 300
+_QUANTILES = {"least": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+_QUANTILES |= {"greatest": 1.0}
+_MAX_DOTS = 6_000  # of all systems
+_MAX_QUERIES = 300
 
 
 def spread(
@@ -53,49 +53,49 @@ def spread(
     (0.75, 0.625, [0.5, 1.0])
 
     """
-    result = result_of(compared(found, "spread"), measure)
-    names, scores = found.aligned.names, found.aligned.column(result.measure)
-    quantiles = np.quantile(scores, [*_SHARES.values()], axis=0)
+    result = find_result(check_comparison(found, "spread"), measure)
+    names, scores = found.aligned.system_names, found.aligned.measure_scores(result.measure)
+    quantiles = np.quantile(scores, [*_QUANTILES.values()], axis=0)
     points = []
-    for one in result.ordered:
+    for one in result.ranked_systems:
         at = names.index(one.name)
-        shares = dict(zip(_SHARES, quantiles[:, at].tolist(), strict=True))
+        shares = dict(zip(_QUANTILES, quantiles[:, at].tolist(), strict=True))
         points.append({"system": one.name, **shares, "scores": scores[:, at].tolist()})
     return Figure(
         points,
         f"{result.measure} of each query",
-        f"{queries_of(len(scores))}. The box holds the middle half of them, its line is the "
+        f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is the "
         "median, the whiskers end at the 5th and the 95th percentile",
-        _drawn(found, result, points),
+        _draw_boxes(found, result, points),
         style,
-        doubts_of(found),
+        list_doubts(found),
     )
 
 
-def _drawn(found: Comparison, result: Result, points: Points) -> Draw:
+def _draw_boxes(found: Comparison, result: Result, points: Points) -> Draw:
     def draw(style: Style) -> Drawing:
         every = [str(one["system"]) for one in points]
-        kept, said = with_room(every, style.rows, [found.settings.baseline])
-        names = shown_names(kept, style)
+        kept, said = select_best(every, style.rows, [found.settings.baseline])
+        names = shorten_names(kept, style)
         rows = [
             {**one, "system": names[one["system"]], "scores": None}
             for one in points
             if one["system"] in names
         ]
-        x = number("least", title=measure_of(result), scale=_scale(found, result))
+        x = number_channel("least", title=axis_title(result), scale=_score_scale(found, result))
         y = row_axis("system", [*names.values()])
         n = len(found.aligned.query_ids)
-        dots = n <= _MOST_QUERIES and n * len(rows) <= _MOST_DOTS
-        base = chart(rows, x=x, y=y)
+        dots = n <= _MAX_QUERIES and n * len(rows) <= _MAX_DOTS
+        base = make_chart(rows, x=x, y=y)
         layers = [
-            base.mark_rule(color=OTHER, strokeWidth=style.line, aria=False).encode(
+            base.mark_rule(color=GREY, strokeWidth=style.line, aria=False).encode(
                 x={**x, "field": "q05"}, x2={"field": "q95"}
             ),
             base.mark_bar(color=A, opacity=0.28, height={"band": 0.5}, aria=False).encode(
                 x={**x, "field": "q25"}, x2={"field": "q75"}
             ),
             base.mark_tick(
-                color=INK, thickness=1.6 * style.line, size=0.55 * style.tall(len(rows)) / len(rows)
+                color=INK, thickness=1.6 * style.line, size=0.55 * style.rows_height(len(rows)) / len(rows)
             ).encode(x={**x, "field": "median"}),
         ]
         if dots:
@@ -105,19 +105,19 @@ def _drawn(found: Comparison, result: Result, points: Points) -> Draw:
                 if one["system"] in names
                 for score in one["scores"]
             ]
-            strip = chart(scores, x=x, y=y)
+            strip = make_chart(scores, x=x, y=y)
             layers.append(
                 strip.mark_point(
                     filled=True, color=A, opacity=0.5, size=0.3 * style.point, aria=False
                 )
             )
             said = [*said, "A dot for each query"]
-        return Drawing(layers, style.tall(len(rows)), said)
+        return Drawing(layers, style.rows_height(len(rows)), said)
 
     return draw
 
 
-def _scale(found: Comparison, result: Result) -> dict[str, object]:
+def _score_scale(found: Comparison, result: Result) -> dict[str, object]:
     """Return the scale of the scores: as far as the measure goes, if that is known."""
-    low, high = possible(known_measure(found, result.measure))
+    low, high = possible_range(find_measure(found, result.measure))
     return {"zero": False, "nice": not np.isfinite(low + high)}

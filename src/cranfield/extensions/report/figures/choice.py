@@ -5,91 +5,91 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from cranfield.comparison.alignment import Evaluated
-from cranfield.comparison.compare import every_pair
+from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Pair, Result
-from cranfield.errors import InputError, MeasureError, OptionError, nearest
-from cranfield.extensions.report.figures.marks import shown_name
+from cranfield.errors import InputError, MeasureError, OptionError, nearest_words
+from cranfield.extensions.report.figures.marks import shorten_name
 from cranfield.measures import Measure
-from cranfield.notes import Note, gravest_first
+from cranfield.notes import Note, sort_by_severity
 
-FEW = 4  # up to so many systems, each has its colour, if the caller names no systems
-MOST = 7  # systems that colours and shapes can distinguish
-LETTERS = 40  # of a name in a sentence
+MAX_DEFAULT_SYSTEMS = 4  # up to so many systems, each has its colour, if the caller names no systems
+MAX_COLOURED_SYSTEMS = 7  # systems that colours and shapes can distinguish
+NAME_LETTERS = 40  # of a name in a sentence
 # What a point has for a pair of systems, besides the difference and its interval.
-OF_PAIR = (
+PAIR_FIELDS = (
     *("p", "p_adjusted", "verdict", "wins", "ties", "losses"),
     *("ratio", "ratio_low", "ratio_high"),
     *("probability_better", "probability_same", "probability_worse"),
 )
 
 
-def compared(found: object, figure: str) -> Comparison:
+def check_comparison(comparison: object, figure: str) -> Comparison:
     """Return what was compared; raise InputError for anything but a Comparison."""
-    if not isinstance(found, Comparison):
+    if not isinstance(comparison, Comparison):
         raise InputError(
-            f"{figure}: expected what compare() returns, not a {type(found).__name__}",
+            f"{figure}: expected what compare() returns, not a {type(comparison).__name__}",
             hint=f"figures.{figure}(compare(qrels, [run, other_run]))",
         )
-    return found
+    return comparison
 
 
-def result_of(found: Comparison, measure: str | Measure | None) -> Result:
+def find_result(comparison: Comparison, measure: str | Measure | None) -> Result:
     """Return the result of a measure on all queries; of the first measure by default."""
     try:
-        return found[found.aligned.measures[0] if measure is None else measure]
+        return comparison[comparison.aligned.measures[0] if measure is None else measure]
     except KeyError:
-        known = ", ".join(found.aligned.measures)
+        known = ", ".join(comparison.aligned.measures)
         raise MeasureError(f"{measure} was not compared; these were: {known}") from None
 
 
-def known_measure(found: Comparison, text: str) -> Measure | None:
+def find_measure(comparison: Comparison, name: str) -> Measure | None:
     """Return a measure that was compared, with its stated parameters; None if unknown."""
-    aligned = found.aligned
-    if aligned.source is None:
-        return aligned.known(text)
-    return next(iter(aligned.source.systems.values())).measures[aligned.measures.index(text)]
+    aligned = comparison.aligned
+    if aligned.evaluated_runs is None:
+        return aligned.find_measure(name)
+    return next(iter(aligned.evaluated_runs.systems.values())).measures[aligned.measures.index(name)]
 
 
-def source_of(found: Comparison, what: str) -> Evaluated:
+def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
     """Return the judgments and runs; raise InputError for precomputed scores."""
-    source = found.aligned.source
-    if "groups" in found.aligned.recipe:
+    source = comparison.aligned.evaluated_runs
+    if "groups" in comparison.aligned.recipe:
         raise InputError(
-            f"{what} is drawn from single rankings, and these systems are means of several runs",
+            f"{subject} is drawn from single rankings, and these systems are means of several runs",
             hint="Compare the runs as systems of their own: leave groups (--group) out.",
         )
     if source is None:
         raise InputError(
-            f"{what} is drawn from judgments and runs, and these are precomputed scores",
+            f"{subject} is drawn from judgments and runs, and these are precomputed scores",
             hint="Compare the judgments and runs themselves: compare(qrels, runs); "
             "or leave --saved out.",
         )
     return source
 
 
-def doubts_of(found: Comparison, *results: Result) -> tuple[Note, ...]:
+def list_doubts(comparison: Comparison, *results: Result) -> tuple[Note, ...]:
     """Return the errors and warnings on the data, and on the comparisons of some results."""
-    every = [*found.data_notes, *(note for one in results for note in one.notes)]
-    return tuple(note for note in gravest_first(every) if note.is_grave)
+    every = [*comparison.data_notes, *(note for one in results for note in one.notes)]
+    return tuple(note for note in sort_by_severity(every) if note.is_grave)
 
 
-def named(found: Comparison, name: str, option: str = "system") -> str:
+def find_system(comparison: Comparison, name: str, option: str = "system") -> str:
     """Return the system with a name, or from a run's file; raise OptionError if there is none."""
-    names, source = found.aligned.names, found.aligned.source
+    names, source = comparison.aligned.system_names, comparison.aligned.evaluated_runs
     if name in names:
         return name
     for system, run in () if source is None else source.runs.items():
         if os.path.realpath(str(name)) in [os.path.realpath(one.path) for one in run.sources]:
             return system
-    near = nearest(str(name), names) or names[:5]
-    shown = ", ".join(shown_name(one, LETTERS) for one in near)
+    near = nearest_words(str(name), names) or names[:5]
+    shown = ", ".join(shorten_name(one, NAME_LETTERS) for one in near)
     raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
 
 
 @dataclass(frozen=True)
-class Between:
+class OrderedPair:
     """One system compared with another, in this order, in which a Pair may not name them.
 
     `ratio` and its ends are None unless the measure has a geometric mean; then `difference` and
@@ -112,12 +112,12 @@ class Between:
     losses: int
 
     @classmethod
-    def of(cls, pair: Pair) -> "Between":
+    def of(cls, pair: Pair) -> "OrderedPair":
         """Return what a pair says."""
         return cls(**{one.name: getattr(pair, one.name) for one in fields(cls)})
 
     @property
-    def turned(self) -> "Between":
+    def reversal(self) -> "OrderedPair":
         """The same two systems in the other order."""
         low, high = (None if one is None else 0.0 - one for one in (self.high, self.low))
         difference = 0.0 - self.difference
@@ -143,8 +143,8 @@ class Between:
         )
 
 
-def two_of(
-    found: Comparison, result: Result, system: str | None, other: str | None
+def choose_two(
+    comparison: Comparison, result: Result, system: str | None, other: str | None
 ) -> tuple[str, str]:
     """Return two systems: the best one and the baseline, unless others are named.
 
@@ -152,11 +152,11 @@ def two_of(
     """
     if len(result.systems) < 2:
         raise InputError("this picture compares two systems, and there is only one")
-    best_first = [one.name for one in result.ordered]
-    system = None if system is None else named(found, system)
-    other = None if other is None else named(found, other, "other")
+    best_first = [one.name for one in result.ranked_systems]
+    system = None if system is None else find_system(comparison, system)
+    other = None if other is None else find_system(comparison, other, "other")
     if other is None:
-        base = found.settings.baseline
+        base = comparison.settings.baseline
         usual = [one for one in (base, *best_first[:2]) if one is not None]
         if system is None and base is None:
             system = best_first[0]
@@ -168,52 +168,52 @@ def two_of(
     return system, other
 
 
-def between(found: Comparison, result: Result, system: str, other: str) -> Between:
+def find_pair(comparison: Comparison, result: Result, system: str, other: str) -> OrderedPair:
     """Return what was found for two systems.
 
     If they were not compared with each other, they are compared now, as by `every_pair`.
     """
-    pairs = result.by_names
+    pairs = result.pair_of_names
     if (system, other) not in pairs and (other, system) not in pairs:
-        pairs = every_pair(found)[result.measure].by_names
+        pairs = compare_all_pairs(comparison)[result.measure].pair_of_names
     if (system, other) in pairs:
-        return Between.of(pairs[system, other])
-    return Between.of(pairs[other, system]).turned
+        return OrderedPair.of(pairs[system, other])
+    return OrderedPair.of(pairs[other, system]).reversal
 
 
-def with_room(
-    best_first: Sequence[str], most: int, kept: Iterable[str | None] = ()
+def select_best(
+    best_first: Sequence[str], n_most: int, required_names: Iterable[str | None] = ()
 ) -> tuple[list[str], list[str]]:
     """Return `most` of the systems, the best and those in `kept`, and a sentence on the others."""
-    if len(best_first) <= most:
+    if len(best_first) <= n_most:
         return [*best_first], []
-    keep = {one for one in kept if one in best_first}
-    first = [one for one in best_first if one not in keep][: max(0, most - len(keep))]
+    keep = {one for one in required_names if one in best_first}
+    first = [one for one in best_first if one not in keep][: max(0, n_most - len(keep))]
     shown = [one for one in best_first if one in keep or one in first]
-    named = f" and {', '.join(shown_name(one, LETTERS) for one in shown if one in keep)}"
+    named = f" and {', '.join(shorten_name(one, NAME_LETTERS) for one in shown if one in keep)}"
     text = f"{len(shown)} of {len(best_first)} systems are drawn: the best{named if keep else ''}"
     return shown, [text]
 
 
-def stated_level(measure: Measure) -> float | None:
+def read_stated_rel(measure: Measure) -> float | None:
     """Return the lowest grade that a measure counts as relevant, if it was stated."""
     return measure.parameters["rel"] if "rel" in measure.stated else None
 
 
-def coloured(found: Comparison, result: Result, systems: Iterable[str] | None) -> list[str]:
+def choose_systems(comparison: Comparison, result: Result, systems: Iterable[str] | None) -> list[str]:
     """Return the systems that have a colour each, the best first: those that are named.
 
     By default, all of up to four; else the best one and the baseline, or the next best.
     """
-    best_first = [one.name for one in result.ordered]
+    best_first = [one.name for one in result.ranked_systems]
     if systems is not None:
         wanted: Sequence[str] = [systems] if isinstance(systems, str) else list(systems)
-        known = [named(found, one, "systems") for one in wanted]
+        known = [find_system(comparison, one, "systems") for one in wanted]
         chosen = [one for one in best_first if one in known]
-        if not chosen or len(chosen) > MOST:
-            raise OptionError(f"systems: {len(chosen)} are named; one picture can show 1 to {MOST}")
+        if not chosen or len(chosen) > MAX_COLOURED_SYSTEMS:
+            raise OptionError(f"systems: {len(chosen)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}")
         return chosen
-    if len(best_first) <= FEW:
+    if len(best_first) <= MAX_DEFAULT_SYSTEMS:
         return best_first
-    base = found.settings.baseline
+    base = comparison.settings.baseline
     return [best_first[0], best_first[1] if base in (None, best_first[0]) else str(base)]

@@ -9,44 +9,44 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.comparison.result import Result
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import QrelsLike, as_qrels
-from cranfield.data.run import RunLike, as_run
+from cranfield.data.qrels import QrelsLike, make_qrels
+from cranfield.data.run import RunLike, make_run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.report.figures.choice import (
-    coloured,
-    compared,
-    doubts_of,
-    known_measure,
-    result_of,
-    source_of,
-    stated_level,
+    choose_systems,
+    check_comparison,
+    list_doubts,
+    find_measure,
+    find_result,
+    find_source,
+    read_stated_rel,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
-    SHARES,
+    SHARE_AXIS,
     Channel,
-    chart,
-    colours_of,
-    dashes,
-    number,
-    shown_names,
-    told_apart,
-    word,
+    make_chart,
+    choose_colours,
+    scale_dashes,
+    number_channel,
+    shorten_names,
+    series_channel,
+    word_channel,
 )
-from cranfield.extensions.report.figures.phrases import level_of, means_said
-from cranfield.extensions.report.figures.query_curve import precision_recall_of_query
-from cranfield.extensions.report.figures.source_runs import met
-from cranfield.extensions.report.figures.style import OTHER, SHAPES, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.phrases import interval_name, describe_means
+from cranfield.extensions.report.figures.query_curve import draw_query_curve
+from cranfield.extensions.report.figures.source_runs import rejudge_runs
+from cranfield.extensions.report.figures.style import GREY, SHAPES, Drawing, Style, StyleName
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, parse
 from cranfield.measures.interpolated import RECALL_POINTS
-from cranfield.options import checked, keywords, level, refuse_others, takes, whole
-from cranfield.render.numbers import number_of, plain, queries_of
-from cranfield.scoring.arguments import check_judged
+from cranfield.options import check_option, keywords, level_check, refuse_unknown_options, takes, whole_check
+from cranfield.render.numbers import format_count, format_shortest, format_query_count
+from cranfield.scoring.arguments import check_qrels_and_runs
 
 CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
-_MOST_CUTOFFS, _DEEPEST = 1_000, 1_000_000
-_LOG_FROM = 10  # times as deep: cutoffs are then drawn by their logarithms
+_MAX_CUTOFFS, _MAX_RANK = 1_000, 1_000_000
+_LOG_RATIO = 10  # times as deep: cutoffs are then drawn by their logarithms
 _TICKS = tuple(base * 10**power for power in range(7) for base in (1, 2, 5))
 
 
@@ -86,70 +86,70 @@ def by_cutoff(
     [(1, 0.5), (2, 0.75)]
 
     """
-    source = source_of(compared(found, "by_cutoff"), "a measure by its cutoff")
-    result, one = _measure(found, measure)
-    ranks = _ranks(cutoffs)
-    chosen = coloured(found, result, systems)
+    source = find_source(check_comparison(found, "by_cutoff"), "a measure by its cutoff")
+    result, one = _find_measure_result(found, measure)
+    ranks = _check_cutoffs(cutoffs)
+    chosen = choose_systems(found, result, systems)
     if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
         raise MeasureError(
             f"{one} has no cutoff at a rank; name a measure that has one, such as nDCG"
         )
-    values = met(found, source, [one @ rank for rank in ranks]).values
-    points = _means(found, one, "cutoff", ranks, values)
+    values = rejudge_runs(found, source, [one @ rank for rank in ranks]).scores
+    points = _mean_points(found, one, "cutoff", ranks, values)
     low, high = ranks[0], ranks[-1]
     scale: dict[str, Any] = {"domain": [low, max(high, low + 1)], "nice": False, "zero": False}
-    scale |= {"type": "log"} if high >= _LOG_FROM * low else {}
+    scale |= {"type": "log"} if high >= _LOG_RATIO * low else {}
     ticks = [rank for rank in _TICKS if low <= rank <= high] or [low]
     axis = {"values": ticks, "format": "d", "grid": False}
-    x = number("cutoff", title="cutoff k", scale=scale, axis=axis)
+    x = number_channel("cutoff", title="cutoff k", scale=scale, axis=axis)
     kind = replace(one, cutoff=None)
     falling = one.definition.higher_is_better is False
-    y = number("mean", title=f"{kind}@k" + " (less is better)" * falling)
+    y = number_channel("mean", title=f"{kind}@k" + " (less is better)" * falling)
     return Figure(
         points,
         f"{kind} at every cutoff",
-        means_said(result, found.settings),
-        _curves(result, points, chosen, x, y),
+        describe_means(result, found.settings),
+        _draw_curves(result, points, chosen, x, y),
         style,
-        doubts_of(found),
+        list_doubts(found),
     )
 
 
-def _measure(found: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
+def _find_measure_result(found: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
     """Return a measure, and the result by which systems are ordered: its own, if it has one."""
     names = found.aligned.measures
     if measure is None or str(measure) in names:
-        result = result_of(found, measure)
-        known = known_measure(found, result.measure)
+        result = find_result(found, measure)
+        known = find_measure(found, result.measure)
         if known is not None:
             return result, known
         raise MeasureError(f"{result.measure} is not a measure known here: name another")
     one = measure if isinstance(measure, Measure) else parse(measure)
-    return result_of(found, str(one) if str(one) in names else None), one
+    return find_result(found, str(one) if str(one) in names else None), one
 
 
-def _curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
+def _draw_curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
     """Draw the chosen systems in colours, with bands, the others in grey."""
 
     def draw(style: Style) -> Drawing:
-        names = shown_names([one.name for one in result.ordered], style)
+        names = shorten_names([one.name for one in result.ranked_systems], style)
         shown = [names[name] for name in chosen]
         every = [{**one, "system": names[one["system"]]} for one in points]
         rows = [one for one in every if one["system"] in shown]
         others = [one for one in every if one["system"] not in shown]
         up = {**y, "scale": {"zero": False, "nice": True, **y.get("scale", {})}}
-        base = chart(rows, x=x, y=up)
-        colour = told_apart("system", shown, colours_of(shown), style)
-        dash = told_apart("system", shown, dashes(style), style)
-        shape = told_apart("system", shown, SHAPES, style)
+        base = make_chart(rows, x=x, y=up)
+        colour = series_channel("system", shown, choose_colours(shown), style)
+        dash = series_channel("system", shown, scale_dashes(style), style)
+        shape = series_channel("system", shown, SHAPES, style)
         layers = []
         if others:
-            grey = chart(others, x=x, y=up, detail=word("system"))
-            layers.append(grey.mark_line(color=OTHER, opacity=0.55, strokeWidth=0.5 * style.line))
+            grey = make_chart(others, x=x, y=up, detail=word_channel("system"))
+            layers.append(grey.mark_line(color=GREY, opacity=0.55, strokeWidth=0.5 * style.line))
         if any(one["low"] is not None for one in rows):
             band = base.mark_area(opacity=0.16 if len(shown) <= 2 else 0.1, aria=False)
             layers.append(
-                band.encode(y=number("low", title=y["title"]), y2={"field": "high"}, color=colour)
+                band.encode(y=number_channel("low", title=y["title"]), y2={"field": "high"}, color=colour)
             )
         line = base.mark_line(strokeWidth=1.2 * style.line, aria=False)
         heads = base.mark_point(filled=True, opacity=1, size=0.5 * style.point)
@@ -158,52 +158,52 @@ def _curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y
             heads.encode(color=colour, shape=shape),
         ]
         n = len(result.systems) - len(shown)
-        others_are = f"Grey: {number_of(n, 'other system')}, without intervals"
+        others_are = f"Grey: {format_count(n, 'other system')}, without intervals"
         return Drawing(layers, style.height, [others_are] * bool(n))
 
     return draw
 
 
-def _mean_precision_recall(
+def _draw_mean_curve(
     found: Comparison, rel: float | None, systems: Iterable[str] | None, style: StyleName
 ) -> Figure:
     """Return the picture of all systems' mean interpolated precision: see `precision_recall`."""
-    source = source_of(found, "precision by recall")
-    result = result_of(found, None)
-    chosen = coloured(found, result, systems)
-    one = _precision_at_recall(found, rel)
-    values = met(found, source, [one @ recall for recall in RECALL_POINTS]).values
+    source = find_source(found, "precision by recall")
+    result = find_result(found, None)
+    chosen = choose_systems(found, result, systems)
+    one = _interpolated_precision(found, rel)
+    values = rejudge_runs(found, source, [one @ recall for recall in RECALL_POINTS]).scores
     points = [
         {**point, "precision": point.pop("mean")}
-        for point in _means(found, one, "recall", RECALL_POINTS, values)
+        for point in _mean_points(found, one, "recall", RECALL_POINTS, values)
     ]
-    level = "" if one.parameters["rel"] == 1 else f" (grade {plain(one.parameters['rel'])} or more)"
+    level = "" if one.parameters["rel"] == 1 else f" (grade {format_shortest(one.parameters['rel'])} or more)"
     domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
-    x = number("recall", title=f"recall{level}", **domain)
-    y = number("precision", title="interpolated precision", axis=SHARES)
-    n = queries_of(len(found.aligned.query_ids))
-    said = f"The mean of {n} at eleven recalls, and its {level_of(found.settings)} (Student's t)"
-    draw = _curves(result, points, chosen, x, y)
-    return Figure(points, "Interpolated precision by recall", said, draw, style, doubts_of(found))
+    x = number_channel("recall", title=f"recall{level}", **domain)
+    y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
+    n = format_query_count(len(found.aligned.query_ids))
+    said = f"The mean of {n} at eleven recalls, and its {interval_name(found.settings)} (Student's t)"
+    draw = _draw_curves(result, points, chosen, x, y)
+    return Figure(points, "Interpolated precision by recall", said, draw, style, list_doubts(found))
 
 
-def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:
+def _interpolated_precision(found: Comparison, rel: float | None) -> Measure:
     """Return interpolated precision with the lowest grade that counts as relevant.
 
     If `rel` is not stated, it is that of the first compared measure that states one.
     """
     one = Measure("IPrec")
     if rel is not None:
-        return one(rel=checked("rel", rel, level()))
+        return one(rel=check_option("rel", rel, level_check()))
     for name in found.aligned.measures:
-        known = known_measure(found, name)
-        stated = stated_level(known) if known is not None else None
+        known = find_measure(found, name)
+        stated = read_stated_rel(known) if known is not None else None
         if stated is not None:
             return one(rel=stated)
     return one
 
 
-def _means(
+def _mean_points(
     found: Comparison, measure: Measure, by: str, at: Sequence[float], values: Floats
 ) -> list[dict[str, Any]]:
     """Return the points of means: of each system, at each of `at`."""
@@ -211,21 +211,21 @@ def _means(
     means = [mean_intervals(measure, scores, alpha, units) for scores in values]
     return [
         {"system": name, by: x, **dict(zip(("mean", "low", "high"), of_all[i], strict=True))}
-        for i, name in enumerate(found.aligned.names)
+        for i, name in enumerate(found.aligned.system_names)
         for x, of_all in zip(at, means, strict=True)
     ]
 
 
-def _ranks(cutoffs: Iterable[int]) -> list[int]:
+def _check_cutoffs(cutoffs: Iterable[int]) -> list[int]:
     """Return the cutoffs in their order, each once."""
     given = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
-    ranks = sorted({checked("cutoffs", one, whole(1, _DEEPEST)) for one in given})
-    if not 0 < len(ranks) <= _MOST_CUTOFFS:
-        raise OptionError(f"cutoffs: {len(ranks)} of them; 1 to {_MOST_CUTOFFS:,} are drawn")
+    ranks = sorted({check_option("cutoffs", one, whole_check(1, _MAX_RANK)) for one in given})
+    if not 0 < len(ranks) <= _MAX_CUTOFFS:
+        raise OptionError(f"cutoffs: {len(ranks)} of them; 1 to {_MAX_CUTOFFS:,} are drawn")
     return ranks
 
 
-@takes(Judging, without=("queries",))
+@takes(Judging, omit=("queries",))
 def precision_recall(
     qrels: QrelsLike | Comparison,
     run: RunLike | None = None,
@@ -280,7 +280,7 @@ def precision_recall(
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.67, 0.67, 0.67]
 
     """
-    refuse_others(precision_recall, judging)
+    refuse_unknown_options(precision_recall, judging)
     if isinstance(qrels, Comparison):
         if run is not None or query is not None or judging:
             given = {"run": run, "query": query, **judging}
@@ -288,7 +288,7 @@ def precision_recall(
                 "for a Comparison, the mean over its queries is drawn, judged as before: leave out "
                 f"{', '.join(name for name, one in given.items() if one is not None)}"
             )
-        return _mean_precision_recall(qrels, rel, systems, style)
+        return _draw_mean_curve(qrels, rel, systems, style)
     if run is None or query is None:
         raise InputError(
             "expected what compare() returns, for the mean over all queries; or judgments, a run "
@@ -296,10 +296,10 @@ def precision_recall(
         )
     if systems is not None:
         raise OptionError("`systems` applies only to a Comparison: leave it out")
-    check_judged(qrels, run, precision_recall)
+    check_qrels_and_runs(qrels, run, precision_recall)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     how = Judging.of(judging)
-    judgments = as_qrels(qrels, duplicates=how.duplicates)
+    judgments = make_qrels(qrels, duplicates=how.duplicates)
     wanted = 1 if rel is None else rel
-    return precision_recall_of_query(judgments, as_run(run), str(query), wanted, how, style)
+    return draw_query_curve(judgments, make_run(run), str(query), wanted, how, style)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cranfield.errors import OptionError, need, printable
-from cranfield.extensions.report.figures.style import Drawing, Style, StyleName, style_of
-from cranfield.formats.source import written
+from cranfield.errors import OptionError, require_libraries, escape_unprintable
+from cranfield.extensions.report.figures.style import Drawing, Style, StyleName, find_style
+from cranfield.formats.source import open_to_write
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.options import finite
+from cranfield.options import finite_number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,23 +49,23 @@ class Figure:
     notes: tuple[Note, ...] = ()  # errors and warnings on the numbers
 
     def __post_init__(self) -> None:
-        style_of(self.style)
+        find_style(self.style)
 
     @cached_property
-    def _drawn(self) -> Drawing:
+    def _drawing(self) -> Drawing:
         check_installed()
-        return self.draw(style_of(self.style))
+        return self.draw(find_style(self.style))
 
     @property
     def caption(self) -> str:
         """What the picture shows, in sentences: its title, how to read it, what is left out."""
-        return " ".join(f"{one.rstrip('.')}." for one in self._said)
+        return " ".join(f"{one.rstrip('.')}." for one in self._sentences)
 
     @property
-    def _said(self) -> list[str]:
+    def _sentences(self) -> list[str]:
         codes = ", ".join(dict.fromkeys(note.code for note in self.notes))
         doubts = f"Warnings: {codes}" if codes else ""
-        return [one for one in (self.title, self.subtitle, *self._drawn.said, doubts) if one]
+        return [one for one in (self.title, self.subtitle, *self._drawing.sentences, doubts) if one]
 
     @cached_property
     def chart(self) -> "alt.LayerChart":
@@ -73,7 +73,7 @@ class Figure:
 
         Raises LibraryError if Altair or vl-convert is not installed.
         """
-        return style_of(self.style).chart(self._drawn, *self._said)
+        return find_style(self.style).chart(self._drawing, *self._sentences)
 
     @cached_property
     def spec(self) -> dict[str, Any]:
@@ -82,8 +82,8 @@ class Figure:
 
     def to_svg(self) -> str:
         """Return the picture as SVG; its texts stay texts."""
-        svg: str = self._made("svg")
-        if unit := style_of(self.style).unit:
+        svg: str = self._convert("svg")
+        if unit := find_style(self.style).unit:
             svg = re.sub(r' (width|height)="([0-9.]+)"', rf' \1="\2{unit}"', svg, count=2)
         return svg
 
@@ -93,34 +93,34 @@ class Figure:
         By default 2 times; 5 times for a paper, which is 360 pixels an inch.
         """
         if scale is None:
-            scale = style_of(self.style).scale
-        if not 0 < (finite(scale) or 0) <= _LARGEST_SCALE:
+            scale = find_style(self.style).scale
+        if not 0 < (finite_number(scale) or 0) <= _LARGEST_SCALE:
             raise OptionError(
                 f"scale={scale!r:.40}: expected a number above 0, {_LARGEST_SCALE} at most"
             )
-        png: bytes = self._made("png", scale=scale)
+        png: bytes = self._convert("png", scale=scale)
         return png
 
     def to_pdf(self) -> bytes:
         """Return the picture as PDF, in which lines stay lines and texts stay texts."""
-        pdf: bytes = self._made("pdf")
+        pdf: bytes = self._convert("pdf")
         return pdf
 
-    def _made(self, form: str, **how: Any) -> Any:
+    def _convert(self, form: str, **options: Any) -> Any:
         """Return the picture in a form that vl-convert makes."""
         spec = self.spec  # raises LibraryError with what to install, if anything is missing
         import vl_convert
 
         make = getattr(vl_convert, f"vegalite_to_{form}")
         # Nothing may be loaded from an address: all data are in the specification.
-        return make(spec, allowed_base_urls=[], **how)
+        return make(spec, allowed_base_urls=[], **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file, as its suffix says: .svg, .png, .pdf; .json for Vega-Lite.
 
         Raises OptionError for another suffix, InputError for a file that cannot be written.
         """
-        suffix = suffix_of(path)
+        suffix = read_suffix(path)
         if suffix == ".png":
             content = self.to_png()
         elif suffix == ".pdf":
@@ -128,7 +128,7 @@ class Figure:
         else:
             text = self.to_svg() if suffix == ".svg" else json.dumps(self.spec, indent=2) + "\n"
             content = text.encode()
-        with written(path) as stream:
+        with open_to_write(path) as stream:
             stream.write(content)
 
     def _repr_svg_(self) -> str:
@@ -140,16 +140,16 @@ class Figure:
 
 def check_installed() -> None:
     """Raise LibraryError if the libraries that draw pictures are not installed."""
-    need(_LIBRARIES, "a picture")
+    require_libraries(_LIBRARIES, "a picture")
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
+def read_suffix(path: str | os.PathLike[str]) -> str:
     """Return the suffix of a picture's file; raise OptionError if it is not in `SUFFIXES`."""
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
     if suffix not in SUFFIXES:
         raise OptionError(
-            f"{printable(name)}: the suffix says how a picture is written; "
+            f"{escape_unprintable(name)}: the suffix says how a picture is written; "
             f"choose one of {', '.join(SUFFIXES)}"
         )
     return suffix

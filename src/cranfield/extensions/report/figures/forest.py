@@ -9,28 +9,28 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.collections.macro import CollectionComparison
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult
 from cranfield.extensions.report.figures.choice import (
-    OF_PAIR,
-    coloured,
-    compared,
-    doubts_of,
-    result_of,
-    with_room,
+    PAIR_FIELDS,
+    choose_systems,
+    check_comparison,
+    list_doubts,
+    find_result,
+    select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure
 from cranfield.extensions.report.figures.marks import (
-    chart,
-    colours_of,
-    dashed,
-    number,
+    make_chart,
+    choose_colours,
+    draw_dashed,
+    number_channel,
     row_axis,
-    shown_names,
-    told_apart,
-    word,
+    shorten_names,
+    series_channel,
+    word_channel,
 )
-from cranfield.extensions.report.figures.phrases import marks_said, means_said, measure_of, name_of
+from cranfield.extensions.report.figures.phrases import describe_marks, describe_means, axis_title, format_name
 from cranfield.extensions.report.figures.style import (
     INK,
-    OTHER,
+    GREY,
     SHAPES,
     A,
     B,
@@ -39,14 +39,14 @@ from cranfield.extensions.report.figures.style import (
     StyleName,
 )
 from cranfield.measures import Measure
-from cranfield.render.numbers import number as number_text
-from cranfield.render.numbers import number_of, or_none, percent
+from cranfield.render.numbers import format_number as number_text
+from cranfield.render.numbers import format_count, finite_or_none, format_percent
 
 if TYPE_CHECKING:
     import altair as alt
 
 
-def _mean(one: System, pair: Pair | None) -> dict[str, Any]:
+def _mean_point(one: System, pair: Pair | None) -> dict[str, Any]:
     """Return a system's mean with its interval, and its pair with the baseline, if it has one."""
     return {
         "system": one.name,
@@ -56,7 +56,7 @@ def _mean(one: System, pair: Pair | None) -> dict[str, Any]:
         "difference": pair and pair.difference,
         "difference_low": pair and pair.low,
         "difference_high": pair and pair.high,
-        **{name: pair and getattr(pair, name) for name in OF_PAIR},
+        **{name: pair and getattr(pair, name) for name in PAIR_FIELDS},
     }
 
 
@@ -89,36 +89,36 @@ def leaderboard(
     [('a', 0.75, None), ('b', 0.5, -0.25)]
 
     """
-    result = result_of(compared(found, "leaderboard"), measure)
+    result = find_result(check_comparison(found, "leaderboard"), measure)
     base = found.settings.baseline
     points = [
         {
-            **_mean(one, result.by_names.get((one.name, str(base)))),
+            **_mean_point(one, result.pair_of_names.get((one.name, str(base)))),
             "place": place,
             "judged": one.judged,
             "little_judged": one.little_judged,
         }
-        for place, one in enumerate(result.ordered, 1)
+        for place, one in enumerate(result.ranked_systems, 1)
     ]
-    n = number_of(len(points), "system")
-    said = means_said(result, found.settings)
+    n = format_count(len(points), "system")
+    said = describe_means(result, found.settings)
     return Figure(
         points,
         f"{result.measure} of {n}",
         said,
-        _leaderboard(found, result),
+        _draw_leaderboard(found, result),
         style,
-        doubts_of(found, result),
+        list_doubts(found, result),
     )
 
 
 _KINDS = ("better", "not significant", "worse", "baseline")
-_COLOURS = (A, OTHER, B, INK)
+_COLOURS = (A, GREY, B, INK)
 _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
-def _leaderboard(found: Comparison, result: Result) -> Draw:
-    base, best_first = found.settings.baseline, [one.name for one in result.ordered]
+def _draw_leaderboard(found: Comparison, result: Result) -> Draw:
+    base, best_first = found.settings.baseline, [one.name for one in result.ranked_systems]
 
     def kind_of(name: str, than: str) -> str:
         """Return how a system compares with the baseline, or the best one."""
@@ -129,8 +129,8 @@ def _leaderboard(found: Comparison, result: Result) -> Draw:
 
     def draw(style: Style) -> Drawing:
         than = base or best_first[0]
-        kept, said = with_room(best_first, style.rows, [base])
-        names = shown_names(kept, style)
+        kept, said = select_best(best_first, style.rows, [base])
+        names = shorten_names(kept, style)
         rows = [
             {
                 "system": names[one.name],
@@ -140,19 +140,19 @@ def _leaderboard(found: Comparison, result: Result) -> Draw:
                 "kind": kind_of(one.name, than),
                 "shown": number_text(one.mean),
             }
-            for one in result.ordered
+            for one in result.ranked_systems
             if one.name in names
         ]
         kinds = [one for one in (*_KINDS, "the best") if any(row["kind"] == one for row in rows)]
         several = len(best_first) > 1
-        x = number("mean", title=measure_of(result), scale=_beside_numbers(style))
+        x = number_channel("mean", title=axis_title(result), scale=_mean_scale(style))
         y = row_axis("system", [*names.values()])
-        one = chart(rows, x=x, y=y)
+        one = make_chart(rows, x=x, y=y)
         marks = {kind: (_COLOURS[i], _SHAPES[i]) for i, kind in enumerate(_KINDS)}
         marks["the best"] = marks["baseline"]
         legend = {} if several else {"legend": None}
         colour, shape = (
-            {**told_apart("kind", kinds, [marks[kind][i] for kind in kinds], style), **legend}
+            {**series_channel("kind", kinds, [marks[kind][i] for kind in kinds], style), **legend}
             for i in (0, 1)
         )
         ends = one.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
@@ -162,18 +162,18 @@ def _leaderboard(found: Comparison, result: Result) -> Draw:
             heads.encode(color=colour, shape=shape),
         ]
         if several:
-            line = chart([row for row in rows if row["system"] == names[than]], x=x)
-            layers.insert(0, dashed(line, style))
-            said = [marks_said(result, found.settings, than), *said]
+            line = make_chart([row for row in rows if row["system"] == names[than]], x=x)
+            layers.insert(0, draw_dashed(line, style))
+            said = [describe_marks(result, found.settings, than), *said]
         if style.numbers:
             texts = one.mark_text(align="right", aria=False)
-            layers.append(texts.encode(x={"value": "width"}, text=word("shown")))
-        return Drawing(layers, style.tall(len(rows)), said)
+            layers.append(texts.encode(x={"value": "width"}, text=word_channel("shown")))
+        return Drawing(layers, style.rows_height(len(rows)), said)
 
     return draw
 
 
-def _beside_numbers(style: Style) -> dict[str, Any]:
+def _mean_scale(style: Style) -> dict[str, Any]:
     """Return a scale that leaves room for a number at the right, if the style has any."""
     scale: dict[str, Any] = {"zero": False}
     if style.numbers:
@@ -214,7 +214,7 @@ def by_slice(
     [('how', 'a', 0.5), ('how', 'b', 0.0), ('what', 'a', 1.0), ('what', 'b', 1.0)]
 
     """
-    whole = result_of(compared(found, "by_slice"), measure)
+    whole = find_result(check_comparison(found, "by_slice"), measure)
     results = [
         one for one in found.results if one.measure == whole.measure and one.slice is not None
     ]
@@ -223,30 +223,30 @@ def by_slice(
             "there are no slices of the queries to draw",
             hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
         )
-    chosen = coloured(found, whole, systems)
+    chosen = choose_systems(found, whole, systems)
     base = found.settings.baseline
     points = [
         {
             "label": result.label,
             "slice": result.slice,
             "queries": len(result.query_ids),
-            **_mean(one, result.by_names.get((one.name, str(base)))),
+            **_mean_point(one, result.pair_of_names.get((one.name, str(base)))),
         }
         for result in results
         for one in result.systems
     ]
-    n = number_of(len(results), "slice")
+    n = format_count(len(results), "slice")
     return Figure(
         points,
         f"{whole.measure} on {n} of the queries",
-        means_said(whole, found.settings, "each slice's queries"),
-        _by_slice([whole, *results], chosen, found),
+        describe_means(whole, found.settings, "each slice's queries"),
+        _draw_slices([whole, *results], chosen, found),
         style,
-        doubts_of(found),
+        list_doubts(found),
     )
 
 
-def _by_slice(results: Sequence[Result], chosen: Sequence[str], found: Comparison) -> Draw:
+def _draw_slices(results: Sequence[Result], chosen: Sequence[str], found: Comparison) -> Draw:
     several = len({one.label for one in results[1:]}) > 1
 
     def name_of(one: Result) -> str:
@@ -255,13 +255,13 @@ def _by_slice(results: Sequence[Result], chosen: Sequence[str], found: Compariso
         return f"{one.label}: {one.slice}" if several else str(one.slice)
 
     def draw(style: Style) -> Drawing:
-        names = shown_names(chosen, style)
+        names = shorten_names(chosen, style)
         most = max(2, 2 * style.rows // (1 + len(chosen)))
         largest = sorted(results, key=lambda one: -len(one.query_ids))[:most]
         kept = [one for one in results if one in largest]
         left = len(results) - len(kept)
         said = [f"The {len(kept) - 1} largest of {len(results) - 1} slices are drawn"] * (left > 0)
-        labels = [*shown_names(map(name_of, kept), style).values()]
+        labels = [*shorten_names(map(name_of, kept), style).values()]
         labels = [
             f"{text} ({len(one.query_ids):,})" for text, one in zip(labels, kept, strict=True)
         ]
@@ -278,24 +278,24 @@ def _by_slice(results: Sequence[Result], chosen: Sequence[str], found: Compariso
             if one.name in names
         ]
         shown = [*names.values()]
-        x = number("mean", title=measure_of(results[0]), scale={"zero": False})
-        layers = _in_rows(rows, x, row_axis("slice", labels, scale=_PADDED), shown, style)
-        others = len(found.aligned.names) - len(chosen)
-        said += [f"{number_of(others, 'other system')} not drawn"] * (others > 0)
-        return Drawing(layers, _height(len(kept), len(chosen), style), said)
+        x = number_channel("mean", title=axis_title(results[0]), scale={"zero": False})
+        layers = _draw_intervals(rows, x, row_axis("slice", labels, scale=_PADDING), shown, style)
+        others = len(found.aligned.system_names) - len(chosen)
+        said += [f"{format_count(others, 'other system')} not drawn"] * (others > 0)
+        return Drawing(layers, _plot_height(len(kept), len(chosen), style), said)
 
     return draw
 
 
-_PADDED = {"paddingInner": 0.35, "paddingOuter": 0.1}
+_PADDING = {"paddingInner": 0.35, "paddingOuter": 0.1}
 
 
-def _height(n_rows: int, n_systems: int, style: Style) -> float:
+def _plot_height(n_rows: int, n_systems: int, style: Style) -> float:
     """Return the height of rows with so many systems each."""
     return n_rows * style.row * (0.6 + 0.45 * n_systems)
 
 
-def _in_rows(
+def _draw_intervals(
     rows: Sequence[dict[str, Any]],
     x: dict[str, Any],
     y: dict[str, Any],
@@ -303,9 +303,9 @@ def _in_rows(
     style: Style,
 ) -> "list[alt.Chart]":
     """Return points with intervals, in the rows of an axis: a colour and shape for each system."""
-    base = chart(rows, x=x, y=y, yOffset=word("system", sort=shown))
-    colour = told_apart("system", shown, colours_of(shown), style)
-    shape = told_apart("system", shown, SHAPES, style)
+    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=shown))
+    colour = series_channel("system", shown, choose_colours(shown), style)
+    shape = series_channel("system", shown, SHAPES, style)
     ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
     heads = base.mark_point(filled=True, opacity=1, size=style.point)
     return [
@@ -314,7 +314,7 @@ def _in_rows(
     ]
 
 
-_MOST = 4  # systems to draw unless some are named
+_MAX_DEFAULT_SYSTEMS = 4  # systems to draw unless some are named
 
 
 def by_collection(
@@ -360,9 +360,9 @@ def by_collection(
             "by_collection: draws differences to a baseline, and all pairs were compared",
             hint="Leave all_pairs (--all-pairs) out.",
         )
-    at = _place_of(found, measure)
+    at = _find_measure_index(found, measure)
     result = found.results[at]
-    chosen = _others(result, systems)
+    chosen = _choose_compared(result, systems)
     points: list[dict[str, Any]] = []
     for name, one in (*found.comparisons.items(), (None, None)):
         of_one = result if one is None else one[one.aligned.measures[at]]
@@ -374,26 +374,26 @@ def by_collection(
                 "queries": n,
                 "system": pair.system,
                 "difference": pair.difference,
-                "low": None if pair.low is None else or_none(pair.low),
-                "high": None if pair.high is None else or_none(pair.high),
+                "low": None if pair.low is None else finite_or_none(pair.low),
+                "high": None if pair.high is None else finite_or_none(pair.high),
                 "p_adjusted": pair.p_adjusted,
                 "verdict": pair.verdict,
             }
             for pair in map(pairs.__getitem__, chosen)
         ]
-    base = name_of(result.pairs[0].other)
-    level = f"{percent(1 - found.settings.alpha)} interval"
+    base = format_name(result.pairs[0].other)
+    level = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
-        f"{result.measure} on {number_of(len(found.comparisons), 'collection')}",
+        f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
         f"Mean difference from {base}, and its {level}; below, the mean of the collections",
-        _by_collection(points, result, chosen),
+        _draw_collections(points, result, chosen),
         style,
         tuple(one for one in found.notes if one.is_grave),
     )
 
 
-def _place_of(found: CollectionComparison, measure: str | Measure | None) -> int:
+def _find_measure_index(found: CollectionComparison, measure: str | Measure | None) -> int:
     """Return the place of a measure among those that were compared."""
     names = [one.measure for one in found.results]
     if measure is not None and str(measure) not in names:
@@ -401,13 +401,13 @@ def _place_of(found: CollectionComparison, measure: str | Measure | None) -> int
     return 0 if measure is None else names.index(str(measure))
 
 
-def _others(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
+def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
     """Return the systems to draw."""
     compared_ones = [
-        one.name for one in result.ordered if (one.name, result.pairs[0].other) in result.by_names
+        one.name for one in result.ranked_systems if (one.name, result.pairs[0].other) in result.pair_of_names
     ]
     if systems is None:
-        return compared_ones[:_MOST]
+        return compared_ones[:_MAX_DEFAULT_SYSTEMS]
     chosen = list(dict.fromkeys([systems] if isinstance(systems, str) else systems))
     for one in chosen:
         if one not in compared_ones:
@@ -420,13 +420,13 @@ def _others(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
     return chosen
 
 
-def _by_collection(
+def _draw_collections(
     points: Sequence[dict[str, Any]], result: MacroResult, chosen: Sequence[str]
 ) -> Draw:
     def draw(style: Style) -> Drawing:
-        names = shown_names(chosen, style)
+        names = shorten_names(chosen, style)
         collections = list(dict.fromkeys(one["collection"] for one in points))
-        said = shown_names([one or "average" for one in collections], style)
+        said = shorten_names([one or "average" for one in collections], style)
         queries = {one["collection"]: one["queries"] for one in points}
         labels = {one: f"{said[one or 'average']} ({queries[one]:,})" for one in collections}
         rows = [
@@ -440,13 +440,13 @@ def _by_collection(
             for one in points
         ]
         shown = [*names.values()]
-        title = f"{result.measure}, difference{'' if result.rising else ' (less is better)'}"
-        x = number("difference", title=title)
-        y = row_axis("collection", [*labels.values()], scale=_PADDED)
-        zero = dashed(chart([{"difference": 0.0}], x=x), style)
-        layers = [zero, *_in_rows(rows, x, y, shown, style)]
+        title = f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
+        x = number_channel("difference", title=title)
+        y = row_axis("collection", [*labels.values()], scale=_PADDING)
+        zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
+        layers = [zero, *_draw_intervals(rows, x, y, shown, style)]
         others = len(result.pairs) - len(chosen)
-        more = [f"{number_of(others, 'other system')} not drawn"] * (others > 0)
-        return Drawing(layers, _height(len(labels), len(chosen), style), more)
+        more = [f"{format_count(others, 'other system')} not drawn"] * (others > 0)
+        return Drawing(layers, _plot_height(len(labels), len(chosen), style), more)
 
     return draw

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from cranfield.data.run_names import numbering
-from cranfield.errors import printable
+from cranfield.data.run_names import make_unique_namer
+from cranfield.errors import escape_unprintable
 from cranfield.extensions.report.figures.style import (
     COLOURS,
     DASHES,
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]  # a dict for each point
 Channel = dict[str, Any]  # what an axis, a colour or a shape shows, in Vega-Lite
 
-_MOST_TICKS = 10
-_WIDTH = 1.2  # of the lines that DASHES are made for
-_MIDDLE = 0.2  # luminance: on darker colours, white letters are clearer
-SHARES = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
+_MAX_TICKS = 10
+_DASHED_WIDTH = 1.2  # of the lines that DASHES are made for
+_MIDDLE_LUMINANCE = 0.2  # luminance: on darker colours, white letters are clearer
+SHARE_AXIS = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
 
 
-def shown_names(names: Iterable[str], style: Style) -> dict[str, str]:
+def shorten_names(names: Iterable[str], style: Style) -> dict[str, str]:
     """Return each name as a picture shows it: escaped, cut in its middle, and unique."""
-    numbered = numbering()
-    return {name: numbered(shown_name(name, style.letters)) for name in names}
+    numbered = make_unique_namer()
+    return {name: numbered(shorten_name(name, style.letters)) for name in names}
 
 
-def shown_name(name: str, letters: int) -> str:
+def shorten_name(name: str, max_letters: int) -> str:
     r"""Return a name escaped, cut in its middle where it is longer: names differ at their ends.
 
     >>> shown_name("a-very-long-name", 9), shown_name("a\n", 9)
     ('a-ve…name', 'a\\n')
     """
-    text = printable(name)
-    if len(text) <= letters:
+    text = escape_unprintable(name)
+    if len(text) <= max_letters:
         return text or "(no name)"
-    half = (letters - 1) // 2
-    return f"{text[: letters - 1 - half]}…{text[len(text) - half :]}"
+    half = (max_letters - 1) // 2
+    return f"{text[: max_letters - 1 - half]}…{text[len(text) - half :]}"
 
 
-def chart(rows: Rows, **channels: Channel) -> "alt.Chart":
+def make_chart(rows: Rows, **channels: Channel) -> "alt.Chart":
     """Return a chart of rows without a mark."""
     import altair as alt
 
@@ -55,34 +55,34 @@ def chart(rows: Rows, **channels: Channel) -> "alt.Chart":
     return found
 
 
-def number(field: str, **how: Any) -> Channel:
+def number_channel(field: str, **options: Any) -> Channel:
     """Return a channel of numbers."""
-    return {"field": field, "type": "quantitative", **how}
+    return {"field": field, "type": "quantitative", **options}
 
 
-def word(field: str, **how: Any) -> Channel:
+def word_channel(field: str, **options: Any) -> Channel:
     """Return a channel of words."""
-    return {"field": field, "type": "nominal", **how}
+    return {"field": field, "type": "nominal", **options}
 
 
-def colours_of(names: Sequence[str]) -> tuple[str, ...]:
+def choose_colours(names: Sequence[str]) -> tuple[str, ...]:
     """Return the colours of some systems: for up to two, those of the report's page."""
     return (A, B) if len(names) <= len((A, B)) else COLOURS
 
 
-def row_axis(field: str, shown: Sequence[str], **how: Any) -> Channel:
+def row_axis(field: str, labels: Sequence[str], **options: Any) -> Channel:
     """Return the axis of rows with a name each, from the top down."""
     axis = {"title": None, "ticks": False, "domain": False, "grid": False, "labelPadding": 6}
-    return word(field, sort=[*shown], axis=axis, **how)
+    return word_channel(field, sort=[*labels], axis=axis, **options)
 
 
-def count_axis(field: str, title: str, least: int, most: int) -> Channel:
+def count_axis(field: str, title: str, lowest_count: int, highest_count: int) -> Channel:
     """Return an axis of counts, on which small ones are farther apart."""
     steps = (base * 10**power for power in range(9) for base in (1, 2, 5))
-    ticks = [one for one in (0, *steps) if least <= one <= most]
-    ticks = ticks if len(ticks) <= _MOST_TICKS else [one for one in ticks if str(one)[0] in "01"]
-    scale = {"type": "symlog", "nice": False, "domain": [0.94 * least, 1.06 * max(most, 1)]}
-    return number(field, title=title, scale=scale, axis={"values": ticks, "format": ",d"})
+    ticks = [one for one in (0, *steps) if lowest_count <= one <= highest_count]
+    ticks = ticks if len(ticks) <= _MAX_TICKS else [one for one in ticks if str(one)[0] in "01"]
+    scale = {"type": "symlog", "nice": False, "domain": [0.94 * lowest_count, 1.06 * max(highest_count, 1)]}
+    return number_channel(field, title=title, scale=scale, axis={"values": ticks, "format": ",d"})
 
 
 def tint(share: float, colour: str) -> str:
@@ -95,7 +95,7 @@ def tint(share: float, colour: str) -> str:
     return "#" + "".join(f"{round(255 - share * (255 - one)):02x}" for one in parts)
 
 
-def ink_on(colour: str) -> str:
+def contrasting_ink(colour: str) -> str:
     """Return the colour of letters that can be read on a colour: dark, or white.
 
     >>> ink_on("#ffffff"), ink_on("#1c62b9")
@@ -104,52 +104,52 @@ def ink_on(colour: str) -> str:
     parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
     luminance = sum(w * one for w, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return INK if luminance > _MIDDLE else "#ffffff"
+    return INK if luminance > _MIDDLE_LUMINANCE else "#ffffff"
 
 
-def ranks(title: str, depth: int, few: int = 20) -> Channel:
+def rank_axis(title: str, depth: int, max_ticks: int = 20) -> Channel:
     """Return the axis of ranks, with a tick at each that has room."""
-    step = next(step for step in (1, 5, 10) if depth <= few * step)
+    step = next(step for step in (1, 5, 10) if depth <= max_ticks * step)
     ticks = sorted({1, *range(step, depth + 1, step)})
     scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}
     axis = {"values": ticks, "grid": False, "format": "d"}
-    return number("rank", title=title, axis=axis, scale=scale)
+    return number_channel("rank", title=title, axis=axis, scale=scale)
 
 
-def told_apart(
+def series_channel(
     field: str, names: Sequence[str], marks: Sequence[Any], style: Style, **legend: Any
 ) -> Channel:
     """Return the channel that distinguishes named series: by colours, shapes or dashes."""
     scale = {"domain": [*names], "range": [*marks[: len(names)]]}
-    return word(field, scale=scale, legend=legend_of(names, style, **legend))
+    return word_channel(field, scale=scale, legend=make_legend(names, style, **legend))
 
 
-def legend_of(names: Sequence[str], style: Style, **more: Any) -> Channel:
+def make_legend(names: Sequence[str], style: Style, **options: Any) -> Channel:
     """Return a legend above the plot, in as many columns as these names leave room for."""
     widest = max(map(len, names), default=0) * 0.58 * style.size + 4 * style.size
     columns = max(1, min(len(names), int((style.width - 2 * style.size) / widest)))
     usual = {"title": None, "orient": "top", "direction": "horizontal", "symbolOpacity": 1}
-    return {**usual, "columns": columns, **more}
+    return {**usual, "columns": columns, **options}
 
 
-def dashes(style: Style) -> list[list[float]]:
+def scale_dashes(style: Style) -> list[list[float]]:
     """Return the dashes of lines, scaled to the lines' width."""
-    return [[length * style.line / _WIDTH for length in one] for one in DASHES]
+    return [[length * style.line / _DASHED_WIDTH for length in one] for one in DASHES]
 
 
-def lines(
-    one: "alt.Chart", field: str, names: Sequence[str], style: Style, **how: Any
+def draw_lines(
+    base: "alt.Chart", field: str, names: Sequence[str], style: Style, **options: Any
 ) -> "alt.Chart":
     """Return the lines of some series, silent for screen readers: the points say the same."""
-    colour = told_apart(field, names, COLOURS, style)
-    dash = told_apart(field, names, dashes(style), style)
-    found: alt.Chart = one.mark_line(strokeWidth=style.line, aria=False, **how)
+    colour = series_channel(field, names, COLOURS, style)
+    dash = series_channel(field, names, scale_dashes(style), style)
+    found: alt.Chart = base.mark_line(strokeWidth=style.line, aria=False, **options)
     return found.encode(color=colour, strokeDash=dash)
 
 
-def dashed(one: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule") -> "alt.Chart":
+def draw_dashed(base: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule") -> "alt.Chart":
     """Return a thin dashed line, with which others are compared."""
-    make = one.mark_rule if mark == "rule" else one.mark_line
+    make = base.mark_rule if mark == "rule" else base.mark_line
     width = 0.75 * style.line
     found: alt.Chart = make(
         color=INK2, strokeWidth=width, strokeDash=[5 * width, 3 * width], aria=False
@@ -157,11 +157,11 @@ def dashed(one: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule
     return found
 
 
-def points_of(
-    one: "alt.Chart", field: str, names: Sequence[str], style: Style, size: float = 1
+def draw_points(
+    base: "alt.Chart", field: str, names: Sequence[str], style: Style, size: float = 1
 ) -> "alt.Chart":
     """Return the points of some series, each with its colour and shape."""
-    colour = told_apart(field, names, COLOURS, style)
-    shape = told_apart(field, names, SHAPES, style)
-    found: alt.Chart = one.mark_point(filled=True, size=size * style.point, opacity=1)
+    colour = series_channel(field, names, COLOURS, style)
+    shape = series_channel(field, names, SHAPES, style)
+    found: alt.Chart = base.mark_point(filled=True, size=size * style.point, opacity=1)
     return found.encode(color=colour, shape=shape)

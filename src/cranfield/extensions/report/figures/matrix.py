@@ -2,42 +2,42 @@
 
 from collections.abc import Sequence
 
-from cranfield.comparison.compare import every_pair
+from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.method import tested_by
+from cranfield.comparison.method import describe_marking_test
 from cranfield.comparison.result import Result
 from cranfield.errors import InputError
 from cranfield.extensions.report.figures.choice import (
-    OF_PAIR,
-    Between,
-    compared,
-    doubts_of,
-    result_of,
-    source_of,
-    with_room,
+    PAIR_FIELDS,
+    OrderedPair,
+    check_comparison,
+    list_doubts,
+    find_result,
+    find_source,
+    select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
     Channel,
-    chart,
-    ink_on,
-    number,
+    make_chart,
+    contrasting_ink,
+    number_channel,
     row_axis,
-    shown_names,
+    shorten_names,
     tint,
-    word,
+    word_channel,
 )
-from cranfield.extensions.report.figures.source_runs import met
+from cranfield.extensions.report.figures.source_runs import rejudge_runs
 from cranfield.extensions.report.figures.style import LINE, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
-from cranfield.options import checked, whole
-from cranfield.render.numbers import queries_of, share_of
+from cranfield.options import check_option, whole_check
+from cranfield.render.numbers import format_query_count, format_share
 
 DEPTH = 20
-_DEEPEST = 100
-_MOST_NUMBERS = 12  # systems, up to which cells have room for a number
-_MOST_RANKS = 20  # ranks, up to which cells have room for a number
-_JUDGED, _PALEST, _POWER = (
+_MAX_DEPTH = 100
+_MAX_NUMBERED_SYSTEMS = 12  # systems, up to which cells have room for a number
+_MAX_NUMBERED_RANKS = 20  # ranks, up to which cells have room for a number
+_JUDGED_COLOUR, _PALEST_SHARE, _COLOUR_POWER = (
     "#1d4568",
     0.06,
     1.5,
@@ -72,16 +72,16 @@ def pair_matrix(
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
 
     """
-    wanted = result_of(compared(found, "pair_matrix"), measure).measure
-    if len(found.aligned.names) < 2:
+    wanted = find_result(check_comparison(found, "pair_matrix"), measure).measure
+    if len(found.aligned.system_names) < 2:
         raise InputError("this picture compares systems, and there is only one")
-    every = every_pair(found)
+    every = compare_all_pairs(found)
     result = every[wanted]
     points = [
         {
             "system": one.system,
             "other": one.other,
-            **{name: getattr(one, name) for name in ("difference", "low", "high", *OF_PAIR)},
+            **{name: getattr(one, name) for name in ("difference", "low", "high", *PAIR_FIELDS)},
         }
         for one in result.pairs
     ]
@@ -90,21 +90,21 @@ def pair_matrix(
         points,
         f"{wanted}: every pair of systems",
         f"{what} that of the column. Filled where they differ significantly: "
-        f"{tested_by(result, every.settings)}",
-        _matrix(result),
+        f"{describe_marking_test(result, every.settings)}",
+        _draw_matrix(result),
         style,
-        doubts_of(every, result),
+        list_doubts(every, result),
     )
 
 
-def _matrix(result: Result) -> Draw:
+def _draw_matrix(result: Result) -> Draw:
     def draw(style: Style) -> Drawing:
-        kept, said = with_room([one.name for one in result.ordered], style.rows)
-        names = shown_names(kept, style)
-        pairs = {(one.system, one.other): Between.of(one) for one in result.pairs}
-        pairs |= {(one.other, one.system): one.turned for one in pairs.values()}
+        kept, said = select_best([one.name for one in result.ranked_systems], style.rows)
+        names = shorten_names(kept, style)
+        pairs = {(one.system, one.other): OrderedPair.of(one) for one in result.pairs}
+        pairs |= {(one.other, one.system): one.reversal for one in pairs.values()}
         most = max((abs(one.difference) for one in pairs.values()), default=0) or 1
-        numbers = len(kept) <= _MOST_NUMBERS and style.numbers
+        numbers = len(kept) <= _MAX_NUMBERED_SYSTEMS and style.numbers
         rows = []
         for (system, other), one in pairs.items():
             if system in names and other in names:
@@ -116,28 +116,28 @@ def _matrix(result: Result) -> Draw:
                     "worse": "\u2212",
                     None: "",
                 }  # for readers who cannot see the colours
-                cell["shown"] = _short(one) if numbers else signs[one.verdict]
-                cell["ink"] = ink_on(cell["fill"])
+                cell["shown"] = _format_cell(one) if numbers else signs[one.verdict]
+                cell["ink"] = contrasting_ink(cell["fill"])
                 rows.append({**cell, "difference": one.difference})
         shown = [*names.values()]
         wide = (style.width - 0.55 * style.size * max(map(len, shown))) / len(shown)
         axis: Channel = {"title": None, "orient": "top", "ticks": False, "domain": False}
-        axis |= {"labelAngle": _angle(shown, wide, style), "labelOverlap": False}
+        axis |= {"labelAngle": _label_angle(shown, wide, style), "labelOverlap": False}
         axis |= {"labelFontSize": min(style.size, 0.9 * wide)}
-        x = word("other", sort=shown, axis=axis, scale={"domain": shown})
-        base = chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
+        x = word_channel("other", sort=shown, axis=axis, scale={"domain": shown})
+        base = make_chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
         cells = base.mark_rect(stroke=LINE, strokeWidth=0.5 * style.line)
-        cells = cells.encode(color=_as_it_is("fill"), detail=number("difference"))
+        cells = cells.encode(color=_literal_colour("fill"), detail=number_channel("difference"))
         letters = 0.85 * style.size if numbers else min(style.size, 0.9 * wide)
         texts = base.mark_text(fontSize=letters, aria=False)
-        layers = [cells, texts.encode(text=word("shown"), color=_as_it_is("ink"))]
+        layers = [cells, texts.encode(text=word_channel("shown"), color=_literal_colour("ink"))]
         key = "Blue, +: the row is better; orange, \u2212: it is worse"
-        return Drawing(layers, style.tall(len(shown)), [key, *said])
+        return Drawing(layers, style.rows_height(len(shown)), [key, *said])
 
     return draw
 
 
-def _angle(names: Sequence[str], wide: float, style: Style) -> int:
+def _label_angle(names: Sequence[str], wide: float, style: Style) -> int:
     """Return the angle of names above columns of a width: upright if one would be cut off."""
     ends = (
         0.4 * style.size * len(name) - wide * (len(names) - i - 0.5) for i, name in enumerate(names)
@@ -145,12 +145,12 @@ def _angle(names: Sequence[str], wide: float, style: Style) -> int:
     return -45 if max(ends) < style.size and wide > 1.4 * style.size else -90
 
 
-def _as_it_is(field: str) -> Channel:
+def _literal_colour(field: str) -> Channel:
     """Return a colour that the rows name."""
-    return word(field, scale=None)
+    return word_channel(field, scale=None)
 
 
-def _short(one: Between) -> str:
+def _format_cell(one: OrderedPair) -> str:
     """Return a difference, or a ratio, with two decimals, as it fits into a cell."""
     if one.ratio is not None:
         return f"{one.ratio:.2f}"
@@ -186,57 +186,57 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
     [(1, 1.0, 2), (2, 0.0, 1)]
 
     """
-    compared(found, "judged_by_rank")
-    deepest = checked("depth", depth, whole(1, _DEEPEST))
-    source = source_of(found, "what is judged at each rank")
-    if found.aligned.judged is None:
-        what = "are in groups" if source.qrels.in_groups else "name relevant documents alone"
+    check_comparison(found, "judged_by_rank")
+    deepest = check_option("depth", depth, whole_check(1, _MAX_DEPTH))
+    source = find_source(found, "what is judged at each rank")
+    if found.aligned.judged_share is None:
+        what = "are in groups" if source.qrels.has_groups else "name relevant documents alone"
         raise InputError(f"these judgments {what}: they do not say what else was judged")
-    again = met(found, source, (), deepest)
+    again = rejudge_runs(found, source, (), deepest)
     points = [
         {"system": name, "rank": rank, "judged": judged / n if n else None, "retrieved": n}
         for name, shares, counts in zip(
-            found.aligned.names, again.judged.T.tolist(), again.retrieved.T.tolist(), strict=True
+            found.aligned.system_names, again.n_judged.T.tolist(), again.n_retrieved.T.tolist(), strict=True
         )
         for rank, (judged, n) in enumerate(zip(shares, counts, strict=True), 1)
     ]
-    n = queries_of(len(found.aligned.query_ids))
+    n = format_query_count(len(found.aligned.query_ids))
     return Figure(
         points,
         f"How much is judged at ranks 1 to {deepest}",
         f"The share of the documents of {n} at each rank that are judged, in percent",
-        _judged(found, points, deepest),
+        _draw_judged(found, points, deepest),
         style,
-        doubts_of(found),
+        list_doubts(found),
     )
 
 
-def _judged(found: Comparison, points: Points, depth: int) -> Draw:
-    best_first = [one.name for one in result_of(found, None).ordered]
+def _draw_judged(found: Comparison, points: Points, depth: int) -> Draw:
+    best_first = [one.name for one in find_result(found, None).ranked_systems]
 
     def draw(style: Style) -> Drawing:
-        kept, said = with_room(best_first, style.rows, [found.settings.baseline])
-        names = shown_names(kept, style)
+        kept, said = select_best(best_first, style.rows, [found.settings.baseline])
+        names = shorten_names(kept, style)
         rows = []
         for one in points:
             if one["system"] in names and one["judged"] is not None:
                 share = one["judged"]
-                ink = ink_on(tint(_PALEST + (1 - _PALEST) * share**_POWER, _JUDGED))
+                ink = contrasting_ink(tint(_PALEST_SHARE + (1 - _PALEST_SHARE) * share**_COLOUR_POWER, _JUDGED_COLOUR))
                 row = {"system": names[one["system"]], "rank": one["rank"], "judged": share}
-                rows.append({**row, "shown": share_of(share).rstrip("%"), "ink": ink})
-        numbers = style.numbers and depth <= _MOST_RANKS
-        step = next(one for one in (1, 5, 10) if depth <= (_MOST_RANKS if numbers else 10) * one)
+                rows.append({**row, "shown": format_share(share).rstrip("%"), "ink": ink})
+        numbers = style.numbers and depth <= _MAX_NUMBERED_RANKS
+        step = next(one for one in (1, 5, 10) if depth <= (_MAX_NUMBERED_RANKS if numbers else 10) * one)
         there = [*range(1, depth + 1)]
         axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
         axis |= {"values": sorted({1, *there[step - 1 :: step]}), "labelOverlap": False}
-        x = word("rank", sort=there, scale={"domain": there}, axis=axis)
-        base = chart(rows, x=x, y=row_axis("system", [*names.values()]))
-        scale = {"type": "pow", "exponent": _POWER, "domain": [0, 1], "interpolate": "rgb"}
+        x = word_channel("rank", sort=there, scale={"domain": there}, axis=axis)
+        base = make_chart(rows, x=x, y=row_axis("system", [*names.values()]))
+        scale = {"type": "pow", "exponent": _COLOUR_POWER, "domain": [0, 1], "interpolate": "rgb"}
         legend = {"title": "share judged", "orient": "top", "format": "%", "tickCount": 5}
         legend |= {"gradientThickness": style.size}
-        colour = number(
+        colour = number_channel(
             "judged",
-            scale={**scale, "range": [tint(_PALEST, _JUDGED), _JUDGED]},
+            scale={**scale, "range": [tint(_PALEST_SHARE, _JUDGED_COLOUR), _JUDGED_COLOUR]},
             legend=None if numbers else legend,
         )
         layers = [
@@ -244,10 +244,10 @@ def _judged(found: Comparison, points: Points, depth: int) -> Draw:
         ]
         if numbers:
             texts = base.mark_text(fontSize=0.85 * style.size, aria=False)
-            layers.append(texts.encode(text=word("shown"), color=_as_it_is("ink")))
+            layers.append(texts.encode(text=word_channel("shown"), color=_literal_colour("ink")))
         if any(one["judged"] is None for one in points):
             said = [*said, "No colour: nothing is retrieved there"]
         apart = {"color": "independent"}  # of cells, of numbers
-        return Drawing(layers, style.tall(len(names)), said, apart)
+        return Drawing(layers, style.rows_height(len(names)), said, apart)
 
     return draw

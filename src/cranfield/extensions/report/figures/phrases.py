@@ -1,58 +1,58 @@
 """The sentences with pictures of a comparison: on means, intervals and tests."""
 
-from cranfield.comparison.method import tested_by
+from cranfield.comparison.method import describe_marking_test
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
-from cranfield.extensions.report.figures.choice import LETTERS, Between
-from cranfield.extensions.report.figures.marks import shown_name
-from cranfield.render.numbers import number, number_of, percent, queries_of, signed
+from cranfield.extensions.report.figures.choice import NAME_LETTERS, OrderedPair
+from cranfield.extensions.report.figures.marks import shorten_name
+from cranfield.render.numbers import format_number, format_count, format_percent, format_query_count, format_signed
 
 
-def name_of(system: str) -> str:
+def format_name(system: str) -> str:
     """Return a system's name as a sentence shows it."""
-    return shown_name(system, LETTERS)
+    return shorten_name(system, NAME_LETTERS)
 
 
-def measure_of(result: Result) -> str:
+def axis_title(result: Result) -> str:
     """Return the title of an axis: the measure, and whether less is better."""
-    return result.measure if result.rising else f"{result.measure} (less is better)"
+    return result.measure if result.higher_is_better else f"{result.measure} (less is better)"
 
 
-def means_said(result: Result, settings: Settings, of: str | None = None) -> str:
+def describe_means(result: Result, settings: Settings, queries: str | None = None) -> str:
     """Return what each mean is computed from, and its interval."""
     mean = "geometric mean" if result.by_ratio else "mean"
-    said = f"The {mean} of {of or queries_of(len(result.query_ids))}"
+    said = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
     if all(one.low is None for one in result.systems):
         return f"{said}, which has no interval"
-    return f"{said}, and its {level_of(settings)} (Student's t)"
+    return f"{said}, and its {interval_name(settings)} (Student's t)"
 
 
-def level_of(settings: Settings) -> str:
+def interval_name(settings: Settings) -> str:
     """Return what an interval is called, such as 95% interval."""
-    return f"{percent(1 - settings.alpha)} interval"
+    return f"{format_percent(1 - settings.alpha)} interval"
 
 
-def marks_said(result: Result, settings: Settings, than: str) -> str:
+def describe_marks(result: Result, settings: Settings, reference: str) -> str:
     """Return what the marks of better and worse mean: than which system, by which test."""
-    return f"Better or worse than {name_of(than)}: {tested_by(result, settings)}"
+    return f"Better or worse than {format_name(reference)}: {describe_marking_test(result, settings)}"
 
 
-def difference_said(pair: Between, settings: Settings) -> str:
+def describe_difference(pair: OrderedPair, settings: Settings) -> str:
     """Return the mean difference of two systems, with its interval, or the ratio."""
-    what, show = "Mean difference", signed
+    what, show = "Mean difference", format_signed
     shown = pair.difference, pair.low, pair.high
     if pair.ratio is not None:
         what, show, shown = (
             "Ratio of the geometric means",
-            number,
+            format_number,
             (pair.ratio, pair.ratio_low, pair.ratio_high),
         )
     mean, low, high = map(show, shown)
-    ends = "" if shown[1] is None else f" ({level_of(settings)} {low} to {high})"
+    ends = "" if shown[1] is None else f" ({interval_name(settings)} {low} to {high})"
     return f"{what} {mean}{ends}"
 
 
-def counts_said(pair: Between) -> str:
+def describe_counts(pair: OrderedPair) -> str:
     """Return on how many queries a system is better, tied and worse."""
-    n = number_of(pair.wins, "query", "queries")
+    n = format_count(pair.wins, "query", "queries")
     return f"better on {n}, equal on {pair.ties:,}, worse on {pair.losses:,}"

@@ -8,9 +8,9 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, NothingSharedError, printable
+from cranfield.errors import InputError, NothingSharedError, escape_unprintable
 from cranfield.extensions.report.figures.figure import Figure
-from cranfield.extensions.report.figures.marks import SHARES, Rows, chart, lines, number, points_of
+from cranfield.extensions.report.figures.marks import SHARE_AXIS, Rows, make_chart, draw_lines, number_channel, draw_points
 from cranfield.extensions.report.figures.style import Drawing, Style, StyleName
 from cranfield.measures import Measure, Plan
 from cranfield.measures.interpolated import RECALL_POINTS
@@ -18,16 +18,16 @@ from cranfield.measures.interpolated import RECALL_POINTS
 if TYPE_CHECKING:
     import altair as alt
 
-_LABELLED = 12  # up to so many points have room for their ranks
-_WAY = "at each rank (points: relevant documents)"
-_BEST = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
+_MAX_LABELS = 12  # up to so many points have room for their ranks
+_RANK_CURVE = "at each rank (points: relevant documents)"
+_INTERPOLATED_CURVE = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
 
 
-def precision_recall_of_query(
-    judgments: Qrels, system: Run, query: str, rel: float, how: Judging, style: StyleName
+def draw_query_curve(
+    judgments: Qrels, system: Run, query: str, rel: float, judging: Judging, style: StyleName
 ) -> Figure:
     """Return the picture of one query's precision and recall: see `precision_recall`."""
-    judged = _judged(judgments, system, query, how)
+    judged = _judge_query(judgments, system, query, judging)
 
     def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
         one = Measure(name) if rel == 1 else Measure(name)(rel=rel)
@@ -45,59 +45,59 @@ def precision_recall_of_query(
             "there is no curve"
         )
     every = range(1, ranks[-1] + 1)
-    way = _curve(_WAY, values("R", every), values("P", every))
+    way = _curve_points(_RANK_CURVE, values("R", every), values("P", every))
     way = [{**point, "rank": rank} for point, rank in zip(way, every, strict=True)]
     hits = [way[rank - 1] for rank in ranks]
     levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
-    steps, eleven = (_curve(_BEST, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
+    steps, eleven = (_curve_points(_INTERPOLATED_CURVE, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
 
     found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
-    numbered = len(hits) <= _LABELLED
+    numbered = len(hits) <= _MAX_LABELS
 
     def draw(style: Style) -> Drawing:
-        names = (_WAY, _BEST)
+        names = (_RANK_CURVE, _INTERPOLATED_CURVE)
         layers = [
-            lines(_plane(steps), "curve", names, style, interpolate="step-before"),
-            lines(_plane(way).encode(order="rank:Q"), "curve", names, style),
-            points_of(_plane(eleven), "curve", names, style, size=1.4),
-            points_of(_plane(hits).encode(detail="rank:Q"), "curve", names, style),
+            draw_lines(_make_plane(steps), "curve", names, style, interpolate="step-before"),
+            draw_lines(_make_plane(way).encode(order="rank:Q"), "curve", names, style),
+            draw_points(_make_plane(eleven), "curve", names, style, size=1.4),
+            draw_points(_make_plane(hits).encode(detail="rank:Q"), "curve", names, style),
         ]
-        texts = _numbered(hits, steps, style) if numbered else []
+        texts = _label_ranks(hits, steps, style) if numbered else []
         return Drawing([*layers, *texts], style.height)
 
     return Figure(
         [*hits, *eleven],
-        f"Precision and recall of query {printable(query, 40)}",
-        f"run {printable(system.name, 40)}: {found}" + "; the numbers are their ranks" * numbered,
+        f"Precision and recall of query {escape_unprintable(query, 40)}",
+        f"run {escape_unprintable(system.name, 40)}: {found}" + "; the numbers are their ranks" * numbered,
         draw,
         style,
     )
 
 
-def _numbered(hits: Rows, steps: Rows, style: Style) -> "list[alt.Chart]":
+def _label_ranks(hits: Rows, steps: Rows, style: Style) -> "list[alt.Chart]":
     """Return the ranks of documents, above their points if these are on the line of the steps."""
     highest = {step["recall"]: step["precision"] for step in steps}
     top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
     under = [hit for hit in hits if hit not in top]
-    above_it = _plane(top).mark_text(aria=False, dy=-style.size)
-    below_it = _plane(under).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
+    above_it = _make_plane(top).mark_text(aria=False, dy=-style.size)
+    below_it = _make_plane(under).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
     return [text.encode(text="rank:Q") for text in (above_it, below_it)]
 
 
-def _plane(rows: Rows) -> "alt.Chart":
+def _make_plane(rows: Rows) -> "alt.Chart":
     """Return a chart of precision against recall."""
-    x = number("recall", axis=SHARES, scale={"domain": [0, 1]})
-    return chart(rows, x=x, y=number("precision", axis=SHARES, scale={"domain": [0, 1.04]}))
+    x = number_channel("recall", axis=SHARE_AXIS, scale={"domain": [0, 1]})
+    return make_chart(rows, x=x, y=number_channel("precision", axis=SHARE_AXIS, scale={"domain": [0, 1.04]}))
 
 
-def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
+def _curve_points(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
     pairs = zip(recall, precision, strict=True)
     return [{"recall": x, "precision": y, "curve": name} for x, y in pairs]
 
 
-def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
+def _judge_query(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
     """Return the run judged for one query."""
-    if qrels.in_groups:
+    if qrels.has_groups:
         raise InputError("a precision-recall curve takes one grade for each document, not groups")
     if query not in qrels.query_ids:
         raise InputError(
@@ -106,7 +106,7 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
             hint=f"The first query that has some is {qrels.query_ids[0]!r}.",
         )
     try:
-        return judge(qrels.of([query]), run, judging).judged
+        return judge(qrels.select_queries([query]), run, judging).judged
     except NothingSharedError:
         raise InputError(
             f"the run {run.name!r} has nothing for the query {query!r}", source=run.source

@@ -5,31 +5,31 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.grades import ABOVE_ZERO, are_whole
+from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades
 from cranfield.arrays.ranked import Ints
-from cranfield.comparison.alignment import Evaluated
+from cranfield.comparison.alignment import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
-from cranfield.extensions.report.figures.choice import doubts_of, source_of, stated_level
+from cranfield.extensions.report.figures.choice import list_doubts, find_source, read_stated_rel
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
-    chart,
+    make_chart,
     count_axis,
-    dashes,
-    number,
-    shown_names,
-    told_apart,
-    word,
+    scale_dashes,
+    number_channel,
+    shorten_names,
+    series_channel,
+    word_channel,
 )
-from cranfield.extensions.report.figures.phrases import level_of, measure_of, name_of
+from cranfield.extensions.report.figures.phrases import interval_name, axis_title, format_name
 from cranfield.extensions.report.figures.style import A, B, Drawing, Style, StyleName
-from cranfield.extensions.report.figures.two_systems import TwoSystems, shown_point, two_systems
+from cranfield.extensions.report.figures.two_systems import TwoSystems, shorten_point, choose_two_systems
 from cranfield.measures import Measure
-from cranfield.render.numbers import number_of, plain
+from cranfield.render.numbers import format_count, format_shortest
 
-_MOST_DOTS = 600  # of both systems, drawn with the means
-_GROUPS = 6  # of queries with about as many relevant documents
-_FEWEST = 5  # queries of a group
+_MAX_DOTS = 600  # of both systems, drawn with the means
+_MAX_GROUPS = 6  # of queries with about as many relevant documents
+_MIN_GROUP_QUERIES = 5  # queries of a group
 
 
 def by_relevant(
@@ -69,10 +69,10 @@ def by_relevant(
     [(2, 'y', 1.0), (2, 'x', 1.0), (1, 'y', 1.0), (1, 'x', 0.0)]
 
     """
-    two = two_systems("by_relevant", found, system, other, measure)
-    source = source_of(found, "a score by the number of relevant documents")
-    rel = relevant_from(source, two.known)
-    counts = relevant_counts(found, source, rel)
+    two = choose_two_systems("by_relevant", found, system, other, measure)
+    source = find_source(found, "a score by the number of relevant documents")
+    rel = lowest_relevant_grade(source, two.measure)
+    counts = count_relevant(found, source, rel)
     points = [
         {"query_id": query, "relevant": n, "system": name, "score": score}
         for query, n, scores in zip(
@@ -80,53 +80,53 @@ def by_relevant(
         )
         for name, score in zip((two.system, two.other), scores, strict=True)
     ]
-    level = "" if rel in (1, ABOVE_ZERO) else f" (grade {plain(rel)} or more)"
+    level = "" if rel in (1, SMALLEST_POSITIVE) else f" (grade {format_shortest(rel)} or more)"
     return Figure(
         points,
         f"{two.result.measure} by the number of relevant documents",
-        f"{name_of(two.system)} and {name_of(two.other)}",
-        _by_relevant(two, points, counts, level),
+        f"{format_name(two.system)} and {format_name(two.other)}",
+        _draw_relevant(two, points, counts, level),
         style,
-        doubts_of(found),
+        list_doubts(found),
     )
 
 
-def relevant_from(source: Evaluated, measure: Measure | None) -> float:
+def lowest_relevant_grade(source: EvaluatedRuns, measure: Measure | None) -> float:
     """Return the lowest grade that a measure counts as relevant: 1 if it states none.
 
     For fractional grades, all above 0.
     """
-    rel = None if measure is None else stated_level(measure)
+    rel = None if measure is None else read_stated_rel(measure)
     if rel is None:
-        rel = 1 if are_whole(source.qrels.grade) else ABOVE_ZERO
+        rel = 1 if are_whole_grades(source.qrels.grade) else SMALLEST_POSITIVE
     return rel
 
 
-def relevant_counts(found: Comparison, source: Evaluated, rel: float) -> Ints:
+def count_relevant(comparison: Comparison, source: EvaluatedRuns, rel: float) -> Ints:
     """Return how many documents are judged with at least a grade: (n_queries,)."""
     place = {query: i for i, query in enumerate(source.qrels.query_ids)}
     of_all = source.qrels.ideal.relevant(rel).count()[:, 0]
-    counts: Ints = of_all[[place[query] for query in found.aligned.query_ids]]
+    counts: Ints = of_all[[place[query] for query in comparison.aligned.query_ids]]
     return counts
 
 
-def _by_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:
+def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:
     def draw(style: Style) -> Drawing:
-        names = shown_names((two.system, two.other), style)
+        names = shorten_names((two.system, two.other), style)
         ends = int(counts.min()), int(counts.max())
         x = count_axis("relevant", f"relevant documents{level}", *ends)
-        y = number("score", title=measure_of(two.result), scale={"zero": False})
+        y = number_channel("score", title=axis_title(two.result), scale={"zero": False})
         present = [*names.values()]
-        colour = told_apart("system", present, (A, B), style)
-        shape = told_apart("system", present, ("circle", "square"), style)
-        dash = told_apart("system", present, dashes(style), style)
+        colour = series_channel("system", present, (A, B), style)
+        shape = series_channel("system", present, ("circle", "square"), style)
+        dash = series_channel("system", present, scale_dashes(style), style)
         layers = []
-        if len(points) <= _MOST_DOTS:
-            rows = [{**shown_point(one), "system": names[one["system"]]} for one in points]
-            dots = chart(rows, x=x, y=y).mark_point(opacity=0.45, size=0.5 * style.point)
-            layers.append(dots.encode(color=colour, shape=shape, detail=word("query_id")))
+        if len(points) <= _MAX_DOTS:
+            rows = [{**shorten_point(one), "system": names[one["system"]]} for one in points]
+            dots = make_chart(rows, x=x, y=y).mark_point(opacity=0.45, size=0.5 * style.point)
+            layers.append(dots.encode(color=colour, shape=shape, detail=word_channel("query_id")))
         means = list(_group_means(two, counts, names))
-        base = chart(means, x=x, y=y)
+        base = make_chart(means, x=x, y=y)
         bars = base.mark_rule(strokeWidth=1.3 * style.line).encode(
             y={**y, "field": "low"}, y2={"field": "high"}, color=colour
         )
@@ -135,26 +135,26 @@ def _by_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> D
         layers += [bars, line, heads.encode(color=colour, shape=shape)]
         n = len(means) // 2
         kind = "geometric means" if two.result.by_ratio else "means"
-        groups = f"Filled: the {kind} of {number_of(n, 'group')} of queries, with their "
+        groups = f"Filled: the {kind} of {format_count(n, 'group')} of queries, with their "
         left_out = (
             ""
-            if len(points) <= _MOST_DOTS
+            if len(points) <= _MAX_DOTS
             else f"; single queries are not drawn: there are {len(counts):,}"
         )
-        return Drawing(layers, style.height, [f"{groups}{level_of(two.found.settings)}s{left_out}"])
+        return Drawing(layers, style.height, [f"{groups}{interval_name(two.comparison.settings)}s{left_out}"])
 
     return draw
 
 
 def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the mean of each group of queries with about as many relevant documents."""
-    n = max(1, min(_GROUPS, len(counts) // _FEWEST))
+    n = max(1, min(_MAX_GROUPS, len(counts) // _MIN_GROUP_QUERIES))
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, n + 1)[1:-1], method="lower"))
     group = np.searchsorted(edges, counts)  # a count is in one group, however many queries have it
     for one in np.unique(group).tolist():
         rows = group == one
-        units = two.found.aligned.units.among(rows)
-        means = mean_intervals(two.known, two.scores[rows], two.found.settings.alpha, units)
+        units = two.comparison.aligned.units.select_queries(rows)
+        means = mean_intervals(two.measure, two.scores[rows], two.comparison.settings.alpha, units)
         for i, (name, (mean, low, high)) in enumerate(zip(names.values(), means, strict=True)):
             at = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
             shown = {"low": mean if low is None else low, "high": mean if high is None else high}

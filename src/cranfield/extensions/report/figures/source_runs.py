@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import Evaluated
+from cranfield.comparison.alignment import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judged import Judged
-from cranfield.measures import Measure, plan_of
+from cranfield.measures import Measure, find_plan
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
+class RunStatistics:
     """What runs have on the queries of a comparison.
 
     `values` are the scores of some measures: (n_measures, n_queries, n_systems). `judged` is how
@@ -21,44 +21,44 @@ class Met:
     `retrieved` is how many queries have that rank, with the same shape.
     """
 
-    values: Floats
-    judged: Floats
-    retrieved: Ints
+    scores: Floats
+    n_judged: Floats
+    n_retrieved: Ints
 
 
-def met(found: Comparison, source: Evaluated, measures: Sequence[Measure], depth: int = 0) -> Met:
+def rejudge_runs(comparison: Comparison, source: EvaluatedRuns, measures: Sequence[Measure], depth: int = 0) -> RunStatistics:
     """Return what the runs have, judged as they were for the comparison.
 
     Raises InputError for a run that cannot be read any more, MeasureError for a measure that has no
     meaning for these judgments.
     """
-    plan = plan_of(measures)
+    plan = find_plan(measures)
     values, judged, retrieved = [], [], []
-    for query_ids, of_run in source.again:
-        rows = _rows(found.aligned.query_ids, query_ids)
+    for query_ids, of_run in source.judged_runs:
+        rows = _locate_queries(comparison.aligned.query_ids, query_ids)
         values.append(plan.values(of_run)[rows])
         if depth:
             ranks = np.arange(1, depth + 1)
-            down_to = _judged_down_to(of_run, ranks)[rows].sum(axis=0)
+            down_to = _count_judged(of_run, ranks)[rows].sum(axis=0)
             judged.append(np.diff(down_to, prepend=0.0))
             retrieved.append((of_run.n_retrieved[rows] >= ranks).sum(axis=0))
-    return Met(
+    return RunStatistics(
         np.stack(values, axis=2).transpose(1, 0, 2), np.array(judged).T, np.array(retrieved).T
     )
 
 
-def _judged_down_to(judged: Judged, ranks: Ints) -> Floats:
+def _count_judged(judged: Judged, ranks: Ints) -> Floats:
     """Return how many documents down to each rank are judged: (n_queries, n_ranks).
 
     With ties="expected", the average over all orders of tied documents.
     """
     k = ranks[None, :]
     if judged.ties == "expected":
-        return judged.places(np.ones(len(judged.hits.rank)), k).so_far()
+        return judged.tie_places(np.ones(len(judged.hits.rank)), k).expected_worth()
     return judged.hits.top(k).count()
 
 
-def _rows(query_ids: Sequence[str], of_run: Sequence[str]) -> Ints | slice:
+def _locate_queries(query_ids: Sequence[str], of_run: Sequence[str]) -> Ints | slice:
     """Return where the queries of a comparison are among a run's; usually they are the same."""
     if len(query_ids) == len(of_run):  # both are in the order of their bytes, and the run has all
         return slice(None)

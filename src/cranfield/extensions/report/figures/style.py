@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from cranfield.errors import one_of
+from cranfield.errors import check_choice
 
 if TYPE_CHECKING:
     import altair as alt
@@ -15,13 +15,13 @@ STYLES: tuple[StyleName, ...] = get_args(StyleName)
 
 INK, INK2 = "#171b20", "#565f69"
 LINE, LINE2 = "#e2e5e9", "#c6ccd3"
-A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # better, worse; others and ties
+A, B, GREY = "#1c62b9", "#b4530a", "#87919b"  # better, worse; others and ties
 # Okabe & Ito's colours, which the colour-blind can distinguish, without the yellow, too light here.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 # Letters of the same widths, so that what fits where it is drawn fits where it is shown.
 _FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
-_FEW_ROWS = 20
+_MAX_SPACED_ROWS = 20
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
 
@@ -31,7 +31,7 @@ class Drawing:
 
     layers: "Sequence[alt.Chart]"
     height: float
-    said: Sequence[str] = ()  # what was put together or left out, in sentences
+    sentences: Sequence[str] = ()  # what was put together or left out, in sentences
     resolve: Mapping[str, Any] = field(default_factory=dict)  # Vega-Lite's, of scales and axes
 
 
@@ -53,11 +53,11 @@ class Style:
     unit: str = ""  # of an SVG's width and height; none: pixels
     numbers: bool  # whether numbers are written beside what is drawn
 
-    def tall(self, n: int) -> float:
+    def rows_height(self, n_rows: int) -> float:
         """Return how tall `n` rows are; many rows are closer together."""
-        return n * (self.row if n <= _FEW_ROWS else 1.25 * self.size)
+        return n_rows * (self.row if n_rows <= _MAX_SPACED_ROWS else 1.25 * self.size)
 
-    def chart(self, drawing: Drawing, *said: str) -> "alt.LayerChart":
+    def chart(self, drawing: Drawing, *sentences: str) -> "alt.LayerChart":
         """Put the layers of a drawing together, under a title if the style has one."""
         import altair as alt
 
@@ -65,23 +65,23 @@ class Style:
             width=self.width,
             height=drawing.height,
             autosize={"type": "fit-x", "contains": "padding"},
-            description="; ".join(said),
+            description="; ".join(sentences),
         )
         if drawing.resolve:
             found = found.resolve_scale(**drawing.resolve)
         if self.title is not None:
-            first, *more = said
+            first, *more = sentences
             size = self.size
             room = self.width - 2 * size
-            texts = [line for one in more for line in _lines(one, room / (0.52 * size))]
-            text = _lines(first, room / (0.58 * self.title))
+            texts = [line for one in more for line in _wrap_lines(one, room / (0.52 * size))]
+            text = _wrap_lines(first, room / (0.58 * self.title))
             title = alt.Title(text, subtitle=texts, anchor="start", offset=14, frame="bounds")
             found = found.properties(title=title)
-        dressed: alt.LayerChart = found.configure(**self._dress)
+        dressed: alt.LayerChart = found.configure(**self._chart_config)
         return dressed
 
     @property
-    def _dress(self) -> dict[str, Any]:
+    def _chart_config(self) -> dict[str, Any]:
         size = self.size
         titled = {
             "fontSize": self.title,
@@ -133,7 +133,7 @@ class Style:
         }
 
 
-def _lines(text: str, letters: float) -> list[str]:
+def _wrap_lines(text: str, letters: float) -> list[str]:
     """Return a text in lines of at most this many letters, at least ten."""
     return wrap(text, max(10, int(letters)), break_on_hyphens=False) or [""]
 
@@ -185,7 +185,7 @@ _STYLES = {
 }
 
 
-def style_of(name: str) -> Style:
+def find_style(name: str) -> Style:
     """Return a style by its name; raise OptionError if there is none."""
-    one_of("style", name, STYLES)
+    check_choice("style", name, STYLES)
     return _STYLES[name]

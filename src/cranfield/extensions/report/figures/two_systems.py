@@ -7,52 +7,52 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import LEAST, Floats
+from cranfield.arrays.ranked import GEOMETRIC_FLOOR, Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
-from cranfield.comparison.scale import logs, possible
+from cranfield.comparison.scale import to_compared_unit, possible_range
 from cranfield.extensions.report.figures.choice import (
-    Between,
-    between,
-    compared,
-    doubts_of,
-    known_measure,
-    result_of,
-    two_of,
+    OrderedPair,
+    find_pair,
+    check_comparison,
+    list_doubts,
+    find_measure,
+    find_result,
+    choose_two,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure
 from cranfield.extensions.report.figures.marks import (
     Channel,
     Rows,
-    chart,
-    dashed,
-    number,
-    shown_name,
-    shown_names,
-    told_apart,
-    word,
+    make_chart,
+    draw_dashed,
+    number_channel,
+    shorten_name,
+    shorten_names,
+    series_channel,
+    word_channel,
 )
 from cranfield.extensions.report.figures.phrases import (
-    counts_said,
-    difference_said,
-    level_of,
-    measure_of,
-    name_of,
+    describe_counts,
+    describe_difference,
+    interval_name,
+    axis_title,
+    format_name,
 )
-from cranfield.extensions.report.figures.style import LINE2, OTHER, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.style import LINE2, GREY, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import format_count
 
 if TYPE_CHECKING:
     import altair as alt
 
-_MOST_LINES = 400  # queries side by side
-_MOST_POINTS = 1_500
-_SQUARES = 40  # to a side
-_LETTERS = 80  # of a query's id
+_MAX_LINES = 400  # queries side by side
+_MAX_POINTS = 1_500
+_N_SQUARES = 40  # to a side
+_ID_LETTERS = 80  # of a query's id
 
 _KINDS = ("better", "tied", "worse")
-_COLOURS = (A, OTHER, B)
+_COLOURS = (A, GREY, B)
 _SHAPES = ("triangle-up", "circle", "triangle-down")
 
 
@@ -60,40 +60,40 @@ _SHAPES = ("triangle-up", "circle", "triangle-down")
 class TwoSystems:
     """Two systems of a comparison under one measure."""
 
-    found: Comparison
+    comparison: Comparison
     result: Result
     system: str
     other: str
 
     @property
-    def known(self) -> Measure | None:
+    def measure(self) -> Measure | None:
         """The measure; None if only its name is known."""
-        return known_measure(self.found, self.result.measure)
+        return find_measure(self.comparison, self.result.measure)
 
     @property
     def scores(self) -> Floats:
         """The scores of both systems: (n_queries, 2)."""
-        names = self.found.aligned.names
+        names = self.comparison.aligned.system_names
         both = [names.index(self.system), names.index(self.other)]
-        return self.found.aligned.column(self.result.measure)[:, both]
+        return self.comparison.aligned.measure_scores(self.result.measure)[:, both]
 
-    def points(self) -> list[dict[str, Any]]:
+    def list_points(self) -> list[dict[str, Any]]:
         """Return a point for each query, the largest difference first."""
         scores, by_ratio = self.scores, self.result.by_ratio
-        of_logs = logs(self.known, scores)
+        of_logs = to_compared_unit(self.measure, scores)
         gain = (of_logs[:, 0] - of_logs[:, 1]).tolist()
         found = []
         for i in sorted(range(len(gain)), key=lambda i: -gain[i]):
             score, other = scores[i].tolist()
             ratio = {"ratio": math.exp(gain[i])} if by_ratio else {}
-            query = self.found.aligned.query_ids[i]
+            query = self.comparison.aligned.query_ids[i]
             point = {"query_id": query, "score": score, "other_score": other}
             found.append({**point, "difference": score - other, **ratio})
         return found
 
-    def kinds(self, points: Rows) -> list[str]:
+    def list_kinds(self, points: Rows) -> list[str]:
         """Return for each point whether the system is better there, tied or worse."""
-        tie, turn = self.found.settings.tie, 1 if self.result.rising else -1
+        tie, turn = self.comparison.settings.tie, 1 if self.result.higher_is_better else -1
         by_ratio = self.result.by_ratio
         gains = (
             turn * (math.log(one["ratio"]) if by_ratio else one["difference"]) for one in points
@@ -103,24 +103,24 @@ class TwoSystems:
     @property
     def title(self) -> str:
         """The title of a picture of both."""
-        return f"{self.result.measure}: {name_of(self.system)} and {name_of(self.other)}"
+        return f"{self.result.measure}: {format_name(self.system)} and {format_name(self.other)}"
 
-    def said(self, pair: Between) -> str:
+    def describe(self, pair: OrderedPair) -> str:
         """Return how the two differ over all queries."""
-        first = name_of(self.system)
-        return f"{difference_said(pair, self.found.settings)}; {first} is {counts_said(pair)}"
+        first = format_name(self.system)
+        return f"{describe_difference(pair, self.comparison.settings)}; {first} is {describe_counts(pair)}"
 
 
-def two_systems(
+def choose_two_systems(
     figure: str,
-    found: Comparison,
+    comparison: Comparison,
     system: str | None,
     other: str | None,
     measure: str | Measure | None,
 ) -> TwoSystems:
     """Return the systems and the measure that a picture shows."""
-    result = result_of(compared(found, figure), measure)
-    return TwoSystems(found, result, *two_of(found, result, system, other))
+    result = find_result(check_comparison(comparison, figure), measure)
+    return TwoSystems(comparison, result, *choose_two(comparison, result, system, other))
 
 
 def differences(
@@ -160,69 +160,69 @@ def differences(
     [('q1', 0.25), ('q2', -0.5)]
 
     """
-    two = two_systems("differences", found, system, other, measure)
-    points, pair = two.points(), between(found, two.result, two.system, two.other)
-    draw = _differences(two, points, pair)
-    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
+    two = choose_two_systems("differences", found, system, other, measure)
+    points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
+    draw = _draw_differences(two, points, pair)
+    return Figure(points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result))
 
 
-def _differences(two: TwoSystems, points: Rows, pair: Between) -> Draw:
+def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
     by_ratio = two.result.by_ratio
     field = "ratio" if by_ratio else "difference"
 
     def draw(style: Style) -> Drawing:
         n = len(points)
-        some = np.unique(np.linspace(0, n - 1, min(n, _MOST_LINES)).round().astype(int)).tolist()
-        kinds = two.kinds(points)
+        some = np.unique(np.linspace(0, n - 1, min(n, _MAX_LINES)).round().astype(int)).tolist()
+        kinds = two.list_kinds(points)
         more = ({"at": i + 1, "kind": kinds[i], "none": float(by_ratio)} for i in some)
-        rows = [{**shown_point(points[i]), **one} for i, one in zip(some, more, strict=True)]
+        rows = [{**shorten_point(points[i]), **one} for i, one in zip(some, more, strict=True)]
         present = [kind for kind in _KINDS if kind in kinds]
-        x = number(
+        x = number_channel(
             "at",
-            title=f"{number_of(n, 'query', 'queries')}, by {field}",
+            title=f"{format_count(n, 'query', 'queries')}, by {field}",
             scale={"domain": [0.4, n + 0.6], "nice": False, "zero": False},
             axis={"grid": False, "tickCount": 5, "tickMinStep": 1, "format": ",d"},
         )
         what = "ratio of" if by_ratio else "difference in"
         scale: Channel = {"type": "log", "nice": False} if by_ratio else {"zero": True}
-        y = number(field, title=f"{what} {measure_of(two.result)}", scale=scale)
-        base = chart(rows, x=x, y=y)
-        colour = told_apart("kind", present, _of_kinds(_COLOURS, present), style)
-        shape = told_apart("kind", present, _of_kinds(_SHAPES, present), style)
+        y = number_channel(field, title=f"{what} {axis_title(two.result)}", scale=scale)
+        base = make_chart(rows, x=x, y=y)
+        colour = series_channel("kind", present, _select_marks(_COLOURS, present), style)
+        shape = series_channel("kind", present, _select_marks(_SHAPES, present), style)
         room = 0.8 * style.width / len(rows)  # of each query
         stems = base.mark_rule(strokeWidth=max(0.4, min(style.line, 0.7 * room)), aria=False)
-        layers = [*_band(pair, by_ratio, style), stems.encode(y2={"field": "none"}, color=colour)]
-        if n <= _MOST_LINES:
+        layers = [*_draw_band(pair, by_ratio, style), stems.encode(y2={"field": "none"}, color=colour)]
+        if n <= _MAX_LINES:
             size = min(style.point, max(2.0, 0.8 * room**2))
             heads = base.mark_point(filled=True, opacity=1, size=size)
-            layers.append(heads.encode(color=colour, shape=shape, detail=word("query_id")))
+            layers.append(heads.encode(color=colour, shape=shape, detail=word_channel("query_id")))
         band = f"Dashed: the mean {field}"
         if pair.low is not None:
-            band += f", in the band of its {level_of(two.found.settings)}"
+            band += f", in the band of its {interval_name(two.comparison.settings)}"
         left_out = [f"{len(rows)} of {n:,} queries are drawn, at equal steps"] * (n > len(rows))
         return Drawing(layers, style.height, [band, *left_out])
 
     return draw
 
 
-def shown_point(point: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_point(point: Mapping[str, Any]) -> dict[str, Any]:
     """Return a point as a picture shows it: its query's id escaped, and cut."""
-    return {**point, "query_id": shown_name(point["query_id"], _LETTERS)}
+    return {**point, "query_id": shorten_name(point["query_id"], _ID_LETTERS)}
 
 
-def _of_kinds(marks: Sequence[str], present: Sequence[str]) -> list[str]:
+def _select_marks(marks: Sequence[str], present: Sequence[str]) -> list[str]:
     return [marks[_KINDS.index(kind)] for kind in present]
 
 
-def _band(pair: Between, by_ratio: bool, style: Style) -> "Iterator[alt.Chart]":
+def _draw_band(pair: OrderedPair, by_ratio: bool, style: Style) -> "Iterator[alt.Chart]":
     """Yield the mean with its interval, from one side to the other."""
     names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", "low", "high")
     mean, low, high = (getattr(pair, name) for name in names)
     rows = [{"mean": mean, "low": low, "high": high}]
     if low is not None and high is not None:
-        band = chart(rows, y=number("low"), y2={"field": "high"})
+        band = make_chart(rows, y=number_channel("low"), y2={"field": "high"})
         yield band.mark_rect(color=LINE2, opacity=0.45, aria=False)
-    yield dashed(chart(rows, y=number("mean")), style)
+    yield draw_dashed(make_chart(rows, y=number_channel("mean")), style)
 
 
 def scatter(
@@ -260,30 +260,30 @@ def scatter(
     [(0.5, 0.75), (1.0, 0.5)]
 
     """
-    two = two_systems("scatter", found, system, other, measure)
-    points, pair = two.points(), between(found, two.result, two.system, two.other)
-    draw = _scatter(two, points)
-    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
+    two = choose_two_systems("scatter", found, system, other, measure)
+    points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
+    draw = _draw_scatter(two, points)
+    return Figure(points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result))
 
 
-def _scatter(two: TwoSystems, points: Rows) -> Draw:
-    floor = LEAST if two.result.by_ratio else -math.inf
+def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
+    floor = GEOMETRIC_FLOOR if two.result.by_ratio else -math.inf
 
     def draw(style: Style) -> Drawing:
         rows = [
             {
-                **shown_point(point),
+                **shorten_point(point),
                 "score": max(point["score"], floor),
                 "other_score": max(point["other_score"], floor),
             }
             for point in points
         ]
-        ends = _ends(two, rows)
+        ends = _axis_ends(two, rows)
         scale = {"domain": ends, "nice": False, "zero": False}
         scale |= {"type": "log"} if two.result.by_ratio else {}
-        names = shown_names((two.system, two.other), style)
+        names = shorten_names((two.system, two.other), style)
         x, y = (
-            number(
+            number_channel(
                 field,
                 title=f"{two.result.measure}, {names[name]}",
                 scale=scale,
@@ -292,32 +292,32 @@ def _scatter(two: TwoSystems, points: Rows) -> Draw:
             for field, name in (("other_score", two.other), ("score", two.system))
         )
         corners = [{"other_score": end, "score": end} for end in ends]
-        diagonal = dashed(chart(corners, x=x, y=y), style, "line")
+        diagonal = draw_dashed(make_chart(corners, x=x, y=y), style, "line")
         height = 1.35 * style.height
-        if len(rows) > _MOST_POINTS:
-            squares = _squares(rows, ends, two.result.by_ratio, x, y)
-            text = f"{len(rows):,} queries: how many are in each of {_SQUARES} x {_SQUARES} squares"
+        if len(rows) > _MAX_POINTS:
+            squares = _draw_squares(rows, ends, two.result.by_ratio, x, y)
+            text = f"{len(rows):,} queries: how many are in each of {_N_SQUARES} x {_N_SQUARES} squares"
             return Drawing([squares, diagonal], height, [text])
-        kinds = two.kinds(points)
+        kinds = two.list_kinds(points)
         present = [kind for kind in _KINDS if kind in kinds]
-        base = chart(
+        base = make_chart(
             [{**one, "kind": kind} for one, kind in zip(rows, kinds, strict=True)], x=x, y=y
         )
         marks = base.mark_point(filled=True, opacity=0.75, size=style.point)
-        colour = told_apart("kind", present, _of_kinds(_COLOURS, present), style)
-        shape = told_apart("kind", present, _of_kinds(_SHAPES, present), style)
-        layers = [diagonal, marks.encode(color=colour, shape=shape, detail=word("query_id"))]
+        colour = series_channel("kind", present, _select_marks(_COLOURS, present), style)
+        shape = series_channel("kind", present, _select_marks(_SHAPES, present), style)
+        layers = [diagonal, marks.encode(color=colour, shape=shape, detail=word_channel("query_id"))]
         return Drawing(layers, height, ["On the dashed line both score the same"])
 
     return draw
 
 
-def _ends(two: TwoSystems, rows: Rows) -> list[float]:
+def _axis_ends(two: TwoSystems, rows: Rows) -> list[float]:
     """Return where both axes begin and end: at the measure's limits, if they are known."""
     every = [one[field] for one in rows for field in ("score", "other_score")]
-    low, high = possible(two.known)
+    low, high = possible_range(two.measure)
     if two.result.by_ratio:
-        low = LEAST
+        low = GEOMETRIC_FLOOR
     if not (math.isfinite(low) and low <= min(every)):
         low = min(every)
     if not (math.isfinite(high) and max(every) <= high):
@@ -325,16 +325,16 @@ def _ends(two: TwoSystems, rows: Rows) -> list[float]:
     return [low, high if high > low else low + 1]
 
 
-def _squares(
+def _draw_squares(
     rows: Rows, ends: Sequence[float], by_ratio: bool, x: Channel, y: Channel
 ) -> "alt.Chart":
     """Return how many queries there are in each square."""
     turn: Callable[[Any], Floats]
     turn, back = (np.log, np.exp) if by_ratio else (np.asarray, np.asarray)
     low, high = turn(ends).tolist()
-    edges = np.linspace(low, high, _SQUARES + 1)
+    edges = np.linspace(low, high, _N_SQUARES + 1)
     scores = turn([[one["other_score"], one["score"]] for one in rows])
-    places = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, _SQUARES - 1)
+    places = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, _N_SQUARES - 1)
     cells, counts = np.unique(places, axis=0, return_counts=True)
     edges = back(edges)
     squares = [
@@ -347,11 +347,11 @@ def _squares(
         }
         for (i, j), n in zip(cells.tolist(), counts.tolist(), strict=True)
     ]
-    colour = number(
+    colour = number_channel(
         "queries",
         scale={"type": "log", "range": ["#d5dce5", "#0d2b52"]},
         legend={"title": "queries", "orient": "top", "format": ",d", "tickCount": 4},
     )
-    base = chart(squares, x=x, y=y, x2={"field": "to"}, y2={"field": "up_to"}, color=colour)
+    base = make_chart(squares, x=x, y=y, x2={"field": "to"}, y2={"field": "up_to"}, color=colour)
     marks: alt.Chart = base.mark_rect()
     return marks

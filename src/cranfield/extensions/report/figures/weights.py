@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cranfield.errors import MeasureError, printable
+from cranfield.errors import MeasureError, escape_unprintable
 from cranfield.extensions.report.figures.figure import Figure
-from cranfield.extensions.report.figures.marks import SHARES, chart, lines, number, points_of, ranks
+from cranfield.extensions.report.figures.marks import SHARE_AXIS, make_chart, draw_lines, number_channel, draw_points, rank_axis
 from cranfield.extensions.report.figures.style import COLOURS, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
-from cranfield.options import checked, whole
-from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of
+from cranfield.options import check_option, whole_check
+from cranfield.scoring.evaluate import MeasuresLike, evaluate, list_measures
 
-WEIGHTED = "P@10 RBP(p=0.8) DCG RR"
+DEFAULT_MEASURES = "P@10 RBP(p=0.8) DCG RR"
 DEPTH = 20
-_DEEPEST = 100  # points that a reader can still distinguish
+_MAX_DEPTH = 100  # points that a reader can still distinguish
 
 
 def rank_weights(
-    measures: MeasuresLike = WEIGHTED, depth: int = DEPTH, *, style: StyleName = "screen"
+    measures: MeasuresLike = DEFAULT_MEASURES, depth: int = DEPTH, *, style: StyleName = "screen"
 ) -> Figure:
     """Draw how much each measure values a relevant document at each rank, compared with rank 1.
 
@@ -46,23 +46,23 @@ def rank_weights(
     [1.0, 1.0, 0.0, 1.0, 0.5, 0.3333333333333333]
 
     """
-    wanted = measures_of(measures)
+    wanted = list_measures(measures)
     if len(wanted) > len(COLOURS):
         raise MeasureError(
             f"{len(wanted)} measures in one picture: at most {len(COLOURS)} lines "
             "can be distinguished"
         )
-    names = [printable(_named(measure)) for measure in wanted]
+    names = [escape_unprintable(_write_name(measure)) for measure in wanted]
     points = [
         {"rank": rank, "weight": value / values[0], "measure": name}
-        for name, values in zip(names, _alone(wanted, depth), strict=True)
+        for name, values in zip(names, _score_single_documents(wanted, depth), strict=True)
         for rank, value in enumerate(values, 1)
     ]
 
     def draw(style: Style) -> Drawing:
-        y = number("weight", title="weight, relative to rank 1", axis=SHARES)
-        base = chart(points, x=ranks("rank", depth), y=y)
-        layers = [one(base, "measure", names, style) for one in (lines, points_of)]
+        y = number_channel("weight", title="weight, relative to rank 1", axis=SHARE_AXIS)
+        base = make_chart(points, x=rank_axis("rank", depth), y=y)
+        layers = [one(base, "measure", names, style) for one in (draw_lines, draw_points)]
         return Drawing(layers, style.height)
 
     return Figure(
@@ -92,17 +92,17 @@ def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figur
     [1, 2, 3]
 
     """
-    (values,) = _alone((Measure("RR"),), depth)
+    (values,) = _score_single_documents((Measure("RR"),), depth)
     points = [{"rank": rank, "value": value} for rank, value in enumerate(values, 1)]
 
     def draw(style: Style) -> Drawing:
-        x = ranks("rank of the first relevant document", depth)
-        base = chart(points, x=x, y=number("value", title="reciprocal rank", axis=SHARES))
+        x = rank_axis("rank of the first relevant document", depth)
+        base = make_chart(points, x=x, y=number_channel("value", title="reciprocal rank", axis=SHARE_AXIS))
         layers = [base.mark_bar(color=A, size=0.55 * style.width / depth)]
         if depth <= DEPTH:
             few = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")
             texts = few.mark_text(dy=-0.7 * style.size, aria=False)
-            layers.append(texts.encode(text=number("value", format=".2~f")))
+            layers.append(texts.encode(text=number_channel("value", format=".2~f")))
         return Drawing(layers, style.height)
 
     return Figure(
@@ -114,9 +114,9 @@ def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figur
     )
 
 
-def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
+def _score_single_documents(measures: Sequence[Measure], depth: int) -> list[list[float]]:
     """Return what each measure gives to the only relevant document, at every rank down to depth."""
-    ranks = range(1, checked("depth", depth, whole(2, _DEEPEST)) + 1)
+    ranks = range(1, check_option("depth", depth, whole_check(2, _MAX_DEPTH)) + 1)
     rankings = {
         str(rank): ["relevant" if here == rank else f"other {here}" for here in ranks]
         for rank in ranks
@@ -134,7 +134,7 @@ def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
     return found
 
 
-def _named(measure: Measure) -> str:
+def _write_name(measure: Measure) -> str:
     """Return a measure's name with its real numbers, such as RBP's p, also where they are usual."""
     reals = {name: value for name, value in measure.parameters.items() if isinstance(value, float)}
     return str(replace(measure, given=tuple((dict(measure.given) | reals).items())))

@@ -41,7 +41,7 @@ class CranfieldProvider(Provider):
         """Tell whether cranfield has the measure; others are left to other providers."""
         measure.validate_params()
         try:
-            _ours(measure)
+            _parse_measure(measure)
         except MeasureError:
             return False
         return True
@@ -55,32 +55,32 @@ class _Evaluator(Evaluator):
 
     def __init__(self, measures: list[Any], qrels: Any) -> None:
         rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
-        ours = {measure: _ours(measure) for measure in measures}
+        ours = {measure: _parse_measure(measure) for measure in measures}
         # Each group is a separate call, since judged documents only, and subtopics, are options of
         # a call.
-        self._groups: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
+        self._measures_of_call: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
         for measure, one in ours.items():
-            how = measure.params.get("judged_only", False), _is_of_subtopics(one)
-            self._groups.setdefault(how, {}).setdefault(one, []).append(measure)
+            how = measure.params.get("judged_only", False), _takes_subtopics(one)
+            self._measures_of_call.setdefault(how, {}).setdefault(one, []).append(measure)
         # Without iterations, each query has one subtopic.
         columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
-        made = {of: Qrels(rows, columns=columns[of]) for _, of in self._groups if len(rows)}
-        self._qrels = made
+        made = {of: Qrels(rows, columns=columns[of]) for _, of in self._measures_of_call if len(rows)}
+        self._qrels_by_subtopics = made
         super().__init__(measures, next(iter(made.values())).query_ids if made else ())
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         rows = run if hasattr(run, "__len__") else list(run)
-        if not len(rows) or not self._qrels:
+        if not len(rows) or not self._qrels_by_subtopics:
             return  # the base class adds the values of queries without results
-        for (judged_only, of_subtopics), asked in self._groups.items():
-            qrels = self._qrels[of_subtopics]
+        for (judged_only, of_subtopics), asked in self._measures_of_call.items():
+            qrels = self._qrels_by_subtopics[of_subtopics]
             scores = evaluate(qrels, rows, [*asked], judged_only=judged_only)
             for one, measures in asked.items():
                 for query, value in scores.per_query(one).items():
                     yield from map(partial(Metric, query, value=value), measures)
 
 
-def _is_of_subtopics(one: Measure) -> bool:
+def _takes_subtopics(one: Measure) -> bool:
     return one.definition.traits.takes_groups is not False
 
 
@@ -90,7 +90,7 @@ def _has_iterations(rows: Any) -> bool:
     return "iteration" in getattr(rows, "columns", getattr(first_row, "_fields", first_row))
 
 
-def _ours(measure: Any) -> Measure:
+def _parse_measure(measure: Any) -> Measure:
     """Return cranfield's measure for one of ir_measures; MeasureError if there is none."""
     if runtime.supports(measure):
         raise MeasureError(f"{measure} is a function: its name does not say what it computes")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.data.qrels import QrelsLike, as_qrels
+from cranfield.data.qrels import QrelsLike, make_qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.formats.identifiers import with_text_ids
 from cranfield.measures.parameters import Depth
-from cranfield.options import checked, whole
-from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of
+from cranfield.options import check_option, whole_check
+from cranfield.scoring.evaluate import MeasuresLike, evaluate, list_measures
 from cranfield.scoring.scores import Scores
 
 try:
@@ -85,9 +85,9 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.qrels, self.measures = as_qrels(relevant_docs), measures_of(measures)
+        self.qrels, self.measures = make_qrels(relevant_docs), list_measures(measures)
         self.name, self.options = name, dict(options or {})
-        texts = _texts(queries, "the queries")
+        texts = _check_texts(queries, "the queries")
         self.queries = {query: texts[query] for query in self.qrels.query_ids if query in texts}
         missing = [query for query in self.qrels.query_ids if query not in texts]
         if missing and (not self.queries or "queries" not in self.options):
@@ -98,15 +98,15 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
                 hint='Give their texts, or average over the others: options={"queries": "both"}.',
             )
         # In the order in which tied documents are ranked.
-        self.corpus = dict(sorted(_texts(corpus, "the corpus").items(), reverse=True))
+        self.corpus = dict(sorted(_check_texts(corpus, "the corpus").items(), reverse=True))
         self.scores: Scores | None = None
-        self.chunk_size = checked("corpus_chunk_size", corpus_chunk_size, whole(1))
+        self.chunk_size = check_option("corpus_chunk_size", corpus_chunk_size, whole_check(1))
         self.prompts = query_prompt, corpus_prompt
-        self.how = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
+        self.encoding_options = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
         self.primary_metric = f"{name}_{self.measures[0]}" if name else str(self.measures[0])
         self.greater_is_better = self.measures[0].definition.higher_is_better is not False
         cutoffs = [one.cutoff for one in self.measures if isinstance(one.cutoff, Depth)]
-        self.depth = max([_DEPTH, *(one.ranks or 0 for one in cutoffs)])
+        self.depth = max([_DEPTH, *(one.n_ranks or 0 for one in cutoffs)])
 
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
@@ -122,19 +122,19 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
     def retrieve(self, model: Any) -> dict[str, dict[str, float]]:
         """Return the best documents for each query, {query id: {document id: similarity}}."""
         of_query, of_document = self.prompts
-        queries = model.encode_query([*self.queries.values()], prompt=of_query, **self.how)
+        queries = model.encode_query([*self.queries.values()], prompt=of_query, **self.encoding_options)
         ids, texts = np.array([*self.corpus], object), [*self.corpus.values()]
         found = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in self.queries]
         for start in range(0, len(texts), self.chunk_size):
             chunk = texts[start : start + self.chunk_size]
-            documents = model.encode_document(chunk, prompt=of_document, **self.how)
+            documents = model.encode_document(chunk, prompt=of_document, **self.encoding_options)
             places = np.arange(start, start + len(chunk))
             similarities = np.asarray(model.similarity(queries, documents))
             if np.isnan(similarities).any():
                 raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
                 at, scores = np.append(found[i][0], places), np.append(found[i][1], row)
-                best = _best(scores, self.depth)
+                best = _find_best(scores, self.depth)
                 found[i] = at[best], scores[best]
         return {
             query: dict(zip(ids[at].tolist(), scores.tolist(), strict=True))
@@ -142,7 +142,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         }
 
 
-def _texts(data: Mapping[Any, str], what: str) -> dict[str, str]:
+def _check_texts(data: Mapping[Any, str], what: str) -> dict[str, str]:
     """Return {id: text}; InputError for data that are not a dict."""
     if not isinstance(data, Mapping):
         raise InputError(
@@ -153,7 +153,7 @@ def _texts(data: Mapping[Any, str], what: str) -> dict[str, str]:
     return with_text_ids(data, what)
 
 
-def _best(scores: Floats, depth: int) -> Ints:
+def _find_best(scores: Floats, depth: int) -> Ints:
     """Return the positions of the highest scores, best first, tied ones in the given order."""
     places = np.arange(len(scores))
     if len(scores) > depth:  # so that few are sorted

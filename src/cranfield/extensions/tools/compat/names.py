@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from cranfield.errors import CranfieldError, OptionError, nearest
+from cranfield.errors import CranfieldError, OptionError, nearest_words
 from cranfield.measures import Measure
-from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.registry import FAMILIES, variant
+from cranfield.measures.gain import TREC_CUTOFFS
+from cranfield.measures.registry import FAMILIES, find_variant
 
 __all__ = ["NICKNAMES", "TrecEvalError", "columns_of", "measure_names", "requested", "usual_values"]
 
@@ -27,34 +27,34 @@ class TrecEvalError(CranfieldError):
         self.status = status
 
 
-_OFFICIAL = (
+_OFFICIAL_MEASURES = (
     *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref"),
     *("recip_rank", "iprec_at_recall", "P"),
 )
-_PREFS = (
+_PREFERENCE_MEASURES = (
     *("prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_simp"),
     *("prefs_pair", "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_simp_ret", "prefs_pair_ret"),
     *("prefs_avgjg_ret", "prefs_avgjg_Rnonrel_ret", "prefs_simp_imp", "prefs_pair_imp"),
     "prefs_avgjg_imp",
 )
-_BY_GROUP = ("map_avgjg", "P_avgjg", "Rprec_mult_avgjg")
+_GROUP_MEASURES = ("map_avgjg", "P_avgjg", "Rprec_mult_avgjg")
 # In the order in which trec_eval prints them.
-_NAMES = (
-    *_OFFICIAL,
+_MEASURE_NAMES = (
+    *_OFFICIAL_MEASURES,
     *("relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg", "binG", "G"),
     *("dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P"),
     *("success", "set_P", "set_relative_P", "set_recall", "set_map", "set_F"),
     "num_nonrel_judged_ret",
-    *_PREFS,
-    *_BY_GROUP,
+    *_PREFERENCE_MEASURES,
+    *_GROUP_MEASURES,
     *("yaap", "rbp", "rbp_resid", "unj"),
 )
-_NEW_IN_10 = ("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj")
+_VERSION_10_MEASURES = ("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj")
 
 NICKNAMES: Mapping[str, Sequence[str]] = {
-    "official": _OFFICIAL,
+    "official": _OFFICIAL_MEASURES,
     "all_trec": (
-        *_OFFICIAL,
+        *_OFFICIAL_MEASURES,
         *("relstring", "recall", "unj", "rbp", "rbp_resid", "infAP", "gm_bpref", "utility"),
         *("11pt_avg", "ndcg", "relative_P", "Rprec_mult", "success", "map_cut", "ndcg_cut"),
         *("ndcg_rel", "Rndcg", "binG", "G", "set_P", "set_recall", "set_relative_P", "set_map"),
@@ -64,9 +64,9 @@ NICKNAMES: Mapping[str, Sequence[str]] = {
         *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P"),
         *("set_recall", "set_relative_P", "set_map", "set_F"),
     ),
-    "prefs": ("runid", "num_q", *_PREFS[:6]),
-    "all_prefs": ("runid", "num_q", *_PREFS),
-    "qrels_jg": ("runid", "num_q", *_BY_GROUP),
+    "prefs": ("runid", "num_q", *_PREFERENCE_MEASURES[:6]),
+    "all_prefs": ("runid", "num_q", *_PREFERENCE_MEASURES),
+    "qrels_jg": ("runid", "num_q", *_GROUP_MEASURES),
 }
 
 # The judgments that a measure needs, where it is not -R qrels.
@@ -74,8 +74,8 @@ PREFERENCES = ("prefs", "qrels_prefs")
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "runid": RELATIONS,
     "num_q": RELATIONS,
-    **dict.fromkeys(_PREFS, PREFERENCES),
-    **dict.fromkeys(_BY_GROUP, ("qrels_jg",)),
+    **dict.fromkeys(_PREFERENCE_MEASURES, PREFERENCES),
+    **dict.fromkeys(_GROUP_MEASURES, ("qrels_jg",)),
 }
 
 
@@ -85,10 +85,10 @@ def measure_names(version: int = 10) -> list[str]:
     >>> measure_names()[5:8]
     ['map', 'gm_map', 'Rprec']
     """
-    return [name for name in _NAMES if version >= 10 or name not in _NEW_IN_10]
+    return [name for name in _MEASURE_NAMES if version >= 10 or name not in _VERSION_10_MEASURES]
 
 
-def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]:
+def requested(requests: Sequence[str], version: int = 10) -> dict[str, str | None]:
     """Return the measures that `-m` options request, and their parameters, None for the usual ones.
 
     If a name occurs twice, the parameters given first apply. Raises TrecEvalError for a name that
@@ -96,11 +96,11 @@ def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]
     """
     known = measure_names(version)
     found: dict[str, str | None] = {}
-    for text in wanted:
+    for text in requests:
         name, dot, parameters = text.partition(".")
         names = NICKNAMES.get(name, [name])
         if name not in NICKNAMES and name not in known:
-            raise TrecEvalError(USAGE, _unknown(name or text, known))
+            raise TrecEvalError(USAGE, _unknown_message(name or text, known))
         if dot and not parameters:
             raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
         for one in names:
@@ -110,14 +110,14 @@ def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]
     return found
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
-    near = nearest(name, [*known, *NICKNAMES])
+def _unknown_message(name: str, known: Sequence[str]) -> str:
+    near = nearest_words(name, [*known, *NICKNAMES])
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
-_CUTOFFS = {"P": CUTOFFS, "success": (1, 5, 10)}  # for names that mean one measure in `evaluate`
-_USUAL_LENGTH = 10  # of relstring
+_CUTOFFS = {"P": TREC_CUTOFFS, "success": (1, 5, 10)}  # for names that mean one measure in `evaluate`
+_DEFAULT_LENGTH = 10  # of relstring
 
 
 def usual_values(name: str) -> Sequence[float]:
@@ -142,28 +142,28 @@ class Column:
     root: str  # the name without parameters
 
 
-def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> list[Column]:
+def columns_of(name: str, parameters: str | None, settings: Mapping[str, Any]) -> list[Column]:
     """Return the columns for a name with parameters; `settings` go to the measures that have them.
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """
-    canonical, implied = variant(name) or (name, {})
+    canonical, implied = find_variant(name) or (name, {})
     base = Measure(canonical)
     own = {key: value for key, value in settings.items() if key in base.definition.parameters}
-    find = _several if usual_values(name) else _single
+    find = _value_measures if usual_values(name) else _single_measure
     try:
-        found = find(name, given, base.with_parameters({**implied, **own}))
+        found = find(name, parameters, base.with_parameters({**implied, **own}))
     except CranfieldError as error:
         status = CALCULATION if name == "utility" else FILE
-        raise TrecEvalError(status, f"{name}.{given}: {error}") from None
+        raise TrecEvalError(status, f"{name}.{parameters}: {error}") from None
     return [Column(name + suffix, measure, name) for suffix, measure in found]
 
 
-def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+def _value_measures(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
     """Return the measures of cutoffs, recall points or multiples, with their names' endings."""
     parameter = base.definition.names.parameter.get(name.lower())
     whole = parameter is None and base.definition.cutoff_kind == "depth"
-    number = _leading_whole if whole else _leading_number
+    number = _leading_integer if whole else _leading_number
     values = sorted(map(number, given.split(","))) if given else usual_values(name)
     if len(set(values)) < len(values):
         raise OptionError("a value occurs twice")
@@ -176,19 +176,19 @@ def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Mea
     ]
 
 
-def _single(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+def _single_measure(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
     """Return the only measure: with a length, with several parameters, or with gains."""
     takes = base.definition.parameters
     parameter = base.definition.names.parameter.get(name.lower())
     if given is None:
-        return [("", base @ _USUAL_LENGTH if name == "relstring" else base)]
+        return [("", base @ _DEFAULT_LENGTH if name == "relstring" else base)]
     if name == "relstring":
         found = base @ int(max(1, min(_leading_number(given), 1e9)))
     elif parameter is not None:
         numbers = tuple(map(_leading_number, given.split(",")))
         found = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
     elif "gain" in takes or "p" in takes:
-        found = base.with_parameters(_pairs(given, takes))
+        found = base.with_parameters(_parse_gains(given, takes))
     else:
         return [("", base)]
     return [(f"_{given}", found)]
@@ -205,14 +205,14 @@ def _leading_number(text: str) -> float:
     return float(found[0]) if found else 0.0
 
 
-def _leading_whole(text: str) -> int:
+def _leading_integer(text: str) -> int:
     found = re.match(r"\s*[+-]?\d+", text, re.ASCII)
     if found and len(found[0]) > 18:
         raise OptionError(f"{text:.40}... is too large")
     return int(found[0]) if found else 0
 
 
-def _pairs(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_gains(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
     """Return gains, and the parameter p; other names have no effect."""
     gains: dict[int, float] = {}
     values: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, nearest
+from cranfield.errors import InputError, nearest_words
 from cranfield.extensions.tools.compat.names import (
     NICKNAMES,
     TrecEvalError,
@@ -34,7 +34,7 @@ from cranfield.extensions.tools.compat.names import (
 )
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import MAPPINGS
-from cranfield.formats.small.read import Form, spaced, text_table
+from cranfield.formats.small.read import TableForm, white_space_form, read_text_table
 from cranfield.measures import Measure, Plan
 from cranfield.version import __version__
 
@@ -48,19 +48,19 @@ __all__ = [
     "supported_nicknames",
 ]
 
-_OF_VERSION_9 = measure_names(version=9)
-_NAMES = [name for name in _OF_VERSION_9 if name in NICKNAMES["all_trec"]]
-supported_measures: set[str] = set(_NAMES)
+_VERSION_9_NAMES = measure_names(version=9)
+_MEASURE_NAMES = [name for name in _VERSION_9_NAMES if name in NICKNAMES["all_trec"]]
+supported_measures: set[str] = set(_MEASURE_NAMES)
 """The names of the measures that pytrec_eval has."""
 supported_nicknames: dict[str, set[str]] = {
-    name: {*names} & {*_OF_VERSION_9} for name, names in NICKNAMES.items()
+    name: {*names} & {*_VERSION_9_NAMES} for name, names in NICKNAMES.items()
 }
 """{nickname: the names of its measures}, such as "official" and "all_trec"."""
 
-_TEXTS = ("runid", "relstring")
+_TEXT_MEASURES = ("runid", "relstring")
 
-_RUN = spaced("the run", "query_id", "Q0", "doc_id", "rank", "score", "tag")
-_QRELS = spaced("the qrels", "query_id", "iteration", "doc_id", "grade")
+_RUN_FORM = white_space_form("the run", "query_id", "Q0", "doc_id", "rank", "score", "tag")
+_QRELS_FORM = white_space_form("the qrels", "query_id", "iteration", "doc_id", "grade")
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -77,7 +77,7 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     {'q1': {'d1': 12.5}}
 
     """
-    return _parsed(f_run, _RUN, "score", float)
+    return _parse_lines(f_run, _RUN_FORM, "score", float)
 
 
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -94,14 +94,14 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     {'q1': {'d1': 2, 'd2': 0}}
 
     """
-    return _parsed(f_qrel, _QRELS, "grade", int)
+    return _parse_lines(f_qrel, _QRELS_FORM, "grade", int)
 
 
-def _parsed(
-    lines: Iterable[str], form: Form, column: str, number: Callable[[str], Any]
+def _parse_lines(
+    lines: Iterable[str], form: TableForm, column: str, number: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
     """Return {query: {document: number}} from lines, with the number in that column."""
-    table = text_table(form.what, "\n".join(line.rstrip("\r\n") for line in lines), form)
+    table = read_text_table(form.title, "\n".join(line.rstrip("\r\n") for line in lines), form)
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     places = (form.names.index(name) for name in ("query_id", "doc_id", column))
     cells = zip(*(table.columns[place] for place in places), strict=True)
@@ -111,7 +111,7 @@ def _parsed(
         try:
             found[query][doc] = number(value)
         except ValueError as error:
-            raise table.error(row, str(error)) from None
+            raise table.row_error(row, str(error)) from None
     return found
 
 
@@ -161,22 +161,22 @@ class RelevanceEvaluator:
         level = relevance_level
         if not isinstance(level, int | np.integer) or not 1 <= level <= LARGEST_GRADE:
             raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
-        columns = _columns_of(_requested(measures), int(level))
-        self._names = [name for name, _ in columns]
+        columns = _list_columns(_read_requests(measures), int(level))
+        self._column_names = [name for name, _ in columns]
         texts = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._zeros = [i - n for n, i in enumerate(texts)]  # the number that each text precedes
+        self._text_positions = [i - n for n, i in enumerate(texts)]  # the number that each text precedes
         measured = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(measured)
-        self._logarithms = [
+        self._logarithm_columns = [
             i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
         ]
         self._judging = Judging(scores="single", judged_only=bool(judged_docs_only_flag))
-        judged = _checked(query_relevance)
+        judged = _check_judgments(query_relevance)
         try:
-            self._qrels = Qrels(_named(judged)) if judged else None
+            self._qrels = Qrels(_name_empty_ids(judged)) if judged else None
         except InputError as error:
             raise TypeError(str(error)) from None
-        self._known = frozenset(judged)
+        self._judged_queries = frozenset(judged)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
@@ -186,41 +186,41 @@ class RelevanceEvaluator:
         """
         if self._qrels is None or not scores:
             return {}
-        _refuse_others(scores, "score")
-        run = {query: docs for query, docs in scores.items() if query in self._known}
+        _check_mappings(scores, "score")
+        run = {query: docs for query, docs in scores.items() if query in self._judged_queries}
         if not run:
             return {}
-        named = _named(run)
-        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
+        named = _name_empty_ids(run)
+        qrels = self._qrels if len(run) == len(self._judged_queries) else self._qrels.select_queries(named)
         try:
             meeting = judge(qrels, Run(named), self._judging)
         except InputError as error:
             raise TypeError(str(error)) from None
         values = self._plan.values(meeting.judged)
-        for i in self._logarithms:
+        for i in self._logarithm_columns:
             values[:, i] = floored_log(values[:, i])
-        if self._zeros:
-            values = np.insert(values, self._zeros, 0.0, axis=1)
+        if self._text_positions:
+            values = np.insert(values, self._text_positions, 0.0, axis=1)
         rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
-        names = self._names
-        return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
+        names = self._column_names
+        return {query: dict(zip(names, rows[query or _EMPTY_ID], strict=True)) for query in run}
 
 
 # Replaces the id "", which is not allowed elsewhere in the package. Like "", it is sorted first.
-_NO_ID = "\1\1\1 no id"
+_EMPTY_ID = "\1\1\1 no id"
 
 
-def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _name_empty_ids(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the data with a name for the ids "", which pytrec_eval accepts."""
     return {
-        query or _NO_ID: {doc or _NO_ID: value for doc, value in docs.items()}
+        query or _EMPTY_ID: {doc or _EMPTY_ID: value for doc, value in docs.items()}
         if "" in docs
         else docs
         for query, docs in data.items()
     }
 
 
-def _refuse_others(data: object, number: str) -> None:
+def _check_mappings(data: object, number: str) -> None:
     """Raise TypeError unless the data are {query: {document: ...}}."""
     if not isinstance(data, MAPPINGS):
         raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
@@ -231,9 +231,9 @@ def _refuse_others(data: object, number: str) -> None:
             )
 
 
-def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+def _check_judgments(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
     """Return the queries with judgments; TypeError if one is not {document: whole number}."""
-    _refuse_others(data, "grade")
+    _check_mappings(data, "grade")
     for query, docs in data.items():
         if set(map(type, docs.values())) <= {int}:
             continue  # the usual case: no need to check each grade
@@ -246,13 +246,13 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
     return {query: docs for query, docs in data.items() if docs}
 
 
-def _requested(measures: Iterable[str]) -> dict[str, str | None]:
+def _read_requests(measures: Iterable[str]) -> dict[str, str | None]:
     """Return the measures that names and nicknames mean, and their parameters."""
     if isinstance(measures, str):
         raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
     given: dict[str, str | None] = {}
     for measure in measures:
-        for name, values in _read(measure):
+        for name, values in _read_request(measure):
             before = given.get(name)
             if before is None or values is None or before == values:
                 given[name] = values or before
@@ -263,33 +263,33 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
     return given
 
 
-def _read(measure: str) -> list[tuple[str, str | None]]:
+def _read_request(measure: str) -> list[tuple[str, str | None]]:
     """Return the names that a string means, and the parameters after a point or underscore."""
     if not isinstance(measure, str):
         raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})
     if names <= supported_measures:
         return [(name, None) for name in names]
-    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
+    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES_PATTERN})", measure)
     if parts and parts["name"] in supported_measures:
         return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
-    near = nearest(measure, [*supported_measures, *supported_nicknames])
+    near = nearest_words(measure, [*supported_measures, *supported_nicknames])
     guess = f". Did you mean {near[0]}?" if near else ""
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
-_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
-_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|[0-9]+={_NUMBER}(?:\s*,\s*[0-9]+={_NUMBER})*"
+_NUMBER_PATTERN = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_VALUES_PATTERN = rf"{_NUMBER_PATTERN}(?:\s*,\s*{_NUMBER_PATTERN})*|[0-9]+={_NUMBER_PATTERN}(?:\s*,\s*[0-9]+={_NUMBER_PATTERN})*"
 
 
-def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+def _list_columns(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
     """Return the names and measures of the result, in trec_eval's order; None for texts.
 
     Raises ValueError for parameters that trec_eval does not take.
     """
     columns: list[tuple[str, Measure | None]] = []
-    for name in _NAMES:
-        if name in wanted and name in _TEXTS:
+    for name in _MEASURE_NAMES:
+        if name in wanted and name in _TEXT_MEASURES:
             columns.append((name, None))
         elif name in wanted:
             values, several = wanted[name], bool(usual_values(name))

@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, floored_log, mean, total
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
@@ -31,14 +31,14 @@ from cranfield.extensions.tools.compat.names import (
     measure_names,
     requested,
 )
-from cranfield.extensions.tools.zscores import zscore_rows
+from cranfield.extensions.tools.zscores import read_zscores
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.columns import What
-from cranfield.formats.files import file_rows
+from cranfield.formats.columns import Side
+from cranfield.formats.files import open_files
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.measures import Plan
-from cranfield.options import Options, option, whole
+from cranfield.options import Options, option, whole_check
 
 __all__ = ["TrecEvalError", "TrecEvalOptions", "trec_eval"]
 
@@ -52,13 +52,13 @@ class TrecEvalOptions(Options):
         False, "Average over all topics of the judgments; one without results counts as 0."
     )
     no_summary: bool = option(False, "Print no values over all topics.")
-    level: int = option(1, "The lowest grade that counts as relevant.", whole(0, LARGEST_GRADE))
-    depth: int | None = option(None, "Keep only the best N documents of each topic.", whole(1))
+    level: int = option(1, "The lowest grade that counts as relevant.", whole_check(0, LARGEST_GRADE))
+    depth: int | None = option(None, "Keep only the best N documents of each topic.", whole_check(1))
     judged_only: bool = option(
         False, "Drop documents that are unjudged or of negative grade before measuring."
     )
     n_documents: int = option(
-        0, "The number of documents in the collection (for utility).", whole(0, LARGEST_GRADE)
+        0, "The number of documents in the collection (for utility).", whole_check(0, LARGEST_GRADE)
     )
     measures: Sequence[str] = option(
         ("official",),
@@ -88,19 +88,19 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
     cannot be read.
     """
     wanted = requested(options.measures, 9 if options.version_9 else 10)
-    columns = _columns(wanted, options)
+    columns = _list_columns(wanted, options)
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
-    rows = file_rows(qrels, What.QRELS, options.qrels_format)
+    rows = open_files(qrels, Side.QRELS, options.qrels_format)
     rows.ignores_hash_rows = True
     judgments = Qrels(rows)
     if options.qrels_format not in PREFERENCES:
-        judgments.check_whole(
+        judgments.check_whole_grades(
             "trec_eval would cut off the digits after the point, without a warning",
             "Rescale the judgments, for instance by 10 or 100; `cranfield evaluate` accepts them "
             "unchanged.",
         )
-    zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
+    zscores = None if options.zscores is None else read_zscores(Source(options.zscores))
     ranking = read_run(run, format="trec")
     ranking.rows.ignores_hash_rows = True
     judging = Judging(
@@ -116,14 +116,14 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
         every_topic_missing = not options.version_9 and not options.complete
         status = CALCULATION if every_topic_missing else NO_TOPICS
         raise TrecEvalError(status, str(error)) from None
-    averaged, printed = _topics(meeting, options)
-    values = _values(meeting, columns, zscores, options)
+    averaged, printed = _choose_topics(meeting, options)
+    values = _column_values(meeting, columns, zscores, options)
     tag = run_tag(ranking.sources[-1])  # always read: an error if it is missing
     first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
-    return _lines(first, meeting, columns, values, averaged, printed, options)
+    return _format_lines(first, meeting, columns, values, averaged, printed, options)
 
 
-def _columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
+def _list_columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
     """Return the wanted columns, in trec_eval's order."""
     settings = {
         "rel": options.level,
@@ -145,9 +145,9 @@ def _columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) -> list
     return columns
 
 
-def _topics(meeting: Meeting, options: TrecEvalOptions) -> tuple[Bools, Bools]:
+def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools, Bools]:
     """Return which of the judged topics are averaged, and which are printed: (n_queries,) each."""
-    answered = meeting.in_run
+    answered = meeting.is_in_run
     counted = np.ones(len(answered), np.bool_)
     if options.topic is not None:
         counted = np.array([query == options.topic for query in meeting.query_ids])
@@ -170,8 +170,8 @@ def _topics(meeting: Meeting, options: TrecEvalOptions) -> tuple[Bools, Bools]:
     return shared, shared
 
 
-def _values(
-    meeting: Meeting,
+def _column_values(
+    meeting: MatchedRun,
     columns: Sequence[Column],
     zscores: Mapping[tuple[str, str], tuple[float, float]] | None,
     options: TrecEvalOptions,
@@ -183,23 +183,23 @@ def _values(
         if column.measure.definition.is_text:
             if column.name != column.root and not options.judged_only:
                 # trec_eval replaces an empty ranking by one unjudged document, and counts it here.
-                value = np.where(meeting.in_run, value, "-")
+                value = np.where(meeting.is_in_run, value, "-")
             values.append(value)
             continue
         value = value.astype(np.float64)
         # Version 9 counts a topic without results as 0 in all measures, version 10 in utility.
         # Otherwise a measure has its value for an empty ranking, which is also 0, except for yaap.
         if options.version_9 or column.root == "utility":
-            value = np.where(meeting.in_run, value, 0.0)
+            value = np.where(meeting.is_in_run, value, 0.0)
         if column.measure.definition.aggregation == "geometric":
             value = floored_log(value)
         if zscores is not None:
-            value = _standardized(column, value, meeting.query_ids, zscores)
+            value = _standardize(column, value, meeting.query_ids, zscores)
         values.append(value)
     return values
 
 
-def _standardized(
+def _standardize(
     column: Column,
     values: Floats,
     query_ids: Sequence[str],
@@ -219,9 +219,9 @@ def _standardized(
 MISSING_ZSCORE = -1000000.0
 
 
-def _lines(
+def _format_lines(
     first: Iterable[str],
-    meeting: Meeting,
+    meeting: MatchedRun,
     columns: Sequence[Column],
     values: Sequence[Any],
     averaged: Bools,
