@@ -36,10 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, before a test module is imported that asks."""
     from helpers import core_alone, profile
 
-    chosen = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
-    if chosen not in profile.PROFILES:
-        raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
-    os.environ[profile.VARIABLE] = chosen
+    chosen_profile = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
+    if chosen_profile not in profile.PROFILES:
+        raise pytest.UsageError(f"{profile.VARIABLE}={chosen_profile}: quick or thorough")
+    os.environ[profile.VARIABLE] = chosen_profile
     if config.getoption("--core-alone"):
         core_alone.refuse_extensions()
     # No deadline, and no check that data are made fast: a test may run on a busy machine.
@@ -71,8 +71,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from helpers import profile
     from xdist.scheduler import LoadFileScheduling
 
-    usual = config.getoption("dist") != "load"
-    return None if usual or profile.thorough() else LoadFileScheduling(config, log)
+    has_other_distribution = config.getoption("dist") != "load"
+    return None if has_other_distribution or profile.thorough() else LoadFileScheduling(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -88,8 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     from helpers.systems_needed import systems
 
-    chosen = str(config.getoption("markexpr"))
-    by_system = "posix" in chosen or "linux" in chosen
+    mark_expression = str(config.getoption("markexpr"))
+    by_system = "posix" in mark_expression or "linux" in mark_expression
     deselect_cases(config, items)
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
@@ -108,7 +108,7 @@ def parameter_values(item: pytest.Item) -> list[Any]:
         mark.args[0] if not isinstance(mark.args[0], str) else mark.args[0].split(",")
         for mark in item.iter_markers("parametrize")
     ]
-    return [tuple(id(params[name.strip()]) for name in some) for some in names]
+    return [tuple(id(params[name.strip()]) for name in group) for group in names]
 
 
 def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -120,12 +120,12 @@ def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
         values = parameter_values(item)
         if len(values) > 1 and isinstance(item, pytest.Function):
             tests.setdefault((str(item.path), item.originalname), {})[item] = values
-    left_out: set[pytest.Item] = set()
+    left_out_items: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) > 8:
-            left_out |= {*cases} - {*compress(cases, profile.combined([*cases.values()]))}
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=[*left_out])
+            left_out_items |= {*cases} - {*compress(cases, profile.combined([*cases.values()]))}
+    items[:] = [item for item in items if item not in left_out_items]
+    config.hook.pytest_deselected(items=[*left_out_items])
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -142,8 +142,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    may_be = item.get_closest_marker("more") and not item.config.getoption("--no-skips")
-    if report.skipped and not may_be and not hasattr(report, "wasxfail"):
+    may_skip = item.get_closest_marker("more") and not item.config.getoption("--no-skips")
+    if report.skipped and not may_skip and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, and may not be: {report.longrepr}"
     return report
@@ -208,19 +208,19 @@ def _own_measures_are_forgotten() -> Iterator[None]:
     """Leave the registry of measures as it was, no matter what a test or an example declares."""
     from cranfield.measures import registry
 
-    kept = (
+    registries = (
         registry.DEFINITIONS,
         registry.VARIANTS,
         registry.EXACT,
         registry.FAMILIES,
         registry.OWN,
     )
-    before: list[dict[str, Any]] = [dict(one) for one in kept]
+    contents_before: list[dict[str, Any]] = [dict(registry_dict) for registry_dict in registries]
     yield
-    for one, was in zip(kept, before, strict=True):
-        if len(one) > len(was):
-            one.clear()
-            one.update(was)  # type: ignore[arg-type] # what it held
+    for registry_dict, contents in zip(registries, contents_before, strict=True):
+        if len(registry_dict) > len(contents):
+            registry_dict.clear()
+            registry_dict.update(contents)  # type: ignore[arg-type] # what it held
 
 
 @pytest.fixture

@@ -52,130 +52,130 @@ PEERS = 9  # pairs that the other tools are timed with
 
 def scores(n_queries: int, n_systems: int) -> PairedScores:
     """Return scores from 0 to 1, many of them 0, and all pairs of systems."""
-    chance = np.random.default_rng(SEED)
-    easy = chance.normal(0, 1, (n_queries, 1))
-    values = np.clip(easy + chance.normal(0, 0.5, (n_queries, n_systems)), 0, 2) / 2
+    random = np.random.default_rng(SEED)
+    easiness = random.normal(0, 1, (n_queries, 1))
+    scores = np.clip(easiness + random.normal(0, 0.5, (n_queries, n_systems)), 0, 2) / 2
     left, right = np.array(list(combinations(range(n_systems), 2))).T
-    return PairedScores(values, left, right)
+    return PairedScores(scores, left, right)
 
 
 def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return each part's median time in seconds; the parts take turns."""
     times: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(repeats):
-        for name, part in parts.items():
-            began = time.perf_counter()
-            part()
-            times[name].append(time.perf_counter() - began)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+        for name, call in parts.items():
+            start = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def many_queries(repeats: int, shrink: int) -> None:
     """Time all pairs of 10 systems on 6,980 queries, compared with scipy and ranx."""
-    paired = scores(QUERIES, SYSTEMS)
-    n_pairs, columns = len(paired.left_column), paired.differences.T[:PEERS].copy()
-    ours, theirs = FLIPS // shrink, 1_000
+    paired_scores = scores(QUERIES, SYSTEMS)
+    n_pairs, columns = len(paired_scores.left_column), paired_scores.differences.T[:PEERS].copy()
+    n_flips_here, n_peer_flips = FLIPS // shrink, 1_000
 
     def mean(x: np.ndarray, axis: int) -> np.ndarray:
-        found: np.ndarray = x.mean(axis=axis)
-        return found
+        means: np.ndarray = x.mean(axis=axis)
+        return means
 
-    def loop() -> None:
+    def test_by_scipy() -> None:
         for d in columns:
             permutation_test(
                 (d,),
                 mean,
                 permutation_type="samples",
                 vectorized=True,
-                n_resamples=theirs,
-                batch=theirs,
+                n_resamples=n_peer_flips,
+                batch=n_peer_flips,
                 rng=np.random.default_rng(SEED),
             )
 
-    def fresh() -> PairedScores:
-        return PairedScores(paired.scores, paired.left_column, paired.right_column)  # nothing is kept
+    def make_fresh() -> PairedScores:
+        return PairedScores(paired_scores.scores, paired_scores.left_column, paired_scores.right_column)  # nothing is kept
 
-    parts: dict[str, Callable[[], object]] = {
-        f"cranfield, {n_pairs} pairs x {ours:,} flips": lambda: sign_flip_p_values(
-            fresh(), Flips(QUERIES, ours)
+    calls: dict[str, Callable[[], object]] = {
+        f"cranfield, {n_pairs} pairs x {n_flips_here:,} flips": lambda: sign_flip_p_values(
+            make_fresh(), Flips(QUERIES, n_flips_here)
         ),
-        f"scipy permutation_test, {PEERS} pairs x {theirs:,} flips": loop,
+        f"scipy permutation_test, {PEERS} pairs x {n_peer_flips:,} flips": test_by_scipy,
     }
-    n_flips = [n_pairs * ours, PEERS * theirs]
+    n_flips = [n_pairs * n_flips_here, PEERS * n_peer_flips]
     if importlib.util.find_spec("ranx"):
         from ranx.statistical_tests import fisher_randomization_test
 
-        systems, peer = paired.scores.T.copy(), 500
-        pairs = list(zip(paired.left_column.tolist(), paired.right_column.tolist(), strict=True))
+        systems, n_ranx_flips = paired_scores.scores.T.copy(), 500
+        pairs = list(zip(paired_scores.left_column.tolist(), paired_scores.right_column.tolist(), strict=True))
 
-        def ranx() -> None:
+        def test_by_ranx() -> None:
             for i, j in pairs[:PEERS]:
-                fisher_randomization_test(systems[i], systems[j], peer)
+                fisher_randomization_test(systems[i], systems[j], n_ranx_flips)
 
         fisher_randomization_test(systems[0], systems[1], 10)  # compiles it
-        parts[f"ranx fisher_randomization_test, {PEERS} pairs x {peer:,} flips"] = ranx
-        n_flips.append(PEERS * peer)
+        calls[f"ranx fisher_randomization_test, {PEERS} pairs x {n_ranx_flips:,} flips"] = test_by_ranx
+        n_flips.append(PEERS * n_ranx_flips)
     print(f"{n_pairs} pairs, {QUERIES:,} queries, two-sided p-values:")
-    taken = median_of(repeats, parts)
-    each = [s / n * 1e6 for s, n in zip(taken.values(), n_flips, strict=True)]
-    for (name, seconds), one in zip(taken.items(), each, strict=True):
-        print(f"  {seconds:8.3f} s  {one:10.4f} us a pair and flip  {one / each[0]:8.1f} x  {name}")
+    time_of_call = median_of(repeats, calls)
+    time_per_flip = [s / n * 1e6 for s, n in zip(time_of_call.values(), n_flips, strict=True)]
+    for (name, seconds), microseconds in zip(time_of_call.items(), time_per_flip, strict=True):
+        print(f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  {microseconds / time_per_flip[0]:8.1f} x  {name}")
 
 
 def many_systems(repeats: int, shrink: int) -> None:
     """Time all pairs of 50 systems on 50 queries."""
-    paired, flips = scores(50, 50), Flips(50, FLIPS // shrink)
+    paired_scores, flips = scores(50, 50), Flips(50, FLIPS // shrink)
 
-    def fresh() -> PairedScores:
-        return PairedScores(paired.scores, paired.left_column, paired.right_column)
+    def make_fresh() -> PairedScores:
+        return PairedScores(paired_scores.scores, paired_scores.left_column, paired_scores.right_column)
 
-    print(f"{len(paired.left_column):,} pairs, 50 queries, {flips.n_drawn:,} flips:")
-    taken = median_of(
+    print(f"{len(paired_scores.left_column):,} pairs, 50 queries, {flips.n_drawn:,} flips:")
+    time_of_call = median_of(
         repeats,
         {
-            "two-sided p-values": lambda: sign_flip_p_values(fresh(), flips),
-            "step-down maxT": lambda: step_down_p_values(fresh(), flips),
-            "95 % intervals by inversion": lambda: invert_sign_flips(fresh(), flips, 0.05),
+            "two-sided p-values": lambda: sign_flip_p_values(make_fresh(), flips),
+            "step-down maxT": lambda: step_down_p_values(make_fresh(), flips),
+            "95 % intervals by inversion": lambda: invert_sign_flips(make_fresh(), flips, 0.05),
         },
     )
-    for name, seconds in taken.items():
+    for name, seconds in time_of_call.items():
         print(f"  {seconds:8.3f} s  {name}")
 
 
 def everything(repeats: int, shrink: int) -> None:
     """Time compare(): all that a table shows, and the other values in its JSON."""
 
-    def named(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
+    def make_named_scores(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
         columns = scores(n_queries, n_systems).scores.T.tolist()
         ids = [f"q{i}" for i in range(n_queries)]
-        return {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
+        return {f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)}
 
-    def comparing(n_queries: int, n_systems: int, all_pairs: bool) -> Callable[[], object]:
-        given = named(n_queries, n_systems)
-        return lambda: str(compare(given, all_pairs=all_pairs, flips=FLIPS // shrink))
+    def make_call(n_queries: int, n_systems: int, all_pairs: bool) -> Callable[[], object]:
+        scores_of_system = make_named_scores(n_queries, n_systems)
+        return lambda: str(compare(scores_of_system, all_pairs=all_pairs, flips=FLIPS // shrink))
 
     print(f"compare(), {FLIPS // shrink:,} flips:")
-    taken = median_of(
+    time_of_call = median_of(
         repeats,
         {
-            "12 systems, 43 queries, all 66 pairs": comparing(43, 12, True),
-            "50 systems, 50 queries, all 1,225 pairs": comparing(50, 50, True),
-            "2 systems, 6,980 queries": comparing(6_980, 2, False),
-            "10 systems, 6,980 queries, all 45 pairs": comparing(6_980, 10, True),
+            "12 systems, 43 queries, all 66 pairs": make_call(43, 12, True),
+            "50 systems, 50 queries, all 1,225 pairs": make_call(50, 50, True),
+            "2 systems, 6,980 queries": make_call(6_980, 2, False),
+            "10 systems, 6,980 queries, all 45 pairs": make_call(6_980, 10, True),
         },
     )
-    for name, seconds in taken.items():
+    for name, seconds in time_of_call.items():
         print(f"  {seconds:8.3f} s  {name}")
 
 
 @contextmanager
 def beside(n_busy: int) -> Iterator[None]:
     """Keep the cores busy with `n_busy` processes."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
     try:
         yield
     finally:
-        for process in busy:
+        for process in processes:
             process.kill()
             process.wait()
 
@@ -184,20 +184,20 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 20,000 queries alone, and while other processes keep the cores busy."""
     columns = scores(20_000, 2).scores.T.tolist()
     ids = [f"q{i}" for i in range(20_000)]
-    given = {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
+    scores_of_system = {f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)}
 
-    def alone() -> None:
-        str(compare(given, flips=FLIPS // shrink))
+    def compare_alone() -> None:
+        str(compare(scores_of_system, flips=FLIPS // shrink))
 
-    def among_others() -> None:
+    def compare_among_others() -> None:
         with beside(n_busy):
-            alone()
+            compare_alone()
 
-    alone()  # imports everything
-    taken = median_of(repeats, {"alone": alone, f"beside {n_busy} busy processes": among_others})
+    compare_alone()  # imports everything
+    time_of_call = median_of(repeats, {"alone": compare_alone, f"beside {n_busy} busy processes": compare_among_others})
     print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
-    for name, seconds in taken.items():
-        print(f"  {seconds:8.3f} s  {seconds / taken['alone']:6.2f} x  {name}")
+    for name, seconds in time_of_call.items():
+        print(f"  {seconds:8.3f} s  {seconds / time_of_call['alone']:6.2f} x  {name}")
 
 
 # ---- many queries, slices and measures ----------------------------------------------------------
@@ -207,64 +207,64 @@ MANY, SLICES, P = 200_000, 20, (0.06, 0.2, 0.4)  # approximate p of each measure
 
 def two_systems() -> np.ndarray:
     """Return scores of two systems under three measures: (3, n_queries, 2)."""
-    found = np.empty((len(P), MANY, 2))
+    scores = np.empty((len(P), MANY, 2))
     for m, p in enumerate(P):
-        chance = np.random.default_rng(SEED + m)
-        easy = chance.normal(0, 1, (MANY, 1))
-        found[m] = np.clip(easy + chance.normal(0, 0.5, (MANY, 2)), 0, 2) / 2
-        d = found[m, :, 0] - found[m, :, 1]
-        wanted = scipy.special.ndtri(1 - p / 2) * d.std() / MANY**0.5
-        changed = d != 0
-        found[m, changed, 0] += (wanted - d.mean()) / changed.mean()
-    return found
+        random = np.random.default_rng(SEED + m)
+        easiness = random.normal(0, 1, (MANY, 1))
+        scores[m] = np.clip(easiness + random.normal(0, 0.5, (MANY, 2)), 0, 2) / 2
+        d = scores[m, :, 0] - scores[m, :, 1]
+        mean_difference = scipy.special.ndtri(1 - p / 2) * d.std() / MANY**0.5
+        is_changed = d != 0
+        scores[m, is_changed, 0] += (mean_difference - d.mean()) / is_changed.mean()
+    return scores
 
 
 def one_side(side: str, flips: int) -> None:
     """Do one side's work in this process, and print its time and memory as JSON."""
-    values = two_systems()
-    taken: dict[str, Any] = {}
+    scores = two_systems()
+    measurements: dict[str, Any] = {}
     if side == "cranfield":
         ids = [f"q{i:06d}" for i in range(MANY)]
         names = ("nDCG@10", "AP", "RR")
-        given = {
+        scores_of_system = {
             f"s{i}": {
                 name: dict(zip(ids, column.tolist(), strict=True))
-                for name, column in zip(names, values[:, :, i], strict=True)
+                for name, column in zip(names, scores[:, :, i], strict=True)
             }
             for i in range(2)
         }
-        of = np.random.default_rng(SEED).integers(0, SLICES, MANY).tolist()
-        labels = {query: f"type {label}" for query, label in zip(ids, of, strict=True)}
-        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        began, cpu = time.perf_counter(), time.process_time()
-        found = compare(given, slices=labels, flips=flips)
-        str(found)
-        pairs = [pair for one in found.results for pair in one.pairs]
-        of_all = pairs[: len(P)]  # measures, on all queries
-        taken["p"] = [one.p for one in of_all]
-        taken["flips"] = max(
-            flips if one.method == "drawn" else STOP / (one.p or 1) for one in of_all
+        slice_of_query = np.random.default_rng(SEED).integers(0, SLICES, MANY).tolist()
+        labels = {query: f"type {label}" for query, label in zip(ids, slice_of_query, strict=True)}
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start, cpu = time.perf_counter(), time.process_time()
+        comparison = compare(scores_of_system, slices=labels, flips=flips)
+        str(comparison)
+        pairs = [pair for result in comparison.results for pair in result.pairs]
+        overall_pairs = pairs[: len(P)]  # measures, on all queries
+        measurements["p"] = [pair.p for pair in overall_pairs]
+        measurements["flips"] = max(
+            flips if pair.method == "drawn" else STOP / (pair.p or 1) for pair in overall_pairs
         )
     else:
-        d = np.ascontiguousarray((values[:, :, 0] - values[:, :, 1]).T)
-        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        d = np.ascontiguousarray((scores[:, :, 0] - scores[:, :, 1]).T)
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         source = np.random.PCG64(SEED)
-        began, cpu = time.perf_counter(), time.process_time()
-        making, step = 0.0, 32  # flips in a block: 51 MB of signs
+        start, cpu = time.perf_counter(), time.process_time()
+        signs_seconds, step = 0.0, 32  # flips in a block: 51 MB of signs
         for _ in range(0, flips, step):
-            start = time.perf_counter()
+            signs_start = time.perf_counter()
             octets = source.random_raw(step * MANY // 64).view(np.uint8)
             signs = np.unpackbits(octets).reshape(step, MANY).astype(np.float64)
             signs *= 2
             signs -= 1
-            making += time.perf_counter() - start
+            signs_seconds += time.perf_counter() - signs_start
             signs @ d
-        taken["making"] = making
-    taken["wall"] = time.perf_counter() - began
-    taken["cpu"] = time.process_time() - cpu
-    taken["before"] = held / 1024
-    taken["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps(taken))
+        measurements["making"] = signs_seconds
+    measurements["wall"] = time.perf_counter() - start
+    measurements["cpu"] = time.process_time() - cpu
+    measurements["before"] = memory_before / 1024
+    measurements["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(measurements))
 
 
 def turn(side: str, flips: int) -> dict[str, Any]:
@@ -279,49 +279,49 @@ def turn(side: str, flips: int) -> dict[str, Any]:
 def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 200,000 queries, and one product with as many signs."""
     flips = FLIPS // shrink
-    first = turn("cranfield", flips)
-    drawn = round(first["flips"])
-    turns: dict[str, list[dict[str, Any]]] = {}
+    first_turn = turn("cranfield", flips)
+    n_drawn = round(first_turn["flips"])
+    turns_of_side: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats):
-        turns.setdefault("compare()", []).append(turn("cranfield", flips))
-        turns.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))
-        if drawn < flips:
-            some = turns.setdefault(f"product, the {drawn:,} flips that were drawn", [])
-            some.append(turn("product", drawn))
+        turns_of_side.setdefault("compare()", []).append(turn("cranfield", flips))
+        turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))
+        if n_drawn < flips:
+            product_turns = turns_of_side.setdefault(f"product, the {n_drawn:,} flips that were drawn", [])
+            product_turns.append(turn("product", n_drawn))
         if n_busy:
             with beside(n_busy):
-                among = turns.setdefault(f"compare(), beside {n_busy} busy processes", [])
-                among.append(turn("cranfield", flips))
-    p = ", ".join(f"{one:.3f}" for one in first["p"])
+                busy_turns = turns_of_side.setdefault(f"compare(), beside {n_busy} busy processes", [])
+                busy_turns.append(turn("cranfield", flips))
+    p = ", ".join(f"{p_value:.3f}" for p_value in first_turn["p"])
     print(f"2 systems, {MANY:,} queries, 3 measures (p {p}), {SLICES} slices; {repeats} turns:")
-    for name, several in turns.items():
+    for name, side_turns in turns_of_side.items():
         # For a product, without the time to make its signs.
-        wall = sorted(one["wall"] - one.get("making", 0) for one in several)
-        ours = [one["wall"] for one in turns["compare()"]]
-        ratio = statistics.median(ours) / statistics.median(wall)
-        making = statistics.median(one.get("making", 0) for one in several)
-        cpu = statistics.median(one["cpu"] for one in several)
-        memory = max(one["memory"] for one in several)
+        wall = sorted(side_turn["wall"] - side_turn.get("making", 0) for side_turn in side_turns)
+        compare_times = [compare_turn["wall"] for compare_turn in turns_of_side["compare()"]]
+        ratio = statistics.median(compare_times) / statistics.median(wall)
+        signs_seconds = statistics.median(side_turn.get("making", 0) for side_turn in side_turns)
+        cpu = statistics.median(side_turn["cpu"] for side_turn in side_turns)
+        memory = max(side_turn["memory"] for side_turn in side_turns)
         spread = f"{wall[0]:.2f} to {wall[-1]:.2f}"
         print(
             f"  {statistics.median(wall):8.2f} s ({spread})  CPU {cpu:7.2f} s  {memory:5.0f} MB  "
-            f"compare() takes {ratio:.2f} x  {name}{f', made in {making:.1f} s' if making else ''}"
+            f"compare() takes {ratio:.2f} x  {name}{f', made in {signs_seconds:.1f} s' if signs_seconds else ''}"
         )
 
 
 def imports(repeats: int) -> None:
     """Time new interpreters that import and do nothing else."""
 
-    def started(code: str) -> Callable[[], object]:
+    def start_interpreter(code: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
     names = ["cranfield", "numpy", "cranfield.comparison.flips", "scipy.special", "scipy.stats"]
-    taken = median_of(
+    time_of_call = median_of(
         2 * repeats + 1,
-        {"nothing": started("pass"), **{name: started(f"import {name}") for name in names}},
+        {"nothing": start_interpreter("pass"), **{name: start_interpreter(f"import {name}") for name in names}},
     )
     print("A new interpreter, and to import:")
-    for name, seconds in taken.items():
+    for name, seconds in time_of_call.items():
         print(f"  {seconds:8.3f} s  {name}")
 
 

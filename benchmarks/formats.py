@@ -79,33 +79,33 @@ FROM ideal AS i LEFT JOIN scored AS s ON i.query_id = s.query_id
 
 def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Yield a run by rank, some queries at a time, with their judgments."""
-    chance = np.random.default_rng(SEED)
-    queries = np.sort(chance.choice(1_100_000, n_queries, replace=False))
-    for begin in range(0, n_queries, QUERIES_IN_BLOCK):
-        query = queries[begin : begin + QUERIES_IN_BLOCK]
-        docs = chance.integers(0, 8_841_823, (len(query), depth))
-        again = np.arange(len(query))
-        while len(again):  # queries with a document twice are drawn again
-            ordered = np.sort(docs[again], axis=1)
-            again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-            docs[again] = chance.integers(0, 8_841_823, (len(again), depth))
+    random = np.random.default_rng(SEED)
+    queries = np.sort(random.choice(1_100_000, n_queries, replace=False))
+    for start in range(0, n_queries, QUERIES_IN_BLOCK):
+        query = queries[start : start + QUERIES_IN_BLOCK]
+        docs = random.integers(0, 8_841_823, (len(query), depth))
+        redrawn = np.arange(len(query))
+        while len(redrawn):  # queries with a document twice are drawn again
+            sorted_docs = np.sort(docs[redrawn], axis=1)
+            redrawn = redrawn[(sorted_docs[:, 1:] == sorted_docs[:, :-1]).any(axis=1)]
+            docs[redrawn] = random.integers(0, 8_841_823, (len(redrawn), depth))
         # Scores with six decimals, as whole millionths, each lower than the one above.
-        millionths = np.sort((chance.normal(20, 5, docs.shape) * 1e6).astype(np.int64))[:, ::-1]
-        place = np.arange(depth)
-        millionths = np.minimum.accumulate(millionths + place, axis=1) - place
+        millionths = np.sort((random.normal(20, 5, docs.shape) * 1e6).astype(np.int64))[:, ::-1]
+        row = np.arange(depth)
+        millionths = np.minimum.accumulate(millionths + row, axis=1) - row
         run = {
             "query_id": _text(np.repeat(query, depth)),
             "doc_id": _text(docs.ravel()),
-            "rank": _text(np.tile(place + 1, len(query))),
+            "rank": _text(np.tile(row + 1, len(query))),
             "score": pa.array(millionths.ravel() / 1e6),
         }
         # One judged document that the run retrieves, and one that it does not.
-        found = docs[np.arange(len(query)), chance.integers(0, depth, len(query))]
-        missed = chance.integers(8_841_823, 9_000_000, len(query))
+        retrieved = docs[np.arange(len(query)), random.integers(0, depth, len(query))]
+        unretrieved = random.integers(8_841_823, 9_000_000, len(query))
         qrels = {
             "query_id": _text(np.repeat(query, 2)),
-            "doc_id": _text(np.column_stack([found, missed]).ravel()),
-            "relevance": pa.array(chance.integers(1, 4, 2 * len(query))),
+            "doc_id": _text(np.column_stack([retrieved, unretrieved]).ravel()),
+            "relevance": pa.array(random.integers(1, 4, 2 * len(query))),
         }
         yield pa.table(run), pa.table(qrels)
 
@@ -119,10 +119,10 @@ Write = Callable[[Path, Iterable[pa.Table]], None]
 
 def lines(out: IO[bytes], parts: list[Any], separator: str = " ", end: str = "\n") -> None:
     """Write a line for each row, of columns and of texts that are the same in all rows."""
-    *others, last = parts
-    ended = pc.binary_join_element_wise(last, end, "")
-    joined = pc.binary_join_element_wise(*others, ended, separator)
-    out.write(joined.buffers()[2])  # the buffer of the concatenated texts
+    *other_columns, last_column = parts
+    line_ends = pc.binary_join_element_wise(last_column, end, "")
+    joined_lines = pc.binary_join_element_wise(*other_columns, line_ends, separator)
+    out.write(joined_lines.buffers()[2])  # the buffer of the concatenated texts
 
 
 def decimals(table: pa.Table) -> pa.Array:
@@ -145,8 +145,8 @@ def trec(
     with opened(path) as out:
         for block in blocks:
             query, doc, rank = (_whole(block[name]) for name in ("query_id", "doc_id", "rank"))
-            parts = [query, "Q0", doc, rank, decimals(block), "bm25"]
-            lines(out, parts, separator, end)
+            columns = [query, "Q0", doc, rank, decimals(block), "bm25"]
+            lines(out, columns, separator, end)
 
 
 def _gzip(path: Path) -> IO[bytes]:
@@ -160,23 +160,23 @@ def _zstd(path: Path) -> IO[bytes]:
 
 def shuffled(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a TREC run with all its rows in random order."""
-    whole = pa.concat_tables(list(blocks)).combine_chunks()
-    order = np.random.default_rng(SEED).permutation(len(whole))
+    table = pa.concat_tables(list(blocks)).combine_chunks()
+    order = np.random.default_rng(SEED).permutation(len(table))
     trec(
         path,
-        (whole.take(pa.array(some)) for some in np.array_split(order, len(whole) // 10**6 + 1)),
+        (table.take(pa.array(rows)) for rows in np.array_split(order, len(table) // 10**6 + 1)),
     )
 
 
 def shuffled_within(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a TREC run with the rows of each query in random order."""
-    chance = np.random.default_rng(SEED)
+    random = np.random.default_rng(SEED)
 
-    def mixed(block: pa.Table) -> pa.Table:
+    def shuffle_rows(block: pa.Table) -> pa.Table:
         query = block["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-        return block.take(pa.array(np.lexsort((chance.random(len(query)), query))))
+        return block.take(pa.array(np.lexsort((random.random(len(query)), query))))
 
-    trec(path, map(mixed, blocks))
+    trec(path, map(shuffle_rows, blocks))
 
 
 def comma_separated(path: Path, blocks: Iterable[pa.Table]) -> None:
@@ -199,14 +199,14 @@ def json_dict(path: Path, blocks: Iterable[pa.Table]) -> None:
     with path.open("w") as out:
         mark = "{"
         for block in blocks:
-            entries = pc.binary_join_element_wise(
+            json_pairs = pc.binary_join_element_wise(
                 '"', _whole(block["doc_id"]), '": ', decimals(block), ""
             )
             query = block["query_id"].to_numpy()
-            begins = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
-            bounds = pa.array(np.append(begins, len(query)).astype(np.int32))
-            texts = pc.binary_join(pa.ListArray.from_arrays(bounds, entries), ", ")
-            for name, text in zip(query[begins], texts.to_pylist(), strict=True):
+            query_starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+            bounds = pa.array(np.append(query_starts, len(query)).astype(np.int32))
+            texts = pc.binary_join(pa.ListArray.from_arrays(bounds, json_pairs), ", ")
+            for name, text in zip(query[query_starts], texts.to_pylist(), strict=True):
                 out.write(f'{mark}"{name}": {{{text}}}')
                 mark = ",\n"
         out.write("}\n")
@@ -217,8 +217,8 @@ def json_lines(path: Path, blocks: Iterable[pa.Table]) -> None:
     with path.open("wb") as out:
         for block in blocks:
             query, doc = _whole(block["query_id"]), _whole(block["doc_id"])
-            parts = ['{"query_id": "', query, '", "doc_id": "', doc, '", "score": ']
-            lines(out, [*parts, decimals(block), "}"], "")
+            columns = ['{"query_id": "', query, '", "doc_id": "', doc, '", "score": ']
+            lines(out, [*columns, decimals(block), "}"], "")
 
 
 def parquet(path: Path, blocks: Iterable[pa.Table], compression: str = "snappy") -> None:
@@ -272,12 +272,12 @@ def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> Non
     """Write a collection in some forms; the judgments as TREC text and Parquet."""
     folder.mkdir()
     forms = list(forms)
-    stream = n_queries > 10_000  # then it is made again for each form, and never held in memory
-    kept = [] if stream else list(made(n_queries, depth))
+    is_streamed = n_queries > 10_000  # then it is made again for each form, and never held in memory
+    blocks = [] if is_streamed else list(made(n_queries, depth))
     for form in forms:
         name, writer = FILES[form]
-        writer(folder / name, (run for run, _ in (made(n_queries, depth) if stream else kept)))
-    qrels = pa.concat_tables(judged for _, judged in (kept or made(n_queries, depth)))
+        writer(folder / name, (run for run, _ in (made(n_queries, depth) if is_streamed else blocks)))
+    qrels = pa.concat_tables(judgments for _, judgments in (blocks or made(n_queries, depth)))
     qrels = qrels.combine_chunks()
     with (folder / "qrels.txt").open("wb") as out:
         grade = _whole(qrels["relevance"]).cast(pa.string())
@@ -314,20 +314,20 @@ def without_duplicate_check(folder: Path) -> Call:
     call = cranfield_file("text.run", folder)
     looks = 0
 
-    def none_in_several(keys: Any) -> Any:
+    def find_no_repeats(keys: Any) -> Any:
         nonlocal looks
         looks += 1
         return np.zeros(0, np.int64)
 
-    vars(order)["in_several"] = none_in_several  # in this process, which runs one side only
+    vars(order)["in_several"] = find_no_repeats  # in this process, which runs one side only
 
-    def checked() -> Any:
-        result = call()
+    def call_checked() -> Any:
+        scores = call()
         if not looks:
             raise RuntimeError("`grouped` does not call in_several any more: change this side")
-        return result
+        return scores
 
-    return checked
+    return call_checked
 
 
 def arrow_table(path: Path) -> Any:
@@ -349,16 +349,16 @@ def small_batches(path: Path) -> Any:
 
 def whole_numbers(table: Any) -> Any:
     """Return an Arrow table whose ids are whole numbers."""
-    for at, name in enumerate(["query_id", "doc_id"]):
-        table = table.set_column(at, name, table[name].cast(pa.int64()))
+    for position, name in enumerate(["query_id", "doc_id"]):
+        table = table.set_column(position, name, table[name].cast(pa.int64()))
     return table
 
 
 def encoded(path: Path) -> Any:
     """Read an Arrow table with dictionary-encoded ids."""
     table = arrow_table(path).combine_chunks()
-    for at, name in enumerate(["query_id", "doc_id"]):
-        table = table.set_column(at, name, table[name].combine_chunks().dictionary_encode())
+    for position, name in enumerate(["query_id", "doc_id"]):
+        table = table.set_column(position, name, table[name].combine_chunks().dictionary_encode())
     return table
 
 
@@ -367,12 +367,12 @@ def lists(path: Path, as_structs: bool = False) -> Any:
     table = arrow_table(path).combine_chunks()
     query, doc, number = (_whole(column) for column in table.columns)
     codes = query.dictionary_encode().indices.to_numpy()
-    begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    bounds = pa.array(np.append(begins, len(query)).astype(np.int32))
+    query_starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    bounds = pa.array(np.append(query_starts, len(query)).astype(np.int32))
     docs, numbers = ("expected_ids", "grades")
     if table.column_names[2] == "score":
         docs, numbers = ("retrieved_ids", "scores")
-    columns = {"query_id": query.take(pa.array(begins))}
+    columns = {"query_id": query.take(pa.array(query_starts))}
     if as_structs:
         cells = pa.StructArray.from_arrays([doc, number], ["item", "rating"])
         columns[docs] = pa.ListArray.from_arrays(bounds, cells)
@@ -406,33 +406,33 @@ def polars_frame(path: Path) -> Any:
 
 def nested(path: Path) -> dict[str, dict[str, Any]]:
     """Read a dict of dicts."""
-    result: dict[str, dict[str, Any]] = {}
+    numbers_of_query: dict[str, dict[str, Any]] = {}
     columns = [column.to_pylist() for column in arrow_table(path).columns]
-    for query, doc, value in zip(*columns, strict=True):
-        result.setdefault(query, {})[doc] = value
-    return result
+    for query, doc, number in zip(*columns, strict=True):
+        numbers_of_query.setdefault(query, {})[doc] = number
+    return numbers_of_query
 
 
 def structured(path: Path) -> Any:
     """Read a numpy array with named fields."""
     table = arrow_table(path)
     columns = [np.array(column.to_pylist()) for column in table.columns]
-    kinds = [(name, c.dtype) for name, c in zip(table.column_names, columns, strict=True)]
-    result = np.empty(len(table), kinds)
+    field_types = [(name, c.dtype) for name, c in zip(table.column_names, columns, strict=True)]
+    array = np.empty(len(table), field_types)
     for name, column in zip(table.column_names, columns, strict=True):
-        result[name] = column
-    return result
+        array[name] = column
+    return array
 
 
 def arrow_csv(folder: Path) -> Call:
     """Return the call that only reads the text's three columns, with pyarrow and all threads."""
     from pyarrow import csv
 
-    kinds = {"query": pa.binary(), "doc": pa.binary(), "score": pa.float64()}
+    column_types = {"query": pa.binary(), "doc": pa.binary(), "score": pa.float64()}
     names = ["query", "q0", "doc", "rank", "score", "tag"]
     read = csv.ReadOptions(column_names=names)
     parse = csv.ParseOptions(delimiter=" ", quote_char=False)
-    convert = csv.ConvertOptions(column_types=kinds, include_columns=list(kinds))
+    convert = csv.ConvertOptions(column_types=column_types, include_columns=list(column_types))
 
     def call() -> None:
         csv.read_csv(folder / "text.run", read, parse, convert)
@@ -452,8 +452,8 @@ def pytrec_eval_text(folder: Path) -> Call:
     import pytrec_eval
 
     def call() -> list[float]:
-        with (folder / "qrels.txt").open() as of_qrels, (folder / "text.run").open() as of_run:
-            qrels, run = pytrec_eval.parse_qrel(of_qrels), pytrec_eval.parse_run(of_run)
+        with (folder / "qrels.txt").open() as qrels_file, (folder / "text.run").open() as run_file:
+            qrels, run = pytrec_eval.parse_qrel(qrels_file), pytrec_eval.parse_run(run_file)
         names = {"map", "ndcg_cut.10", "recip_rank"}
         return _their_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
 
@@ -477,13 +477,13 @@ def ir_measures_text(folder: Path) -> Call:
     """Return the call that reads and evaluates the text with ir_measures."""
     import ir_measures
 
-    theirs: Any = ir_measures  # its readers have no types
-    measures = [theirs.parse_measure(name) for name in MEASURES]
+    untyped_module: Any = ir_measures  # its readers have no types
+    measures = [untyped_module.parse_measure(name) for name in MEASURES]
 
     def call() -> list[float]:
-        qrels = theirs.read_trec_qrels(str(folder / "qrels.txt"))
-        run = theirs.read_trec_run(str(folder / "text.run"))
-        means = theirs.calc_aggregate(measures, qrels, run)
+        qrels = untyped_module.read_trec_qrels(str(folder / "qrels.txt"))
+        run = untyped_module.read_trec_run(str(folder / "text.run"))
+        means = untyped_module.calc_aggregate(measures, qrels, run)
         return [means[measure] for measure in measures]
 
     return call
@@ -589,22 +589,22 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
     try:
         SIDES[side](tiny)()
         call = SIDES[side](folder)
-        held = _forget_peak()
+        held_before = _forget_peak()
         cpu, wall = time.process_time(), time.perf_counter()
-        result = call()
+        outcome = call()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        measured: dict[str, Any] = {"wall": wall, "cpu": cpu, "peak": _peak(), "held": held}
+        measurements: dict[str, Any] = {"wall": wall, "cpu": cpu, "peak": _peak(), "held": held_before}
     except ImportError as error:
         return {"error": f"not installed: {error}"}
     except Exception as error:  # noqa: BLE001 - any error of a form or a tool is reported
         return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
-    if isinstance(result, list):
-        measured["means"] = result
-    elif result is not None:
-        measured["means"] = list(result.means().values())
-        each = "\n".join(result.query_ids).encode() + np.asarray(result.values, float).tobytes()
-        measured["each"] = hashlib.sha256(each).hexdigest()
-    return measured
+    if isinstance(outcome, list):
+        measurements["means"] = outcome
+    elif outcome is not None:
+        measurements["means"] = list(outcome.means().values())
+        value_bytes = "\n".join(outcome.query_ids).encode() + np.asarray(outcome.values, float).tobytes()
+        measurements["each"] = hashlib.sha256(value_bytes).hexdigest()
+    return measurements
 
 
 def _forget_peak() -> float:
@@ -650,84 +650,84 @@ def measure(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
         text=True,
         env={**os.environ, "POLARS_MAX_THREADS": str(cores())},
     )
-    last = process.stdout.rpartition(MARK)
-    if process.returncode or not last[1]:
-        said = " ".join(process.stderr.split())[-200:]
-        return {"error": f"the process ended with {process.returncode}: {said}"}
-    result: dict[str, Any] = json.loads(last[2])
-    return result
+    last_line = process.stdout.rpartition(MARK)
+    if process.returncode or not last_line[1]:
+        error_text = " ".join(process.stderr.split())[-200:]
+        return {"error": f"the process ended with {process.returncode}: {error_text}"}
+    measurements: dict[str, Any] = json.loads(last_line[2])
+    return measurements
 
 
 def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Results:
     """Measure sides in turn; one that fails is not tried again."""
-    several: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-    wrong: dict[str, str] = {}
+    turns_of_side: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+    error_of_side: dict[str, str] = {}
     for turn in range(repeats):
-        for side, before in several.items():
-            if side in wrong:
+        for side, earlier_turns in turns_of_side.items():
+            if side in error_of_side:
                 continue
             print(f"turn {turn + 1}: {side}", file=sys.stderr, flush=True)
-            result = measure(side, folder, tiny)
-            if "error" in result:
-                wrong[side] = result["error"]
-            elif before and result.get("each") != before[0].get("each"):
-                wrong[side] = "other values than in the first turn"
+            measurements = measure(side, folder, tiny)
+            if "error" in measurements:
+                error_of_side[side] = measurements["error"]
+            elif earlier_turns and measurements.get("each") != earlier_turns[0].get("each"):
+                error_of_side[side] = "other values than in the first turn"
             else:
-                before.append(result)
+                earlier_turns.append(measurements)
     return {
-        side: wrong[side]
-        if side in wrong
+        side: error_of_side[side]
+        if side in error_of_side
         else Cost(
-            statistics.median(one["wall"] for one in results),
-            statistics.median(one["cpu"] for one in results),
-            max(one["peak"] for one in results),
-            max(one["held"] for one in results),
+            statistics.median(measurements["wall"] for measurements in results),
+            statistics.median(measurements["cpu"] for measurements in results),
+            max(measurements["peak"] for measurements in results),
+            max(measurements["held"] for measurements in results),
             results[0].get("means"),
             results[0].get("each"),
             results,
         )
-        for side, results in several.items()
+        for side, results in turns_of_side.items()
     }
 
 
 def show(title: str, results: Results, of: str) -> None:
     """Print the costs of each side, and their ratio to those of side `of`."""
     print(f"\n{title}")
-    base = results.get(of)
+    base_cost = results.get(of)
     for side, cost in results.items():
         if isinstance(cost, str):
             print(f"  {side:36} error: {cost:.200}")
             continue
-        times = f"{cost.wall / base.wall:7.2f} x" if isinstance(base, Cost) else ""
+        ratio_text = f"{cost.wall / base_cost.wall:7.2f} x" if isinstance(base_cost, Cost) else ""
         print(
             f"  {side:36} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.peak:7.0f} MB peak"
-            f" ({cost.held:5.0f} MB before) {times}"
+            f" ({cost.held:5.0f} MB before) {ratio_text}"
         )
 
 
 def show_tables(results: Results) -> None:
     """Print the ratio of each table's time to the sorted table's, turn by turn."""
-    first = results.get(SORTED)
-    if not isinstance(first, Cost):
+    sorted_cost = results.get(SORTED)
+    if not isinstance(sorted_cost, Cost):
         return
     print(f"\ntables, times {SORTED} in the same turn: the median, the least and the greatest")
     for side in TABLES:
         cost = results.get(side)
         if side == SORTED or not isinstance(cost, Cost):
             continue
-        said = []
-        for what in ("cpu", "wall"):
-            pairs = zip(cost.turns, first.turns, strict=True)
-            ratios = [mine[what] / its[what] for mine, its in pairs]
-            middle = statistics.median(ratios)
-            said.append(f"{what} {middle:5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
-        print(f"  {side:36} {'  '.join(said)}")
+        ratios_text = []
+        for quantity in ("cpu", "wall"):
+            pairs = zip(cost.turns, sorted_cost.turns, strict=True)
+            ratios = [side_turn[quantity] / sorted_turn[quantity] for side_turn, sorted_turn in pairs]
+            median = statistics.median(ratios)
+            ratios_text.append(f"{quantity} {median:5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        print(f"  {side:36} {'  '.join(ratios_text)}")
 
 
 def bars(results: Results) -> None:
     """Print which bars are met."""
     print("\nbars")
-    for what, side, beside, bar, at_least in [
+    for title, side, rival_side, bar, at_least in [
         ("text, times pyarrow.csv alone", TEXT, ARROW_CSV, 2.2, False),
         ("pytrec_eval with its reader, times text", PYTREC_EVAL, TEXT, 8.0, True),
         ("Parquet, times text", PARQUET, TEXT, 1.0, False),
@@ -736,65 +736,65 @@ def bars(results: Results) -> None:
         ("pandas, times pytrec_eval on dicts", PANDAS, PYTREC_EVAL_DICTS, 0.2, False),
         ("polars, times pytrec_eval on dicts", POLARS, PYTREC_EVAL_DICTS, 0.2, False),
     ]:
-        mine, other = results.get(side), results.get(beside)
-        if isinstance(mine, Cost) and isinstance(other, Cost):
-            _bar(what, mine.wall / other.wall, bar, at_least)
+        side_cost, rival_cost = results.get(side), results.get(rival_side)
+        if isinstance(side_cost, Cost) and isinstance(rival_cost, Cost):
+            _bar(title, side_cost.wall / rival_cost.wall, bar, at_least)
         else:
-            print(f"  {what}: not measured")
-    whole, rest = results.get(TEXT), results.get(UNCHECKED)
-    what = "the duplicate check, share of text's time"
-    if isinstance(whole, Cost) and isinstance(rest, Cost):
-        _bar(what, 1 - rest.wall / whole.wall, 0.3, False)
+            print(f"  {title}: not measured")
+    text_cost, unchecked_cost = results.get(TEXT), results.get(UNCHECKED)
+    title = "the duplicate check, share of text's time"
+    if isinstance(text_cost, Cost) and isinstance(unchecked_cost, Cost):
+        _bar(title, 1 - unchecked_cost.wall / text_cost.wall, 0.3, False)
     else:
-        print(f"  {what}: not measured")
+        print(f"  {title}: not measured")
 
 
 def _bar(what: str, figure: float, bar: float, at_least: bool) -> None:
-    met = figure >= bar if at_least else figure <= bar
-    said = "at least" if at_least else "at most"
-    print(f"  {what}: {figure:.2f}, bar {said} {bar:.2f}: {'met' if met else 'NOT MET'}")
+    is_met = figure >= bar if at_least else figure <= bar
+    direction = "at least" if at_least else "at most"
+    print(f"  {what}: {figure:.2f}, bar {direction} {bar:.2f}: {'met' if is_met else 'NOT MET'}")
 
 
 def compare(results: Results) -> None:
     """Print whether all of cranfield's forms have the same values, and other tools' differences."""
     print("\nvalues")
-    done = {side: cost for side, cost in results.items() if isinstance(cost, Cost)}
-    mine = {side: cost for side, cost in done.items() if cost.each is not None}
-    asked = [side for side in CRANFIELD if side in results]
-    failed = [side for side in asked if side not in mine]
-    if not mine:
+    cost_of_side = {side: cost for side, cost in results.items() if isinstance(cost, Cost)}
+    cranfield_costs = {side: cost for side, cost in cost_of_side.items() if cost.each is not None}
+    cranfield_sides = [side for side in CRANFIELD if side in results]
+    failed_sides = [side for side in cranfield_sides if side not in cranfield_costs]
+    if not cranfield_costs:
         print("  no form was evaluated")
         return
-    first, truth = next(iter(mine.items()))
-    assert truth.means is not None
-    shown = ", ".join(f"{name} {mean!r}" for name, mean in zip(MEASURES, truth.means, strict=True))
-    print(f"  cranfield, {first}: {shown}")
-    means = [side for side, cost in mine.items() if cost.means != truth.means]
-    each = [side for side, cost in mine.items() if cost.each != truth.each]
-    for what, others in [("means", means), ("every query's values", each)]:
-        if others:
-            print(f"  {what}: NOT the same from {', '.join(others)}")
+    first_side, first_cost = next(iter(cranfield_costs.items()))
+    assert first_cost.means is not None
+    means_text = ", ".join(f"{name} {mean!r}" for name, mean in zip(MEASURES, first_cost.means, strict=True))
+    print(f"  cranfield, {first_side}: {means_text}")
+    other_means_sides = [side for side, cost in cranfield_costs.items() if cost.means != first_cost.means]
+    other_values_sides = [side for side, cost in cranfield_costs.items() if cost.each != first_cost.each]
+    for quantity, other_sides in [("means", other_means_sides), ("every query's values", other_values_sides)]:
+        if other_sides:
+            print(f"  {quantity}: NOT the same from {', '.join(other_sides)}")
         else:
-            n = len(asked) - len(failed)
-            print(f"  {what}: bit-identical from {n} forms of {len(asked)}; {len(failed)} failed")
-    for side, cost in done.items():
-        if side not in mine and cost.means is not None:
-            off = max(abs(a - b) for a, b in zip(cost.means, truth.means, strict=True))
-            print(f"  {side}: at most {off:.1e} from cranfield's means")
+            n_equal = len(cranfield_sides) - len(failed_sides)
+            print(f"  {quantity}: bit-identical from {n_equal} forms of {len(cranfield_sides)}; {len(failed_sides)} failed")
+    for side, cost in cost_of_side.items():
+        if side not in cranfield_costs and cost.means is not None:
+            deviation = max(abs(a - b) for a, b in zip(cost.means, first_cost.means, strict=True))
+            print(f"  {side}: at most {deviation:.1e} from cranfield's means")
 
 
 def show_sizes(sizes: dict[int, Results]) -> None:
     """Print how time and memory grow with the rows."""
     print("\nby rows")
     for side in (TEXT, PARQUET):
-        for rows, results in sorted(sizes.items()):
+        for n_rows, results in sorted(sizes.items()):
             cost = results.get(side)
             if isinstance(cost, str):
-                print(f"  {side:20} {rows:12,} rows  error: {cost:.200}")
+                print(f"  {side:20} {n_rows:12,} rows  error: {cost:.200}")
             elif cost is not None:
                 print(
-                    f"  {side:20} {rows:12,} rows {cost.wall:8.3f} s wall,"
-                    f" {cost.wall / rows * 1e6:7.4f} s for a million {cost.peak:7.0f} MB peak"
+                    f"  {side:20} {n_rows:12,} rows {cost.wall:8.3f} s wall,"
+                    f" {cost.wall / n_rows * 1e6:7.4f} s for a million {cost.peak:7.0f} MB peak"
                 )
 
 
@@ -817,45 +817,45 @@ def main() -> None:
         "--only", nargs="+", metavar="WORD", help="only sides whose names hold one of these"
     )
     parser.add_argument("--side", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.side:
-        side, folder, tiny = given.side
+    arguments = parser.parse_args()
+    if arguments.side:
+        side, folder, tiny = arguments.side
         print(MARK + json.dumps(measure_here(side, Path(folder), Path(tiny))))
         return
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-    words = [word.lower() for word in given.only or [""]]
-    wanted = [side for side in SIDES if any(word in side.lower() for word in words)]
-    n_queries = 698 if given.quick else 6980
-    rows = n_queries * DEPTH
-    print(f"on {cores()} cores; medians of {given.repeats} turns; seed {SEED}")
+    words = [word.lower() for word in arguments.only or [""]]
+    chosen_sides = [side for side in SIDES if any(word in side.lower() for word in words)]
+    n_queries = 698 if arguments.quick else 6980
+    n_rows = n_queries * DEPTH
+    print(f"on {cores()} cores; medians of {arguments.repeats} turns; seed {SEED}")
     print(f"measures {', '.join(MEASURES)}; in process, after imports and a call on tiny data")
     with tempfile.TemporaryDirectory() as name:
         tiny, base = Path(name, "tiny"), Path(name, "base")
-        began = time.perf_counter()
+        start = time.perf_counter()
         write(tiny, 5, 20, FILES)
         write(base, n_queries, DEPTH, FILES)
         os.sync()
         print(
-            f"{rows:,} rows, written in {len(FILES)} forms in {time.perf_counter() - began:.1f} s"
+            f"{n_rows:,} rows, written in {len(FILES)} forms in {time.perf_counter() - start:.1f} s"
         )
-        results = in_turn(wanted, base, tiny, given.repeats)
-        sizes = {rows: results}
-        for times in (0.1, 10) if given.huge else (0.1,):
-            sides = [side for side in (TEXT, PARQUET) if side in wanted]
+        results = in_turn(chosen_sides, base, tiny, arguments.repeats)
+        results_of_rows = {n_rows: results}
+        for factor in (0.1, 10) if arguments.huge else (0.1,):
+            sides = [side for side in (TEXT, PARQUET) if side in chosen_sides]
             if sides:
-                folder = Path(name, f"by {times}")
-                write(folder, int(n_queries * times), DEPTH, sides)
+                folder = Path(name, f"by {factor}")
+                write(folder, int(n_queries * factor), DEPTH, sides)
                 os.sync()
-                sizes[int(rows * times)] = in_turn(sides, folder, tiny, given.repeats)
+                results_of_rows[int(n_rows * factor)] = in_turn(sides, folder, tiny, arguments.repeats)
     show("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
-    others = {s: results[s] for s in (TEXT, *PEERS) if s in results}
-    show(f"beside cranfield, {TEXT}", others, TEXT)
+    peer_results = {s: results[s] for s in (TEXT, *PEERS) if s in results}
+    show(f"beside cranfield, {TEXT}", peer_results, TEXT)
     show_tables(results)
     bars(results)
     compare(results)
-    if len(sizes) > 1:
-        show_sizes(sizes)
+    if len(results_of_rows) > 1:
+        show_sizes(results_of_rows)
 
 
 if __name__ == "__main__":

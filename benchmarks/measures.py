@@ -29,38 +29,38 @@ QUERIES, DOCUMENTS, SYSTEMS, JUDGED = 43, 1_000, 12, 215
 
 def collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]]]:
     """Return judgments with grades 0 to 3, and the systems' runs."""
-    chance = np.random.default_rng(SEED)
+    random = np.random.default_rng(SEED)
     qrels: dict[str, dict[str, int]] = {}
     runs: list[dict[str, dict[str, float]]] = [{} for _ in range(SYSTEMS)]
     for q in range(QUERIES):
-        grades = chance.choice(4, JUDGED, p=[0.6, 0.2, 0.1, 0.1]).tolist()
+        grades = random.choice(4, JUDGED, p=[0.6, 0.2, 0.1, 0.1]).tolist()
         qrels[f"q{q}"] = {f"d{d}": grade for d, grade in enumerate(grades)}
         for run in runs:
-            docs = chance.choice(2_000, DOCUMENTS, replace=False).tolist()
+            docs = random.choice(2_000, DOCUMENTS, replace=False).tolist()
             run[f"q{q}"] = {f"d{d}": float(DOCUMENTS - i) for i, d in enumerate(docs)}
     return qrels, runs
 
 
 def every_measure() -> list[Measure]:
     """Return all measures, with cutoff 10 (or recall 0.1) where they need one."""
-    found = []
+    measures = []
     for definition in definitions():
-        one = Measure(definition.name)
+        measure = Measure(definition.name)
         if definition.cutoff == "required":
-            one = one @ (0.1 if definition.cutoff_kind == "recall" else 10)
-        found.append(one)
-    return found
+            measure = measure @ (0.1 if definition.cutoff_kind == "recall" else 10)
+        measures.append(measure)
+    return measures
 
 
 def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return each part's median time in seconds; the parts take turns."""
     times: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(repeats):
-        for name, part in parts.items():
-            began = time.perf_counter()
-            part()
-            times[name].append(time.perf_counter() - began)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+        for name, call in parts.items():
+            start = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def all_measures(repeats: int) -> None:
@@ -68,36 +68,36 @@ def all_measures(repeats: int) -> None:
     qrels, runs = collection()
     judgments, measures = Qrels(qrels), every_measure()
 
-    def judged() -> list[Judged]:
-        found = judge_all(judgments, [Run(run) for run in runs])
-        return [meeting.judged for meeting in found]
+    def judge_runs() -> list[Judged]:
+        matched_runs = judge_all(judgments, [Run(run) for run in runs])
+        return [meeting.judged for meeting in matched_runs]
 
-    def timed(wanted: list[Measure]) -> Callable[[], float]:
-        def values() -> float:
-            fresh = judged()  # without cached values
-            began = time.perf_counter()
-            plan = Plan(wanted)
-            for one in fresh:
-                plan.values(one)
-            return time.perf_counter() - began
+    def time_plan(plan_measures: list[Measure]) -> Callable[[], float]:
+        def time_values() -> float:
+            judged_runs = judge_runs()  # without cached values
+            start = time.perf_counter()
+            plan = Plan(plan_measures)
+            for judged in judged_runs:
+                plan.values(judged)
+            return time.perf_counter() - start
 
-        return values
+        return time_values
 
-    def medians(wanted: list[Measure]) -> float:
-        return statistics.median(timed(wanted)() for _ in range(repeats))
+    def median_time(plan_measures: list[Measure]) -> float:
+        return statistics.median(time_plan(plan_measures)() for _ in range(repeats))
 
     print(f"{SYSTEMS} systems, {QUERIES} queries x {DOCUMENTS:,} documents, from Judged:")
-    print(f"  all {len(measures)} measures together: {medians(measures):.3f} s")
-    alone = {str(one): medians([one]) for one in measures}
-    print(f"  each alone, added up: {sum(alone.values()):.3f} s; the slowest ones:")
-    for name, seconds in sorted(alone.items(), key=lambda item: -item[1])[:8]:
+    print(f"  all {len(measures)} measures together: {median_time(measures):.3f} s")
+    time_alone = {str(measure): median_time([measure]) for measure in measures}
+    print(f"  each alone, added up: {sum(time_alone.values()):.3f} s; the slowest ones:")
+    for name, seconds in sorted(time_alone.items(), key=lambda pair: -pair[1])[:8]:
         print(f"    {1000 * seconds:7.1f} ms  {name}")
 
     names = "AP nDCG@10 P@10 R@100 RR Bpref Rprec"
     evaluator = pytrec_eval.RelevanceEvaluator(
         qrels, {"map", "ndcg_cut.10", "P.10", "recall.100", "recip_rank", "bpref", "Rprec"}
     )
-    sides = median_of(
+    time_of_side = median_of(
         repeats,
         {
             "cranfield": lambda: evaluate(qrels, runs, names),
@@ -105,8 +105,8 @@ def all_measures(repeats: int) -> None:
         },
     )
     print(f"  {names}, from dicts:")
-    for name, seconds in sides.items():
-        print(f"    {seconds:.3f} s  {name}  ({seconds / sides['cranfield']:.2f} x)")
+    for name, seconds in time_of_side.items():
+        print(f"    {seconds:.3f} s  {name}  ({seconds / time_of_side['cranfield']:.2f} x)")
 
 
 def many_cutoffs(repeats: int) -> None:
@@ -117,12 +117,12 @@ def many_cutoffs(repeats: int) -> None:
         for i, run in enumerate(runs):
             Run(run).write(Path(folder, f"{i}.run"))
         files = [str(Path(folder, f"{i}.run")) for i in range(SYSTEMS)]
-        truth = str(Path(folder, "qrels"))
+        qrels_path = str(Path(folder, "qrels"))
         times = median_of(
             repeats,
             {
-                "nDCG@10": lambda: evaluate(truth, files, "nDCG@10"),
-                "nDCG@1..100": lambda: evaluate(truth, files, "nDCG@1..100"),
+                "nDCG@10": lambda: evaluate(qrels_path, files, "nDCG@10"),
+                "nDCG@1..100": lambda: evaluate(qrels_path, files, "nDCG@1..100"),
             },
         )
     print(f"{SYSTEMS} runs from files:")

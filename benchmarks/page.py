@@ -46,16 +46,16 @@ def deep_learning(data: Path) -> Comparison:
 
 def many(n_systems: int, n_queries: int, depth: int = 20) -> Comparison:
     """Return many systems compared on many queries: systems differ in how much noise they add."""
-    chance = np.random.default_rng(SEED)
+    random = np.random.default_rng(SEED)
     docs = [f"d{i:02}" for i in range(2 * depth)]
-    grades = chance.choice([0, 0, 0, 1, 1, 2, 3], (n_queries, len(docs)))
+    grades = random.choice([0, 0, 0, 1, 1, 2, 3], (n_queries, len(docs)))
     qrels = {
         f"q{q}": dict(zip(docs[:30], row, strict=True))
         for q, row in enumerate(grades[:, :30].tolist())
     }
     runs = {}
     for system in range(n_systems):
-        noise = chance.normal(0, 1 + 0.03 * system, grades.shape)
+        noise = random.normal(0, 1 + 0.03 * system, grades.shape)
         order = np.argsort(-(grades + noise), axis=1)[:, :depth].tolist()
         runs[f"system-{system:02}"] = {
             f"q{q}": [docs[i] for i in row] for q, row in enumerate(order)
@@ -67,13 +67,13 @@ class Text(dict[str, str]):
     """A text for every id, the same each time: a few words are frequent, as in English."""
 
     def __init__(self, ids: Any, characters: int) -> None:
-        chance = np.random.default_rng(SEED)
-        letters = chance.choice(list("etaoinshrdlu"), (5_000, 8))
+        random = np.random.default_rng(SEED)
+        letters = random.choice(list("etaoinshrdlu"), (5_000, 8))
         vocabulary = ["".join(row)[: 2 + i % 7] for i, row in enumerate(letters)]
-        places = np.minimum(chance.zipf(1.3, (len(ids), characters // 3)), 5_000) - 1
+        word_numbers = np.minimum(random.zipf(1.3, (len(ids), characters // 3)), 5_000) - 1
         super().__init__(
-            (one, " ".join(vocabulary[i] for i in row)[:characters])
-            for one, row in zip(ids, places.tolist(), strict=True)
+            (text_id, " ".join(vocabulary[i] for i in row)[:characters])
+            for text_id, row in zip(ids, word_numbers.tolist(), strict=True)
         )
 
 
@@ -92,8 +92,8 @@ def documents(found: Comparison) -> list[str]:
 def cpu(what: Callable[[], Any]) -> tuple[Any, float]:
     """Return the result of a call, and its CPU seconds."""
     start = time.process_time()
-    found = what()
-    return found, time.process_time() - start
+    outcome = what()
+    return outcome, time.process_time() - start
 
 
 def opened(page: Page) -> tuple[float, float, float]:
@@ -153,20 +153,20 @@ def browse(pages: dict[str, Path], loads: int) -> None:
     print(f"\n{'in the browser, ms':28} {'paint':>6} {'ready':>6} {'longest':>8}  longest task of")
     with Browser() as browser:
         for name, path in pages.items():
-            found = []
-            deeds: dict[str, list[float]] = {deed: [] for deed in DEEDS}
+            load_times = []
+            times_of_action: dict[str, list[float]] = {action: [] for action in DEEDS}
             for _ in range(loads):
                 with browser.open(path) as page:
-                    found.append(opened(page))
-                    for deed, act in DEEDS.items():
-                        act(page)
+                    load_times.append(opened(page))
+                    for action, perform in DEEDS.items():
+                        perform(page)
                         page.settle()
-                        deeds[deed].append(max(page.long_tasks(), default=0))
-            paint, ready, longest = (statistics.median(one) for one in zip(*found, strict=True))
-            told = ", ".join(
-                f"{one} {shown(statistics.median(all_))}" for one, all_ in deeds.items()
+                        times_of_action[action].append(max(page.long_tasks(), default=0))
+            paint, ready, longest = (statistics.median(times) for times in zip(*load_times, strict=True))
+            action_times = ", ".join(
+                f"{action} {shown(statistics.median(times))}" for action, times in times_of_action.items()
             )
-            print(f"{name:28} {paint:6.0f} {ready:6.0f} {shown(longest):>8}  {told}")
+            print(f"{name:28} {paint:6.0f} {ready:6.0f} {shown(longest):>8}  {action_times}")
 
 
 def main() -> None:
@@ -175,43 +175,43 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("CRANFIELD_DATA"))
     parser.add_argument("--loads", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="700 queries instead of 7,000")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(f"load {load:.1f}; CPU seconds of this process\n")
     kinds: list[tuple[str, Callable[[], Comparison], list[dict[str, Any]]]] = []
-    if told.data:
-        forms: list[dict[str, Any]] = [{}, {"worksheets": 0}, {"texts": True}]
-        kinds.append(("12 x 43", lambda: deep_learning(told.data), forms))
-    n_queries = 700 if told.quick else 7_000
-    large: list[dict[str, Any]] = [{}, {"texts": True}]
-    kinds.append((f"50 x {n_queries:,}", lambda: many(50, n_queries), large))
+    if arguments.data:
+        page_options: list[dict[str, Any]] = [{}, {"worksheets": 0}, {"texts": True}]
+        kinds.append(("12 x 43", lambda: deep_learning(arguments.data), page_options))
+    n_queries = 700 if arguments.quick else 7_000
+    large_options: list[dict[str, Any]] = [{}, {"texts": True}]
+    kinds.append((f"50 x {n_queries:,}", lambda: many(50, n_queries), large_options))
     pages: dict[str, Path] = {}
     print(f"{'':28} {'compare':>8} {'report':>8} {'kB':>8} {'gzip':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for kind, make, forms in kinds:
-            found, compared = cpu(make)
-            for form in forms:
-                how = {key: value for key, value in form.items() if key != "texts"}
+        for kind, make, page_options in kinds:
+            comparison, compare_seconds = cpu(make)
+            for options in page_options:
+                report_options = {key: option_value for key, option_value in options.items() if key != "texts"}
                 name = kind
-                if form.get("texts"):
+                if options.get("texts"):
                     name += ", texts"
-                    how["query_texts"] = Text(found.aligned.query_ids, 60)
-                    how["doc_texts"] = Text(documents(found), 330)
-                if form.get("worksheets") == 0:
+                    report_options["query_texts"] = Text(comparison.aligned.query_ids, 60)
+                    report_options["doc_texts"] = Text(documents(comparison), 330)
+                if options.get("worksheets") == 0:
                     name += ", no worksheets"
-                page, seconds = cpu(partial(report, found, **how))
+                page, seconds = cpu(partial(report, comparison, **report_options))
                 pages[name] = Path(folder) / f"{len(pages)}.html"
                 page.save(pages[name])
-                size = pages[name].read_bytes()
+                page_bytes = pages[name].read_bytes()
                 print(
-                    f"{name:28} {compared:8.2f} {seconds:8.2f} {len(size) / 1000:8,.0f} "
-                    f"{len(gzip.compress(size)) / 1000:8,.0f}"
+                    f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} {len(page_bytes) / 1000:8,.0f} "
+                    f"{len(gzip.compress(page_bytes)) / 1000:8,.0f}"
                 )
         if program() is None:
             print("\nthere is no Chromium: apt-get install chromium")
         else:
-            browse(pages, told.loads)
+            browse(pages, arguments.loads)
 
 
 if __name__ == "__main__":

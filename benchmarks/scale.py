@@ -42,75 +42,75 @@ def write_users(folder: Path, n_users: int, *, shuffled: bool = False) -> tuple[
     import pyarrow as pa
     from pyarrow import csv
 
-    word = "shuffled" if shuffled else "users"
-    qrels, run = folder / f"{word}-{n_users}.qrels", folder / f"{word}-{n_users}.run"
+    prefix = "shuffled" if shuffled else "users"
+    qrels, run = folder / f"{prefix}-{n_users}.qrels", folder / f"{prefix}-{n_users}.run"
     if run.exists():
         return qrels, run
     if shuffled:
-        for whole, path in zip(write_users(folder, n_users), (qrels, run), strict=True):
-            lines = np.array(whole.read_bytes().splitlines(keepends=True))
+        for sorted_path, path in zip(write_users(folder, n_users), (qrels, run), strict=True):
+            lines = np.array(sorted_path.read_bytes().splitlines(keepends=True))
             np.random.default_rng(SEED).shuffle(lines)
             path.write_bytes(b"".join(lines.tolist()))
         return qrels, run
-    chance = np.random.default_rng(SEED)
-    how = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    random = np.random.default_rng(SEED)
+    write_options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
 
-    def schema(n: int) -> pa.Schema:
+    def make_schema(n: int) -> pa.Schema:
         return pa.schema([(f"c{i}", pa.string()) for i in range(n)])
 
-    beginning = run.with_suffix(".part")
+    unfinished_run = run.with_suffix(".part")
     with (
-        csv.CSVWriter(qrels, schema(4), write_options=how) as of_qrels,
-        csv.CSVWriter(beginning, schema(6), write_options=how) as of_run,
+        csv.CSVWriter(qrels, make_schema(4), write_options=write_options) as qrels_writer,
+        csv.CSVWriter(unfinished_run, make_schema(6), write_options=write_options) as run_writer,
     ):
         for begin in range(0, n_users, _USERS):
             users = np.arange(begin, min(begin + _USERS, n_users))
-            judged, ranked = _rows_of(users, chance)
-            of_qrels.write_table(pa.table(judged, names=schema(4).names))
-            of_run.write_table(pa.table(ranked, names=schema(6).names))
-    beginning.rename(run)
+            qrels_columns, run_columns = _rows_of(users, random)
+            qrels_writer.write_table(pa.table(qrels_columns, names=make_schema(4).names))
+            run_writer.write_table(pa.table(run_columns, names=make_schema(6).names))
+    unfinished_run.rename(run)
     return qrels, run
 
 
-def _rows_of(users: Any, chance: np.random.Generator) -> tuple[list[Any], list[Any]]:
+def _rows_of(users: Any, random: np.random.Generator) -> tuple[list[Any], list[Any]]:
     """Return the columns of judgments and of a run of some users."""
     import pyarrow as pa
     from pyarrow import compute
 
-    n = len(users)
+    n_users = len(users)
     steps = np.arange(DEPTH)[None] * 1999
-    items = (steps + chance.integers(0, N_ITEMS, n)[:, None]) % N_ITEMS
-    scores = np.sort(np.round(chance.gamma(2, 2, (n, DEPTH)), 3), axis=1)[:, ::-1]
-    picked = np.argsort(chance.random((n, DEPTH)), axis=1)[:, :JUDGED]
-    others = (items[:, :JUDGED] + 1 + np.arange(JUDGED) * 7) % N_ITEMS
-    found = chance.random((n, JUDGED)) < 0.4
-    clicked = np.where(found, np.take_along_axis(items, picked, 1), others).ravel()
-    of_user = np.repeat(users, JUDGED)
-    _, once = np.unique(of_user * N_ITEMS + clicked, return_index=True)
-    once.sort()
+    items = (steps + random.integers(0, N_ITEMS, n_users)[:, None]) % N_ITEMS
+    scores = np.sort(np.round(random.gamma(2, 2, (n_users, DEPTH)), 3), axis=1)[:, ::-1]
+    retrieved_column = np.argsort(random.random((n_users, DEPTH)), axis=1)[:, :JUDGED]
+    unretrieved_items = (items[:, :JUDGED] + 1 + np.arange(JUDGED) * 7) % N_ITEMS
+    is_retrieved = random.random((n_users, JUDGED)) < 0.4
+    judged_item = np.where(is_retrieved, np.take_along_axis(items, retrieved_column, 1), unretrieved_items).ravel()
+    user_of_judgment = np.repeat(users, JUDGED)
+    _, distinct_row = np.unique(user_of_judgment * N_ITEMS + judged_item, return_index=True)
+    distinct_row.sort()
 
-    def texts(numbers: Any, prefix: str = "", width: int = 0) -> Any:
-        found = compute.utf8_lpad(compute.cast(pa.array(numbers), pa.string()), width, "0")
-        return compute.binary_join_element_wise(prefix, found, "")
+    def make_texts(numbers: Any, prefix: str = "", width: int = 0) -> Any:
+        padded_texts = compute.utf8_lpad(compute.cast(pa.array(numbers), pa.string()), width, "0")
+        return compute.binary_join_element_wise(prefix, padded_texts, "")
 
-    def repeated(word: str, count: int) -> Any:
+    def repeat_word(word: str, count: int) -> Any:
         return pa.array([word]).take(pa.array(np.zeros(count, np.int64)))
 
-    judged = [
-        texts(of_user[once], "u", 7),
-        repeated("0", len(once)),
-        texts(clicked[once], "i", 6),
-        texts(chance.integers(0, 4, len(once))),
+    qrels_columns = [
+        make_texts(user_of_judgment[distinct_row], "u", 7),
+        repeat_word("0", len(distinct_row)),
+        make_texts(judged_item[distinct_row], "i", 6),
+        make_texts(random.integers(0, 4, len(distinct_row))),
     ]
-    ranked = [
-        texts(np.repeat(users, DEPTH), "u", 7),
-        repeated("Q0", n * DEPTH),
-        texts(items.ravel(), "i", 6),
-        texts(np.tile(np.arange(1, DEPTH + 1), n)),
-        texts(scores.ravel()),
-        repeated("mf", n * DEPTH),
+    run_columns = [
+        make_texts(np.repeat(users, DEPTH), "u", 7),
+        repeat_word("Q0", n_users * DEPTH),
+        make_texts(items.ravel(), "i", 6),
+        make_texts(np.tile(np.arange(1, DEPTH + 1), n_users)),
+        make_texts(scores.ravel()),
+        repeat_word("mf", n_users * DEPTH),
     ]
-    return judged, ranked
+    return qrels_columns, run_columns
 
 
 # ---- sides: each is a function that a separate process calls ---------------------------------
@@ -121,33 +121,33 @@ def evaluation(qrels: str, run: str, options: str) -> str:
     from cranfield import evaluate
 
     scores = evaluate(qrels, run, MEASURES, **json.loads(options))
-    said = hashlib.sha256(scores.values.tobytes())
+    digest = hashlib.sha256(scores.values.tobytes())
     for query in scores.query_ids:  # one by one: a list would count as memory
-        said.update(query.encode() + b"\n")
-    said.update(repr((scores.means(), scores.counts)).encode())
-    return said.hexdigest()[:12]
+        digest.update(query.encode() + b"\n")
+    digest.update(repr((scores.means(), scores.counts)).encode())
+    return digest.hexdigest()[:12]
 
 
 def judgments(qrels: str, run: str, users: str) -> str:
     """Read judgments, and evaluate a run; return the bytes of resident memory per query."""
     from cranfield import evaluate, read_qrels
 
-    def resident() -> int:
+    def read_resident() -> int:
         pages = Path("/proc/self/statm").read_text().split()[1]
         return int(pages) * resource.getpagesize()
 
     with tempfile.TemporaryDirectory() as folder:  # also imports everything
-        small = Path(folder, "qrels"), Path(folder, "run")
-        small[0].write_text("q 0 a 1\n")
-        small[1].write_text("q Q0 a 1 1 t\n")
-        evaluate(*small, MEASURES)
-    before = resident()
-    held = read_qrels(qrels)
-    read = resident()
-    scores = evaluate(held, run, MEASURES, buckets=1)
-    n = int(users)
+        small_paths = Path(folder, "qrels"), Path(folder, "run")
+        small_paths[0].write_text("q 0 a 1\n")
+        small_paths[1].write_text("q Q0 a 1 1 t\n")
+        evaluate(*small_paths, MEASURES)
+    before_reading = read_resident()
+    judgments = read_qrels(qrels)
+    after_reading = read_resident()
+    scores = evaluate(judgments, run, MEASURES, buckets=1)
+    n_users = int(users)
     return (
-        f"{(read - before) / n:.0f} bytes a query, {(resident() - before) / n:.0f} with the "
+        f"{(after_reading - before_reading) / n_users:.0f} bytes a query, {(read_resident() - before_reading) / n_users:.0f} with the "
         f"scores of {len(scores.query_ids):,}"
     )
 
@@ -156,11 +156,11 @@ def reading(*runs: str) -> str:
     """Only read runs."""
     from cranfield import read_run
 
-    n = 0
+    n_rows = 0
     for path in runs:
         for load in read_run(path).blocks():
-            n += len(load())
-    return f"{n:,} rows"
+            n_rows += len(load())
+    return f"{n_rows:,} rows"
 
 
 def many(qrels: str, *runs: str) -> str:
@@ -176,8 +176,8 @@ def read_and_write(result: str, *runs: str) -> str:
     from cranfield import read_run
     from cranfield.arrays.threads import map_in_threads
 
-    n = sum(sum(map_in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
-    return f"{n:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
+    n_rows = sum(sum(map_in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
+    return f"{n_rows:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
 
 
 def fusing(result: str, *runs: str) -> str:
@@ -191,11 +191,11 @@ def in_process(qrels: str, run: str) -> str:
     """Evaluate tables twice; return what the second time took, and a hash of the means."""
     from cranfield import evaluate, read_qrels, read_run
 
-    def evaluated() -> dict[str, float]:
+    def evaluate_means() -> dict[str, float]:
         scores = evaluate(read_qrels(qrels), read_run(run), MEASURES)
         return scores.means(exact=True)
 
-    return _second(evaluated, _rows(run))
+    return _second(evaluate_means, _rows(run))
 
 
 def on_spark(qrels: str, run: str) -> str:
@@ -203,17 +203,17 @@ def on_spark(qrels: str, run: str) -> str:
     from cranfield import spark as ranking
 
     session = _session()
-    judged, ranked = (session.read.parquet(path) for path in (qrels, run))
+    qrels_frame, run_frame = (session.read.parquet(path) for path in (qrels, run))
     rows = _rows(run)
 
-    def evaluated() -> dict[str, float]:
-        found = ranking.evaluate(judged, ranked, MEASURES, buckets=max(3, rows // 1_000_000))
-        return {row["measure"]: row["value"] for row in ranking.summarize(found).collect()}
+    def evaluate_means() -> dict[str, float]:
+        scores = ranking.evaluate(qrels_frame, run_frame, MEASURES, buckets=max(3, rows // 1_000_000))
+        return {row["measure"]: row["value"] for row in ranking.summarize(scores).collect()}
 
-    said = _second(evaluated, rows)
+    description = _second(evaluate_means, rows)
     summary = session.sparkContext._jsc.sc().statusStore().executorSummary("driver")
     session.stop()
-    return f"{said}, {summary.totalShuffleWrite() / 2 / rows:.0f} bytes shuffled a row"
+    return f"{description}, {summary.totalShuffleWrite() / 2 / rows:.0f} bytes shuffled a row"
 
 
 def ranking_evaluator(qrels: str, run: str) -> str:
@@ -223,26 +223,26 @@ def ranking_evaluator(qrels: str, run: str) -> str:
 
     session = _session()
     number = functions.substring("doc_id", 2, 9).cast("double")
-    judged = session.read.parquet(qrels).where("relevance > 0").groupBy("query_id")
-    ranked = session.read.parquet(run).select("query_id", "score", number.alias("doc"))
+    relevant_groups = session.read.parquet(qrels).where("relevance > 0").groupBy("query_id")
+    run_frame = session.read.parquet(run).select("query_id", "score", number.alias("doc"))
     pairs = functions.collect_list(functions.struct("score", "doc"))
-    best_first = ranked.groupBy("query_id").agg(functions.sort_array(pairs, False).alias("pairs"))
+    best_first = run_frame.groupBy("query_id").agg(functions.sort_array(pairs, False).alias("pairs"))
     lists = best_first.selectExpr("query_id", "pairs.doc AS prediction").join(
-        judged.agg(functions.collect_list(number).alias("label")), "query_id"
+        relevant_groups.agg(functions.collect_list(number).alias("label")), "query_id"
     )
     names = {"ndcgAtK": 10, "precisionAtK": 10, "recallAtK": 100, "meanAveragePrecision": 1}
 
-    def evaluated() -> dict[str, float]:
-        held = lists.cache()
-        found = {
-            name: RankingEvaluator(metricName=name, k=k).evaluate(held) for name, k in names.items()
+    def evaluate_means() -> dict[str, float]:
+        cached_lists = lists.cache()
+        means = {
+            name: RankingEvaluator(metricName=name, k=k).evaluate(cached_lists) for name, k in names.items()
         }
-        held.unpersist(blocking=True)
-        return found
+        cached_lists.unpersist(blocking=True)
+        return means
 
-    said = _second(evaluated, _rows(run))
+    description = _second(evaluate_means, _rows(run))
     session.stop()
-    return said
+    return description
 
 
 def _session() -> Any:
@@ -257,8 +257,8 @@ def _session() -> Any:
         "spark.sql.shuffle.partitions": "8",
     }
     builder = SparkSession.builder.master("local[2]")
-    for name, value in options.items():
-        builder = builder.config(name, value)
+    for name, option_value in options.items():
+        builder = builder.config(name, option_value)
     return builder.getOrCreate()
 
 
@@ -271,19 +271,19 @@ def _rows(path: str) -> int:
 def _second(evaluated: Callable[[], dict[str, float]], rows: int) -> str:
     """Return what the second of two calls takes for each row, with all processes below this one."""
     evaluated()
-    began, before = time.perf_counter(), _of_family()[0]
+    start, cpu_before = time.perf_counter(), _of_family()[0]
     means = evaluated()
-    wall, (cpu, memory) = time.perf_counter() - began, _of_family()
-    said = hashlib.sha256(repr(sorted(means.items())).encode()).hexdigest()[:8]
+    wall, (cpu, memory) = time.perf_counter() - start, _of_family()
+    means_hash = hashlib.sha256(repr(sorted(means.items())).encode()).hexdigest()[:8]
     return (
-        f"{(cpu - before) / rows * 1e6:.2f} us of CPU a row, {wall / rows * 1e6:.2f} us a row, "
-        f"{memory:.0f} MB, means {said}"
+        f"{(cpu - cpu_before) / rows * 1e6:.2f} us of CPU a row, {wall / rows * 1e6:.2f} us a row, "
+        f"{memory:.0f} MB, means {means_hash}"
     )
 
 
 def _of_family() -> tuple[float, float]:
     """Return the CPU seconds and the peak memory, in MB, of this process and all below it."""
-    parents, seconds, memory = {}, {}, {}
+    parents, seconds_of_process, memory_of_process = {}, {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -293,14 +293,14 @@ def _of_family() -> tuple[float, float]:
                 continue
             pid = int(folder.name)
             parents[pid] = int(fields[1])
-            seconds[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            seconds_of_process[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
             peak = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")]
-            memory[pid] = int(peak[0]) / 1024 if peak else 0.0
-    family, new = {os.getpid()}, {os.getpid()}
-    while new:
-        new = {pid for pid, parent in parents.items() if parent in new} - family
-        family |= new
-    return sum(seconds[pid] for pid in family), sum(memory[pid] for pid in family)
+            memory_of_process[pid] = int(peak[0]) / 1024 if peak else 0.0
+    family, descendants = {os.getpid()}, {os.getpid()}
+    while descendants:
+        descendants = {pid for pid, parent in parents.items() if parent in descendants} - family
+        family |= descendants
+    return sum(seconds_of_process[pid] for pid in family), sum(memory_of_process[pid] for pid in family)
 
 
 def peak_memory() -> float:
@@ -310,14 +310,14 @@ def peak_memory() -> float:
     """
     status = Path("/proc/self/status")
     if status.exists():
-        (line,) = (one for one in status.read_text().splitlines() if one.startswith("VmHWM"))
+        (line,) = (status_line for status_line in status.read_text().splitlines() if status_line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 SIDES: dict[str, Callable[..., str]] = {
-    one.__name__: one
-    for one in (
+    side.__name__: side
+    for side in (
         *(evaluation, judgments, reading, many, in_process, on_spark, ranking_evaluator),
         *(read_and_write, fusing),
     )
@@ -347,42 +347,42 @@ class Side:
 
     def turn(self, temp: str) -> Turn:
         """Run it once."""
-        known = {**os.environ, "TMPDIR": temp}
+        environment = {**os.environ, "TMPDIR": temp}
         if self.source is not None:
-            known["PYTHONPATH"] = self.source
-        began = time.perf_counter()
+            environment["PYTHONPATH"] = self.source
+        start = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, __file__, "--side", *self.call], stdout=subprocess.PIPE, env=known
+            [sys.executable, __file__, "--side", *self.call], stdout=subprocess.PIPE, env=environment
         )
         assert process.stdout is not None
-        peak, _, said = process.stdout.read().decode().strip().partition(" ")
-        _, status, used = os.wait4(process.pid, 0)
+        peak, _, output = process.stdout.read().decode().strip().partition(" ")
+        _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        wall = time.perf_counter() - began
+        wall = time.perf_counter() - start
         if process.returncode:
-            said = f"failed: exit status {process.returncode}"
-        return Turn(wall, used.ru_utime + used.ru_stime, float(peak or "nan"), said)
+            output = f"failed: exit status {process.returncode}"
+        return Turn(wall, usage.ru_utime + usage.ru_stime, float(peak or "nan"), output)
 
 
 def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
     """Run sides in turn, and print the costs of each, with the ratio to the first."""
     print(f"\n## {title}: {turns} turns, medians (least to most); load {os.getloadavg()[0]:.1f}")
-    found: dict[str, list[Turn]] = {side.name: [] for side in sides}
+    turns_of_side: dict[str, list[Turn]] = {side.name: [] for side in sides}
     for _ in range(turns):
         for side in sides:
-            found[side.name].append(side.turn(temp))
-    first = found[sides[0].name]
+            turns_of_side[side.name].append(side.turn(temp))
+    first_turns = turns_of_side[sides[0].name]
     print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  output")
-    for name, each in found.items():
-        cpu, wall = [one.cpu for one in each], [one.wall for one in each]
-        pairs = list(zip(each, first, strict=True))
-        ratios = [statistics.median(one.cpu / other.cpu for one, other in pairs)]
-        ratios.append(statistics.median(one.wall / other.wall for one, other in pairs))
-        said = "; ".join(dict.fromkeys(one.said for one in each))
-        memory = max(one.memory for one in each)
+    for name, side_turns in turns_of_side.items():
+        cpu, wall = [turn.cpu for turn in side_turns], [one.wall for one in side_turns]
+        turn_pairs = list(zip(side_turns, first_turns, strict=True))
+        ratios = [statistics.median(turn.cpu / first_turn.cpu for turn, first_turn in turn_pairs)]
+        ratios.append(statistics.median(turn.wall / first_turn.wall for turn, first_turn in turn_pairs))
+        outputs = "; ".join(dict.fromkeys(turn.said for turn in side_turns))
+        memory = max(turn.memory for turn in side_turns)
         print(
             f"{name:28} {_spread(wall):>22} {_spread(cpu):>22} {memory:8.0f} "
-            f"{ratios[0]:6.2f} {ratios[1]:6.2f}  {said}"
+            f"{ratios[0]:6.2f} {ratios[1]:6.2f}  {outputs}"
         )
     sys.stdout.flush()
 
@@ -408,42 +408,42 @@ def _evaluation(
 
 def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
     """Return a side that reads 300,000 queries with 8 judgments each, and evaluates them."""
-    n = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
-    call = ("judgments", *map(str, write_users(folder, n)), str(n))
-    before = [Side("before", call, given.before)] if given.before else []
-    return [*before, Side("judgments", call)]
+    n_users = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
+    call = ("judgments", *map(str, write_users(folder, n_users)), str(n_users))
+    sides_before = [Side("before", call, given.before)] if given.before else []
+    return [*sides_before, Side("judgments", call)]
 
 
 def shuffled(folder: Path, given: argparse.Namespace) -> list[Side]:
     """Return sides with rows in order, and with the same rows shuffled."""
-    n = given.rows // DEPTH
-    order = tuple(map(str, write_users(folder, n)))
-    mixed = tuple(map(str, write_users(folder, n, shuffled=True)))
-    sides = [_evaluation("before, sorted", order, {}, given.before)] if given.before else []
-    sides.append(_evaluation("sorted", order, {"buckets": 1}))
-    sides.append(_evaluation("shuffled", mixed, {"buckets": 1}))
-    return [*sides, _evaluation("shuffled, in buckets", mixed, {"buckets": given.buckets})]
+    n_users = given.rows // DEPTH
+    sorted_paths = tuple(map(str, write_users(folder, n_users)))
+    shuffled_paths = tuple(map(str, write_users(folder, n_users, shuffled=True)))
+    sides = [_evaluation("before, sorted", sorted_paths, {}, given.before)] if given.before else []
+    sides.append(_evaluation("sorted", sorted_paths, {"buckets": 1}))
+    sides.append(_evaluation("shuffled", shuffled_paths, {"buckets": 1}))
+    return [*sides, _evaluation("shuffled, in buckets", shuffled_paths, {"buckets": given.buckets})]
 
 
 def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
     """Return 100 runs of 50 queries, 1,000 documents each: read, and evaluated."""
     n_runs, n_queries, depth = (10 if given.quick else 100), 50, 1000
-    chance = np.random.default_rng(SEED)
+    random = np.random.default_rng(SEED)
     qrels, runs = folder / "many.qrels", [folder / f"many-{i}.run" for i in range(n_runs)]
     with qrels.open("w") as lines:
         for query in range(n_queries):
-            for doc in chance.choice(100_000, 300, replace=False).tolist():
+            for doc in random.choice(100_000, 300, replace=False).tolist():
                 lines.write(f"q{query} 0 d{doc} {doc % 3}\n")
     for path in runs:
         with path.open("w") as lines:
             for query in range(n_queries):
-                docs = chance.choice(100_000, depth, replace=False).tolist()
+                docs = random.choice(100_000, depth, replace=False).tolist()
                 for rank, doc in enumerate(docs):
                     lines.write(f"q{query} Q0 d{doc} {rank + 1} {30 - rank / 40:.6f} t\n")
     paths = tuple(map(str, runs))
-    before = [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
+    sides_before = [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
     sides = [Side("reading", ("reading", *paths)), Side("evaluated", ("many", str(qrels), *paths))]
-    return [*sides, *before, Side("one of them", ("many", str(qrels), paths[0]))]
+    return [*sides, *sides_before, Side("one of them", ("many", str(qrels), paths[0]))]
 
 
 def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
@@ -453,17 +453,17 @@ def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
     """
     from cranfield import fuse
 
-    chance, n_queries = np.random.default_rng(SEED), max(1, given.rows // 1000)
+    random, n_queries = np.random.default_rng(SEED), max(1, given.rows // 1000)
     paths = [folder / f"fused-{n_queries}-{i}.run" for i in range(12)]
     if not paths[-1].exists():
         files = [path.open("w") for path in paths]
         for query in range(n_queries):
-            docs = chance.choice(8_800_000, 3_000, replace=False)
-            level = chance.gumbel(size=len(docs)) * 2 + 10
+            docs = random.choice(8_800_000, 3_000, replace=False)
+            level = random.gumbel(size=len(docs)) * 2 + 10
             for i, file in enumerate(files):
-                scores = level + chance.normal(size=len(docs)) * 1.5
-                top = (-scores).argsort()[:1000]
-                pairs = zip(docs[top].tolist(), scores[top].tolist(), strict=True)
+                scores = level + random.normal(size=len(docs)) * 1.5
+                best = (-scores).argsort()[:1000]
+                pairs = zip(docs[best].tolist(), scores[best].tolist(), strict=True)
                 file.writelines(
                     f"q{query} Q0 {doc} {rank} {score:.6f} s{i}\n"
                     for rank, (doc, score) in enumerate(pairs, 1)
@@ -472,10 +472,10 @@ def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
             file.close()
     result = folder / f"fused-{n_queries}.run"
     fuse(list(paths)).write(result)
-    every = str(result), *map(str, paths)
+    file_paths = str(result), *map(str, paths)
     return [
-        Side("read, and result written", ("read_and_write", *every), given.before),
-        Side("fused", ("fusing", *every)),
+        Side("read, and result written", ("read_and_write", *file_paths), given.before),
+        Side("fused", ("fusing", *file_paths)),
     ]
 
 
@@ -489,11 +489,11 @@ def spark(folder: Path, given: argparse.Namespace) -> list[Side]:
 
     from cranfield import read_qrels, read_run
 
-    made = write_users(folder, given.rows // DEPTH)
-    paths = [path.with_suffix(f"{path.suffix}.parquet") for path in made]
+    text_paths = write_users(folder, given.rows // DEPTH)
+    paths = [path.with_suffix(f"{path.suffix}.parquet") for path in text_paths]
     if not paths[1].exists():
-        read_qrels(made[0]).write(paths[0])
-        read_run(made[1]).write(paths[1])
+        read_qrels(text_paths[0]).write(paths[0])
+        read_run(text_paths[1]).write(paths[1])
     assert parquet.ParquetFile(paths[1]).metadata.num_rows > 0
     names = {
         "one process": "in_process",
@@ -519,22 +519,22 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=7_000_000, help="of the run")
     parser.add_argument("--buckets", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
-    usual = [name for name in BENCHMARKS if name != "spark" or find_spec("pyspark")]
-    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=usual)
+    default_names = [name for name in BENCHMARKS if name != "spark" or find_spec("pyspark")]
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=default_names)
     parser.add_argument("--before", help="the src folder of another version of cranfield")
     parser.add_argument("--no-memory", action="store_true", help="buckets: not also in memory")
     parser.add_argument("--temp", help="folder for data, which are kept, and temporary files")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
-    given = parser.parse_args()
-    if given.quick:
-        given.rows //= 10
-    with tempfile.TemporaryDirectory(prefix="cranfield-scale-") as own:
-        folder = Path(given.temp or own)
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rows //= 10
+    with tempfile.TemporaryDirectory(prefix="cranfield-scale-") as own_folder:
+        folder = Path(arguments.temp or own_folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name in given.only:
-            sides = BENCHMARKS[name](folder, given)
-            of = f", {given.rows:,} rows" if name in ("buckets", "shuffled") else ""
-            measure(name + of, sides, given.turns, str(folder))
+        for name in arguments.only:
+            sides = BENCHMARKS[name](folder, arguments)
+            rows_text = f", {arguments.rows:,} rows" if name in ("buckets", "shuffled") else ""
+            measure(name + rows_text, sides, arguments.turns, str(folder))
 
 
 if __name__ == "__main__":

@@ -51,14 +51,14 @@ class Cost:
 
 def cost_of(command: list[str]) -> Cost:
     """Run a command to its end; return its costs. Its output is thrown away."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - began
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"failed: {' '.join(command)}")
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
@@ -69,34 +69,34 @@ def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
             costs[name].append(cost_of(command))
     return {
         name: Cost(
-            statistics.median(c.wall for c in several),
-            statistics.median(c.cpu for c in several),
-            max(c.memory for c in several),
+            statistics.median(c.wall for c in side_costs),
+            statistics.median(c.cpu for c in side_costs),
+            max(c.memory for c in side_costs),
         )
-        for name, several in costs.items()
+        for name, side_costs in costs.items()
     }
 
 
 def write_collection(folder: Path, name: str, n_queries: int, depth: int, judged: int) -> list[str]:
     """Write qrels and a run in the order of its ranks; return their paths."""
-    chance = np.random.default_rng(SEED)
-    queries = np.sort(chance.choice(1_100_000, n_queries, replace=False)).tolist()
+    random = np.random.default_rng(SEED)
+    queries = np.sort(random.choice(1_100_000, n_queries, replace=False)).tolist()
     qrels, run = folder / f"{name}.qrels", folder / f"{name}.run"
-    with qrels.open("w") as of_qrels, run.open("w") as of_run:
+    with qrels.open("w") as qrels_file, run.open("w") as run_file:
         for query in queries:
-            docs = chance.choice(8_841_823, depth, replace=False).tolist()
-            scores = np.sort(chance.normal(20, 5, depth))[::-1].tolist()
-            of_run.writelines(
+            docs = random.choice(8_841_823, depth, replace=False).tolist()
+            scores = np.sort(random.normal(20, 5, depth))[::-1].tolist()
+            run_file.writelines(
                 f"{query} Q0 {doc} {rank} {score:.6f} bm25\n"
                 for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1)
             )
-            found = chance.choice(docs, judged - judged // 2, replace=False).tolist()
-            missed = chance.choice(8_841_823, judged // 2).tolist()
-            of_qrels.writelines(
+            retrieved = random.choice(docs, judged - judged // 2, replace=False).tolist()
+            unretrieved = random.choice(8_841_823, judged // 2).tolist()
+            qrels_file.writelines(
                 f"{query} 0 {doc} {grade}\n"
                 for doc, grade in zip(
-                    dict.fromkeys([*found, *missed]),
-                    chance.integers(0, 4, judged).tolist() if judged > 2 else [1, 1],
+                    dict.fromkeys([*retrieved, *unretrieved]),
+                    random.integers(0, 4, judged).tolist() if judged > 2 else [1, 1],
                     strict=False,
                 )
             )
@@ -125,16 +125,16 @@ def show(
     The bars: the other side takes at least `times` as long, cranfield at most `memory` (MB).
     """
     print(f"\n{title}")
-    mine = costs["cranfield"]
+    cranfield_cost = costs["cranfield"]
     for name, cost in costs.items():
         print(
             f"  {name:24} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.memory:8.0f} MB"
-            f"   {cost.wall / mine.wall:6.2f} x the time of cranfield"
+            f"   {cost.wall / cranfield_cost.wall:6.2f} x the time of cranfield"
         )
         if times is not None and name != "cranfield":
-            print(f"  bar: {times:.2f} x: {_met(cost.wall / mine.wall >= times)}")
+            print(f"  bar: {times:.2f} x: {_met(cost.wall / cranfield_cost.wall >= times)}")
     if memory is not None:
-        print(f"  bar: {memory:.0f} MB: {_met(mine.memory <= memory)}")
+        print(f"  bar: {memory:.0f} MB: {_met(cranfield_cost.memory <= memory)}")
 
 
 def _met(bar: bool) -> str:
@@ -144,25 +144,25 @@ def _met(bar: bool) -> str:
 def files(folder: Path, repeats: int, n_queries: int) -> None:
     """Measure whole processes, from files to scores."""
     rows = n_queries * 1000
-    big = write_collection(folder, "big", n_queries, 1000, 2)
+    large_paths = write_collection(folder, "big", n_queries, 1000, 2)
     costs = in_turn(
         {
-            "cranfield": cranfield(*big),
-            "pytrec_eval, its reader": [sys.executable, "-c", PYTREC_EVAL, *big],
+            "cranfield": cranfield(*large_paths),
+            "pytrec_eval, its reader": [sys.executable, "-c", PYTREC_EVAL, *large_paths],
         },
         repeats,
     )
     show(f"{rows:,} rows, whole process", costs, 8, memory=250)
 
-    longer = write_collection(folder, "longer", 2 * n_queries, 1000, 2)
-    costs = in_turn({"cranfield": cranfield(*longer)}, max(1, repeats // 2))
+    longer_paths = write_collection(folder, "longer", 2 * n_queries, 1000, 2)
+    costs = in_turn({"cranfield": cranfield(*longer_paths)}, max(1, repeats // 2))
     show(f"{2 * rows:,} rows, whole process", costs, None, memory=250)
 
-    small = write_collection(folder, "small", 43, 1000, 215)
+    small_paths = write_collection(folder, "small", 43, 1000, 215)
     costs = in_turn(
         {
-            "cranfield": cranfield(*small),
-            "ir_measures": [tool("ir_measures"), *small, *MEASURES],
+            "cranfield": cranfield(*small_paths),
+            "ir_measures": [tool("ir_measures"), *small_paths, *MEASURES],
         },
         3 * repeats,
     )
@@ -173,15 +173,15 @@ def dicts(
     share: float, tied: bool, seed: int = SEED, n_queries: int = 1000, depth: int = 1000
 ) -> tuple[Any, Any]:
     """Make qrels and a run in memory."""
-    chance = np.random.default_rng(seed)
+    random = np.random.default_rng(seed)
     qrels, run = {}, {}
     for query in range(n_queries):
-        docs = [f"d{i}" for i in chance.choice(10**6, depth, replace=False).tolist()]
-        scores = np.ones(depth) if tied else chance.permutation(depth) + 0.5
+        docs = [f"d{i}" for i in random.choice(10**6, depth, replace=False).tolist()]
+        scores = np.ones(depth) if tied else random.permutation(depth) + 0.5
         run[f"q{query}"] = dict(zip(docs, scores.tolist(), strict=True))
-        judged = docs if share == 1 else chance.choice(docs, int(depth * share), False).tolist()
-        grades = chance.integers(0, 4, len(judged)).tolist()
-        qrels[f"q{query}"] = dict(zip(judged, grades, strict=True))
+        judged_docs = docs if share == 1 else random.choice(docs, int(depth * share), False).tolist()
+        grades = random.integers(0, 4, len(judged_docs)).tolist()
+        qrels[f"q{query}"] = dict(zip(judged_docs, grades, strict=True))
     return qrels, run
 
 
@@ -191,22 +191,22 @@ def in_memory(repeats: int) -> None:
 
     from cranfield import evaluate
 
-    def mine(qrels: Any, run: Any) -> object:
+    def evaluate_here(qrels: Any, run: Any) -> object:
         return evaluate(qrels, run, MEASURES)
 
-    def theirs(qrels: Any, run: Any) -> object:
+    def evaluate_there(qrels: Any, run: Any) -> object:
         return pytrec_eval.RelevanceEvaluator(qrels, THREE).evaluate(run)
 
     print("\n1,000 x 1,000 in dicts, three measures, CPU")
-    for title, share, tied, bar in [
+    for title, share, has_ties, bar in [
         ("distinct scores, 15 % judged", 0.15, False, 5),
         ("distinct scores, 1 % judged", 0.01, False, 5),
         ("all scores equal, 15 % judged", 0.15, True, 1),
         ("distinct scores, all judged", 1, False, 1),
         ("all scores equal, all judged", 1, True, 1),
     ]:
-        qrels, *runs = several_dicts(share, tied, n_runs=2)
-        sides: list[Callable[[Any], object]] = [partial(mine, qrels), partial(theirs, qrels)]
+        qrels, *runs = several_dicts(share, has_ties, n_runs=2)
+        sides: list[Callable[[Any], object]] = [partial(evaluate_here, qrels), partial(evaluate_there, qrels)]
         compare(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
 
 
@@ -221,15 +221,15 @@ def several_dicts(
     Every id is a separate object, as if judgments and runs were read from two files.
     """
     qrels, run = dicts(share, tied, n_queries=n_queries, depth=depth)
-    chance, found = np.random.default_rng(SEED), [qrels]
+    random, collection = np.random.default_rng(SEED), [qrels]
     for _ in range(n_runs):
-        fresh = {}
+        scores_of_query = {}
         for query, docs in run.items():
-            scores = np.ones(depth) if tied else chance.permutation(depth) + 0.5
+            scores = np.ones(depth) if tied else random.permutation(depth) + 0.5
             ids = (doc.encode().decode() for doc in docs)
-            fresh[query] = dict(zip(ids, scores.tolist(), strict=True))
-        found.append(fresh)
-    return found
+            scores_of_query[query] = dict(zip(ids, scores.tolist(), strict=True))
+        collection.append(scores_of_query)
+    return collection
 
 
 def compare(
@@ -244,18 +244,18 @@ def compare(
 
     The bar: the second takes at least `bar` times as long as the first.
     """
-    taken: list[list[float]] = [[], []]
+    seconds_of_side: list[list[float]] = [[], []]
     for turn in range(repeats + 1):  # the first one warms up
         for side in (0, 1) if turn % 2 else (1, 0):
-            began = time.process_time()
+            start = time.process_time()
             for run in runs:
                 sides[side](run)
-            taken[side].append((time.process_time() - began) / len(runs))
-    first, second = (np.array(each[1:]) for each in taken)
+            seconds_of_side[side].append((time.process_time() - start) / len(runs))
+    first, second = (np.array(seconds[1:]) for seconds in seconds_of_side)
     low, middle, high = np.quantile(second / first, (0.25, 0.5, 0.75)).tolist()
-    one, other = (1e6 * float(np.median(each)) for each in (first, second))
+    first_median, second_median = (1e6 * float(np.median(seconds)) for seconds in (first, second))
     print(
-        f"  {title:44} {names[0]} {one:9,.1f} us, {names[1]} {other:9,.1f} us: {middle:.2f} x "
+        f"  {title:44} {names[0]} {first_median:9,.1f} us, {names[1]} {second_median:9,.1f} us: {middle:.2f} x "
         f"({low:.2f} to {high:.2f} in half of {repeats} turns, load {os.getloadavg()[0]:.1f})  "
         f"bar {bar:.2f}: {_met(middle >= bar)}"
     )
@@ -277,17 +277,17 @@ def small_calls(repeats: int) -> None:
     for title, (names, measures) in sets.items():
         for n_judged in (8, 30, 100):
             qrels, *runs = several_dicts(n_judged / 100, n_runs=200, n_queries=1, depth=100)
-            evaluator, other = (
+            evaluator, peer_evaluator = (
                 module.RelevanceEvaluator(qrels, names) for module in (ours, pytrec_eval)
             )
-            said = f"{title}, {n_judged} judged"
-            sides = [evaluator.evaluate, other.evaluate]
-            compare(f"RelevanceEvaluator, {said}", sides, runs, 3 * repeats, 1 / 3)
+            setting = f"{title}, {n_judged} judged"
+            sides = [evaluator.evaluate, peer_evaluator.evaluate]
+            compare(f"RelevanceEvaluator, {setting}", sides, runs, 3 * repeats, 1 / 3)
             if measures:
-                both = ("evaluate", "RelevanceEvaluator")
-                whole = partial(evaluate, qrels, measures=measures)
-                sides = [whole, evaluator.evaluate]
-                compare(f"evaluate, {said}", sides, runs, 3 * repeats, 1 / 2.5, both)
+                side_names = ("evaluate", "RelevanceEvaluator")
+                evaluate_run = partial(evaluate, qrels, measures=measures)
+                sides = [evaluate_run, evaluator.evaluate]
+                compare(f"evaluate, {setting}", sides, runs, 3 * repeats, 1 / 2.5, side_names)
 
 
 def evaluator(repeats: int) -> None:
@@ -330,17 +330,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--in-memory", action="store_true", help="no files: only dicts")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))[:2]
         os.sched_setaffinity(0, cores)
-        print(f"on {len(cores)} cores; medians of {given.repeats} turns; seed {SEED}")
-    if not given.in_memory:
+        print(f"on {len(cores)} cores; medians of {arguments.repeats} turns; seed {SEED}")
+    if not arguments.in_memory:
         with tempfile.TemporaryDirectory() as folder:
-            files(Path(folder), given.repeats, 698 if given.quick else 6980)
-    in_memory(given.repeats)
-    small_calls(given.repeats)
-    evaluator(given.repeats)
+            files(Path(folder), arguments.repeats, 698 if arguments.quick else 6980)
+    in_memory(arguments.repeats)
+    small_calls(arguments.repeats)
+    evaluator(arguments.repeats)
 
 
 if __name__ == "__main__":

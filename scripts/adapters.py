@@ -68,12 +68,12 @@ def llama_index() -> dict[str, Any]:
 
     class Retriever(BaseRetriever):
         def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
-            found = []
+            nodes_with_score = []
             for doc, score in FOUND[query_bundle.query_str]:
-                of = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc)}
-                nodes = (TextNode(id_=f"{doc}#{i}", relationships=of) for i in range(2))
-                found += [NodeWithScore(node=node, score=score) for node in nodes]
-            return found
+                relationships = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc)}
+                nodes = (TextNode(id_=f"{doc}#{i}", relationships=relationships) for i in range(2))
+                nodes_with_score += [NodeWithScore(node=node, score=score) for node in nodes]
+            return nodes_with_score
 
     return {"retriever": Retriever()}
 
@@ -86,10 +86,10 @@ def haystack() -> dict[str, Any]:
     class Retriever:
         @component.output_types(documents=list[Document])
         def run(self, query: str) -> dict[str, list[Document]]:
-            found = FOUND[query]
+            ranking = FOUND[query]
             return {
                 "documents": [
-                    Document(content=doc, meta={"source": doc}, score=x) for doc, x in found
+                    Document(content=doc, meta={"source": doc}, score=x) for doc, x in ranking
                 ]
             }
 
@@ -103,16 +103,16 @@ def rectools() -> dict[str, Any]:
     from rectools.models import PopularModel
 
     day = pd.Timestamp("2026-01-01")
-    seen = {
+    interaction_columns = {
         "user_id": [1, 1, 2, 2, 3],
         "item_id": [11, 12, 12, 13, 12],
         "weight": 1.0,
         "datetime": day,
     }
-    interactions = Dataset.construct(pd.DataFrame(seen))
+    interactions = Dataset.construct(pd.DataFrame(interaction_columns))
     model = PopularModel().fit(interactions)
-    found = model.recommend(users=[1, 2], dataset=interactions, k=3, filter_viewed=False)
-    return {"recommendations": found, "test": frames()["test"]}
+    recommendations = model.recommend(users=[1, 2], dataset=interactions, k=3, filter_viewed=False)
+    return {"recommendations": recommendations, "test": frames()["test"]}
 
 
 def pyterrier() -> dict[str, Any]:
@@ -123,20 +123,20 @@ def pyterrier() -> dict[str, Any]:
 
     from cranfield.adapters.ir_measures import provider
 
-    named = frames()
+    frame_of_name = frames()
     topics = pd.DataFrame({"qid": ["q1", "q2"], "query": [*FOUND]})
-    pipeline = pt.Transformer.from_df(named["results"])
+    pipeline = pt.Transformer.from_df(frame_of_name["results"])
 
     def experiment() -> Any:
-        asked = [ir_measures.parse_measure(one) for one in ("nDCG@10", "AP", "RR@10", "P@5")]
-        systems, judged = [pipeline, pipeline % 1], named["judgments"]
-        found = pt.Experiment(systems, topics, judged, asked, baseline=0, names=["all", "first"])
-        return found.set_index("name")
+        measures = [ir_measures.parse_measure(measure_name) for measure_name in ("nDCG@10", "AP", "RR@10", "P@5")]
+        systems, judgments = [pipeline, pipeline % 1], frame_of_name["judgments"]
+        results = pt.Experiment(systems, topics, judgments, measures, baseline=0, names=["all", "first"])
+        return results.set_index("name")
 
-    before = experiment()
+    results_before = experiment()
     ir_measures.DefaultPipeline.providers.insert(0, provider)
-    pd.testing.assert_frame_equal(before, experiment(), check_like=True, rtol=1e-12)
-    return {**named, "results": pipeline(topics)}
+    pd.testing.assert_frame_equal(results_before, experiment(), check_like=True, rtol=1e-12)
+    return {**frame_of_name, "results": pipeline(topics)}
 
 
 # By the heading of the section: the package's name in the index, and a function that makes objects.
@@ -155,17 +155,17 @@ def main() -> int:
     """Run the named sections; return how many examples failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
-    before, *parts = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)
-    texts = {part.partition("\n")[0]: part for part in parts}
+    introduction, *sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)
+    texts = {part.partition("\n")[0]: part for part in sections}
     failed = 0
     for name in parser.parse_args().sections:
         package, make = SECTIONS[name]
         examples = doctest.DocTestParser().get_doctest(
-            before + texts[name], make(), name, str(PAGE), None
+            introduction + texts[name], make(), name, str(PAGE), None
         )
-        found = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
-        failed += found.failed
-        counts = f"{found.attempted} examples, {found.failed} failed"
+        outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
+        failed += outcome.failed
+        counts = f"{outcome.attempted} examples, {outcome.failed} failed"
         print(f"{name}: {package} {version(package)}, {counts}")
     return failed
 

@@ -190,25 +190,25 @@ def api_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
     logging.getLogger("griffe").setLevel(logging.CRITICAL)
     package = griffe.load("cranfield", search_paths=[str(SOURCE)])
-    made, rows = {}, ["| page | what for | names |", "|---|---|---|"]
+    pages, rows = {}, ["| page | what for | names |", "|---|---|---|"]
     for stem, (title, purpose, _) in PAGES.items():
         names = names_on(stem)
-        made[f"{stem}.md"] = "\n\n".join(
+        pages[f"{stem}.md"] = "\n\n".join(
             [f"# {title}", purpose, *(_entry(package, name) for name in names)]
         )
         links = ", ".join(_link(package, stem, name) for name in names)
         rows.append(f"| [{title}]({stem}.md) | {purpose} | {links} |")
-    made["index.md"] = INTRODUCTION + "\n".join(rows)
-    made[".nav.yml"] = "nav:\n" + "\n".join(f"  - {one}.md" for one in ["index", *PAGES])
-    return {name: f"{text.rstrip()}\n" for name, text in made.items()}
+    pages["index.md"] = INTRODUCTION + "\n".join(rows)
+    pages[".nav.yml"] = "nav:\n" + "\n".join(f"  - {page}.md" for page in ["index", *PAGES])
+    return {name: f"{text.rstrip()}\n" for name, text in pages.items()}
 
 
 def names_on(stem: str) -> list[str]:
     """Return the public names on a page."""
     names = PAGES[stem][2]
     if names == "{pytrec_eval}":
-        offered = import_module("cranfield.pytrec_eval").__all__
-        return [f"compat.pytrec_eval.{name}" for name in offered if name != "__version__"]
+        public_names = import_module("cranfield.pytrec_eval").__all__
+        return [f"compat.pytrec_eval.{name}" for name in public_names if name != "__version__"]
     return names.split()
 
 
@@ -218,8 +218,8 @@ def _short(name: str) -> str:
 
 def _entry(package: Any, name: str) -> str:
     """Return the section of a public name."""
-    one = _found(package, name)
-    return "\n\n".join([f"## {_heading(one)}", *_described(one)])
+    declaration = _found(package, name)
+    return "\n\n".join([f"## {_heading(declaration)}", *_described(declaration)])
 
 
 def _link(package: Any, stem: str, name: str) -> str:
@@ -229,154 +229,154 @@ def _link(package: Any, stem: str, name: str) -> str:
 
 
 def _found(package: Any, name: str) -> Any:
-    one = package[name if "." in name else f"{HOMES[name]}.{name}"]
-    return one.final_target if one.is_alias else one
+    declaration = package[name if "." in name else f"{HOMES[name]}.{name}"]
+    return declaration.final_target if declaration.is_alias else declaration
 
 
-def _heading(one: Any) -> str:
+def _heading(declaration: Any) -> str:
     """Return the heading of a public name: `gate` is another than the class `Gate`."""
-    return f"class {one.name}" if one.is_class else str(one.name)
+    return f"class {declaration.name}" if declaration.is_class else str(declaration.name)
 
 
-def _described(one: Any) -> Iterator[str]:
-    if one.is_function:
-        yield _signature(one, one.name)
-        yield from _text(one)
-    elif one.is_class:
-        yield from _class(one)
+def _described(declaration: Any) -> Iterator[str]:
+    if declaration.is_function:
+        yield _signature(declaration, declaration.name)
+        yield from _text(declaration)
+    elif declaration.is_class:
+        yield from _class(declaration)
     else:
-        yield from _text(one)
+        yield from _text(declaration)
 
 
-def _class(one: Any) -> Iterator[str]:
-    made_by = one.members.get("__init__")
-    is_data = any("dataclass" in str(mark.value) for mark in one.decorators)
-    kind = _at_run_time(one)
-    is_result = isinstance(kind, type) and issubclass(kind, Shown) and kind is not Shown
-    if made_by is not None and not is_result:
-        yield _signature(made_by, one.name)
-    yield from _text(one)
-    if made_by is not None and not is_result and made_by.docstring:
-        yield from _text(made_by)
+def _class(declaration: Any) -> Iterator[str]:
+    constructor = declaration.members.get("__init__")
+    is_data = any("dataclass" in str(decorator.value) for decorator in declaration.decorators)
+    result_class = _at_run_time(declaration)
+    is_result = isinstance(result_class, type) and issubclass(result_class, Shown) and result_class is not Shown
+    if constructor is not None and not is_result:
+        yield _signature(constructor, declaration.name)
+    yield from _text(declaration)
+    if constructor is not None and not is_result and constructor.docstring:
+        yield from _text(constructor)
     if is_result:
         yield RESULT
-    left_out = INTERNAL.get(one.name, "").split()
-    public = [part for name, part in members_of(one).items() if _is_public(name)]
-    public = [part for part in public if part.name not in left_out]
+    internal_names = INTERNAL.get(declaration.name, "").split()
+    members = [member for name, member in members_of(declaration).items() if _is_public(name)]
+    members = [member for member in members if member.name not in internal_names]
     if is_result:
-        public = [part for part in public if not _says_no_more(part)]
+        members = [member for member in members if not _says_no_more(member)]
     if is_data:
-        fields = [part for part in public if part.is_attribute and "property" not in part.labels]
-        rows = [_field(part) for part in fields if part.annotation is not None]
+        fields = [member for member in members if member.is_attribute and "property" not in member.labels]
+        rows = [_field(member) for member in fields if member.annotation is not None]
         if rows:
             yield "**Fields**"
             yield "\n".join(rows)
-    for part in public:
-        if part.is_function:
-            yield f"### {_called(one.name, part)}"
-            if part.name not in INDEXED:
-                yield _signature(part, part.name)
-            yield from _text(part)
-        elif "property" in part.labels and part.docstring:
-            yield f"### {one.name}.{part.name}"
-            yield f"A property: `{part.annotation}`."
-            yield from _text(part)
+    for member in members:
+        if member.is_function:
+            yield f"### {_called(declaration.name, member)}"
+            if member.name not in INDEXED:
+                yield _signature(member, member.name)
+            yield from _text(member)
+        elif "property" in member.labels and member.docstring:
+            yield f"### {declaration.name}.{member.name}"
+            yield f"A property: `{member.annotation}`."
+            yield from _text(member)
 
 
 def members_of(one: Any) -> dict[str, Any]:
     """Return a class's members by name, with those of the base classes that have no page."""
-    found = dict(one.members)
+    members = dict(one.members)
     for base in getattr(one, "bases", ()):
         name = str(base).partition("[")[0]
         if name in BASES:
-            for inherited, part in members_of(one.modules_collection[BASES[name]]).items():
-                found.setdefault(inherited, part)
-    return found
+            for member_name, member in members_of(one.modules_collection[BASES[name]]).items():
+                members.setdefault(member_name, member)
+    return members
 
 
-def _says_no_more(part: Any) -> bool:
+def _says_no_more(member: Any) -> bool:
     """Tell whether a member of a result says no more than that of every result."""
-    if part.name in INDEXED or part.name == "to_dict" or not hasattr(Shown, part.name):
+    if member.name in INDEXED or member.name == "to_dict" or not hasattr(Shown, member.name):
         return False
-    return not part.is_function or len(part.parameters) < 2  # self alone
+    return not member.is_function or len(member.parameters) < 2  # self alone
 
 
-def _called(name: str, part: Any) -> str:
+def _called(name: str, method: Any) -> str:
     """Return the heading of a method."""
-    if part.name in INDEXED:
-        opening, closing = INDEXED[part.name]
-        return f"`{name}{opening}{part.parameters[1].name}{closing}`"
-    return f"{name}.{part.name}"
+    if method.name in INDEXED:
+        opening, closing = INDEXED[method.name]
+        return f"`{name}{opening}{method.parameters[1].name}{closing}`"
+    return f"{name}.{method.name}"
 
 
-def _field(part: Any) -> str:
-    described = f": {_prose(part.docstring.value)}" if part.docstring else ""
-    return f"- `{part.name}` (`{part.annotation}`){described}"
+def _field(field: Any) -> str:
+    description = f": {_prose(field.docstring.value)}" if field.docstring else ""
+    return f"- `{field.name}` (`{field.annotation}`){description}"
 
 
 def _is_public(name: str) -> bool:
     return not name.startswith("_") or name == "__call__" or name in INDEXED
 
 
-def _module(one: Any) -> ModuleType | None:
+def _module(declaration: Any) -> ModuleType | None:
     """Return the module in which it is declared; None if that needs a package that is not here."""
-    name = one.module.path
+    name = declaration.module.path
     return None if "tools.adapters." in name else import_module(name)
 
 
-def _at_run_time(one: Any) -> Any:
-    found: Any = _module(one)
-    for name in one.path.removeprefix(f"{one.module.path}.").split(".") if found else ():
-        found = inspect.getattr_static(found, name, None)
-    return found
+def _at_run_time(declaration: Any) -> Any:
+    object_found: Any = _module(declaration)
+    for name in declaration.path.removeprefix(f"{declaration.module.path}.").split(".") if object_found else ():
+        object_found = inspect.getattr_static(object_found, name, None)
+    return object_found
 
 
-def _options(one: Any) -> dict[str, Option]:
+def _options(declaration: Any) -> dict[str, Option]:
     """Return the options that the families in its decorator give to a function."""
-    found = {}
-    for mark in getattr(one, "decorators", ()):
-        call = ast.parse(str(mark.value), mode="eval").body
+    option_of_name = {}
+    for decorator in getattr(declaration, "decorators", ()):
+        call = ast.parse(str(decorator.value), mode="eval").body
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
             for argument in call.args:
-                names = ast.unparse(argument).removeprefix("*")  # one family, or a tuple of some
-                named = getattr(_module(one), names)
-                for family in named if isinstance(named, tuple) else (named,):
-                    found.update({option.name: option for option in list_options(family)})
-    return found
+                family_name = ast.unparse(argument).removeprefix("*")  # one family, or a tuple of some
+                families = getattr(_module(declaration), family_name)
+                for family in families if isinstance(families, tuple) else (families,):
+                    option_of_name.update({option.name: option for option in list_options(family)})
+    return option_of_name
 
 
-def _parameters(one: Any) -> list[Any]:
+def _parameters(declaration: Any) -> list[Any]:
     return [
-        each
-        for each in one.parameters
-        if each.name not in ("self", "cls")
-        and not each.name.startswith("_")
-        and not (each.kind.value == "variadic keyword" and _options(one))
+        parameter
+        for parameter in declaration.parameters
+        if parameter.name not in ("self", "cls")
+        and not parameter.name.startswith("_")
+        and not (parameter.kind.value == "variadic keyword" and _options(declaration))
     ]
 
 
-def _signature(one: Any, name: str) -> str:
+def _signature(declaration: Any, name: str) -> str:
     """Return how it is called, in at most 80 columns."""
-    typed = not any(part.kind.value == "parameters" for part in sections_of(one))
-    if name != one.name:  # a class, whose docstring describes what it is made from
-        typed = False
-    parts, named = [], False
-    for each in _parameters(one):
-        kind = each.kind.value
-        if kind == "keyword-only" and not named:
+    shows_types = not any(section.kind.value == "parameters" for section in sections_of(declaration))
+    if name != declaration.name:  # a class, whose docstring describes what it is made from
+        shows_types = False
+    parts, is_keyword_only = [], False
+    for parameter in _parameters(declaration):
+        kind = parameter.kind.value
+        if kind == "keyword-only" and not is_keyword_only:
             parts.append("*")
-            named = True
+            is_keyword_only = True
         stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
-        named = named or stars == "*"
-        kind = f": {each.annotation}" if typed and each.annotation is not None else ""
+        is_keyword_only = is_keyword_only or stars == "*"
+        kind = f": {parameter.annotation}" if shows_types and parameter.annotation is not None else ""
         equals = " = " if kind else "="
-        default = "" if stars or each.default is None else f"{equals}{_default(one, each)}"
-        parts.append(f"{stars}{each.name}{kind}{default}")
-    shown = _taken(one)
-    if shown and not named:
+        default = "" if stars or parameter.default is None else f"{equals}{_default(declaration, parameter)}"
+        parts.append(f"{stars}{parameter.name}{kind}{default}")
+    options = _taken(declaration)
+    if options and not is_keyword_only:
         parts.append("*")
-    parts += [f"{option.name}={option.default!r}" for option in shown.values()]
-    returns = f" -> {one.returns}" if one.returns is not None and one.name != "__init__" else ""
+    parts += [f"{option.name}={option.default!r}" for option in options.values()]
+    returns = f" -> {declaration.returns}" if declaration.returns is not None and declaration.name != "__init__" else ""
     line = f"{name}({', '.join(parts)}){returns}"
     if len(line) > 80:
         inner = textwrap.fill(
@@ -391,22 +391,22 @@ def _signature(one: Any, name: str) -> str:
     return f"```python\n{line}\n```"
 
 
-def _default(one: Any, parameter: Any) -> str:
+def _default(declaration: Any, parameter: Any) -> str:
     """Return a default as the source has it; a constant's value."""
     text = str(parameter.default)
     if text.isupper() and text.isidentifier():
-        value = getattr(_module(one), text, None)
-        return repr(value) if isinstance(value, str | int | float) else text
+        constant = getattr(_module(declaration), text, None)
+        return repr(constant) if isinstance(constant, str | int | float) else text
     return text
 
 
-def _taken(one: Any) -> dict[str, Option]:
+def _taken(declaration: Any) -> dict[str, Option]:
     """Return the options in a function's signature: of its families, without those left out."""
-    known = _options(one)
-    if not known:
+    options = _options(declaration)
+    if not options:
         return {}
-    there = inspect.signature(_at_run_time(one)).parameters
-    return {name: option for name, option in known.items() if name in there}
+    parameters = inspect.signature(_at_run_time(declaration)).parameters
+    return {name: option for name, option in options.items() if name in parameters}
 
 
 def _kind_of_option(option: Option) -> str:
@@ -423,35 +423,35 @@ def _kind_of_option(option: Option) -> str:
     return f"{kind} or None" if option.allows_none and "None" not in kind else kind
 
 
-def _kind_of_annotation(one: Any, annotation: Any) -> str:
+def _kind_of_annotation(declaration: Any, annotation: Any) -> str:
     """Return an annotation; a name of several texts as these."""
 
-    def spelt(found: re.Match[str]) -> str:
-        named = getattr(_module(one), found[0], None)
-        choices = get_args(named) if get_origin(named) is Literal else ()
-        return " | ".join(f'"{choice}"' for choice in choices) or found[0]
+    def spell_out(match: re.Match[str]) -> str:
+        named_type = getattr(_module(declaration), match[0], None)
+        choices = get_args(named_type) if get_origin(named_type) is Literal else ()
+        return " | ".join(f'"{choice}"' for choice in choices) or match[0]
 
-    return re.sub(r"\b[A-Z]\w+\b", spelt, str(annotation))
+    return re.sub(r"\b[A-Z]\w+\b", spell_out, str(annotation))
 
 
-def _facts(one: Any, name: str) -> str:
+def _facts(declaration: Any, name: str) -> str:
     """Return the type and default of a parameter, in parentheses."""
-    option = _taken(one).get(name)
+    option = _taken(declaration).get(name)
     if option is not None:
         return f" ({_kind_of_option(option)}; default `{option.default!r}`)"
-    given = {each.name: each for each in _parameters(one)}.get(name.lstrip("*"))
-    if given is None or given.annotation is None:
+    parameter = {parameter.name: parameter for parameter in _parameters(declaration)}.get(name.lstrip("*"))
+    if parameter is None or parameter.annotation is None:
         return ""
-    default = f"; default `{_default(one, given)}`" if given.default is not None else ""
-    if "variadic" in given.kind.value:
+    default = f"; default `{_default(declaration, parameter)}`" if parameter.default is not None else ""
+    if "variadic" in parameter.kind.value:
         default = ""
-    return f" (`{_kind_of_annotation(one, given.annotation)}`{default})"
+    return f" (`{_kind_of_annotation(declaration, parameter.annotation)}`{default})"
 
 
 def docstring_of(one: Any) -> str:
     """Return the docstring of an object that griffe has read, with the options of its families."""
-    there = _at_run_time(one) if one.is_function and _options(one) else None
-    text = there.__doc__ if there is not None else one.docstring and one.docstring.value
+    function = _at_run_time(one) if one.is_function and _options(one) else None
+    text = function.__doc__ if function is not None else one.docstring and one.docstring.value
     return inspect.cleandoc(text or "")
 
 
@@ -462,22 +462,22 @@ def sections_of(one: Any) -> list[Any]:
     )
 
 
-def _text(one: Any) -> Iterator[str]:
+def _text(declaration: Any) -> Iterator[str]:
     """Yield the paragraphs of a docstring."""
-    function = one
-    if one.is_class and "__init__" in one.members:
-        function = one.members["__init__"]
-    imports = _imports(one)
-    for section in sections_of(one):
+    function = declaration
+    if declaration.is_class and "__init__" in declaration.members:
+        function = declaration.members["__init__"]
+    imports = _imports(declaration)
+    for section in sections_of(declaration):
         kind = section.kind.value
         if kind in ("text", "examples"):
-            value = section.value
-            texts = [part for _, part in value] if kind == "examples" else [value]
+            section_value = section.value
+            texts = [text for _, text in section_value] if kind == "examples" else [section_value]
             for text in texts:
-                for part in _paragraphs(text, imports):
-                    if part.startswith("```pycon"):
+                for paragraph in _paragraphs(text, imports):
+                    if paragraph.startswith("```pycon"):
                         imports = ""
-                    yield part
+                    yield paragraph
         elif kind == "parameters":
             pairs = ((parameter.name, parameter.description) for parameter in section.value)
             yield _arguments("Parameters", pairs, function)
@@ -486,13 +486,13 @@ def _text(one: Any) -> Iterator[str]:
             yield _arguments(section.title, (line.split(": ", 1) for line in lines), function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
-                _prose(": ".join(filter(None, [str(each.annotation or ""), each.description])))
-                for each in section.value
+                _prose(": ".join(filter(None, [str(returned.annotation or ""), returned.description])))
+                for returned in section.value
             )
         elif kind in ("raises", "warns"):
             yield {"raises": "**Raises**", "warns": "**Warns**"}[kind]
             yield "\n".join(
-                f"- `{each.annotation}`: {_prose(each.description)}" for each in section.value
+                f"- `{exception.annotation}`: {_prose(exception.description)}" for exception in section.value
             )
         else:
             yield f"**{kind.capitalize()}** {_prose(str(section.value))}"
@@ -507,57 +507,57 @@ def _arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) 
 def _paragraphs(text: str, imports: str) -> Iterator[str]:
     """Yield the paragraphs of a text; examples that follow each other are one block."""
     block: list[str] = []
-    for part in [*re.split(r"\n[ \t]*\n", text), ""]:
-        plain = textwrap.dedent(part).strip("\n")
-        if plain.startswith(">>>"):
-            block.append(plain)
+    for paragraph in [*re.split(r"\n[ \t]*\n", text), ""]:
+        dedented = textwrap.dedent(paragraph).strip("\n")
+        if dedented.startswith(">>>"):
+            block.append(dedented)
             continue
         if block:
             yield f"```pycon\n{imports}" + "\n\n".join(block) + "\n\n```"
             block, imports = [], ""
-        if not plain:
+        if not dedented:
             continue
-        if part.startswith("    "):
-            yield f"```text\n{plain}\n```"
+        if paragraph.startswith("    "):
+            yield f"```text\n{dedented}\n```"
         else:
-            yield plain if plain.startswith(("- ", "* ")) else _prose(plain)
+            yield dedented if dedented.startswith(("- ", "* ")) else _prose(dedented)
 
 
 def _prose(text: str) -> str:
     """Return a text on one line, in which only what is code is not taken word for word."""
-    parts = re.split(r"(`+[^`]+`+)", LINKED.sub(r"[\1](../../\1)", " ".join(text.split())))
+    code_and_text = re.split(r"(`+[^`]+`+)", LINKED.sub(r"[\1](../../\1)", " ".join(text.split())))
     return "".join(
-        part if part.startswith("`") else re.sub(r"([*<$|])", r"\\\1", part) for part in parts
+        text if text.startswith("`") else re.sub(r"([*<$|])", r"\\\1", text) for text in code_and_text
     )
 
 
-def _imports(one: Any) -> str:
+def _imports(declaration: Any) -> str:
     """Return the lines that import what the examples of a docstring use."""
-    module = _module(one)
+    module = _module(declaration)
     if module is None:  # an adapter, which users import by its short name
-        return f">>> from {one.module.path.replace('extensions.tools.', '')} import {one.name}\n"
+        return f">>> from {declaration.module.path.replace('extensions.tools.', '')} import {declaration.name}\n"
     trees = [
-        ast.parse(example.source) for example in DocTestParser().get_examples(docstring_of(one))
+        ast.parse(example.source) for example in DocTestParser().get_examples(docstring_of(declaration))
     ]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     loaded = {node.id for node in nodes if isinstance(node, ast.Name)}
     stored = set(_bound(nodes))
     public, lines = [], []
     for name in sorted(loaded - stored - set(dir(builtins))):
-        value = vars(module).get(name)
-        if isinstance(value, ModuleType):
-            short = value.__name__.removeprefix("cranfield.")
-            if value.__name__.startswith("cranfield.") and "." not in short:
+        namespace_object = vars(module).get(name)
+        if isinstance(namespace_object, ModuleType):
+            short = namespace_object.__name__.removeprefix("cranfield.")
+            if namespace_object.__name__.startswith("cranfield.") and "." not in short:
                 public.append(name)
             else:
-                known = "" if name == value.__name__ else f" as {name}"
-                lines.append(f">>> import {value.__name__}{known}\n")
+                alias = "" if name == namespace_object.__name__ else f" as {name}"
+                lines.append(f">>> import {namespace_object.__name__}{alias}\n")
         elif name in HOMES:
             public.append(name)
-        elif (home := _public_home(name, value)) is not None:
+        elif (home := _public_home(name, namespace_object)) is not None:
             lines.append(f">>> from {home} import {name}\n")
         elif name in vars(module):
-            home = getattr(value, "__module__", None) or module.__name__
+            home = getattr(namespace_object, "__module__", None) or module.__name__
             is_there = hasattr(import_module(home), name)
             lines.append(f">>> from {home if is_there else module.__name__} import {name}\n")
     if public:

@@ -54,7 +54,7 @@ def command_pages() -> dict[str, str]:
 def _page(name: str, command: click.Command, top: click.Context) -> str:
     context = click.Context(command, info_name=name, parent=top, **FORM)
     parts = [f"# cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n"]
-    for part, inner in getattr(command, "commands", {}).items():
-        shown = inner.get_help(click.Context(inner, info_name=part, parent=context, **FORM))
-        parts.append(f"## cranfield {name} {part}\n\n```text\n{shown}\n```\n")
+    for subcommand_name, subcommand in getattr(command, "commands", {}).items():
+        help_text = subcommand.get_help(click.Context(subcommand, info_name=subcommand_name, parent=context, **FORM))
+        parts.append(f"## cranfield {name} {subcommand_name}\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)

@@ -45,9 +45,9 @@ Values = dict[str, dict[str, Value]]  # of each collection, each measure
 def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
     """Return the interpreter of a tool's environment, created if it is missing."""
     python = folder / name.replace("_", "-") / "bin" / "python"
-    for made in (folder / name / "bin" / "python", python):
-        if made.exists():
-            return made
+    for interpreter in (folder / name / "bin" / "python", python):
+        if interpreter.exists():
+            return interpreter
     print(f"{name}: installing {' '.join(requirements)}", file=sys.stderr)
     venv.create(python.parent.parent, with_pip=True)
     command = [str(python), "-m", "pip", "install", "--quiet", *requirements]
@@ -57,42 +57,42 @@ def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
 
 def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's versions, and its values of each variant for the collections."""
-    needed = ("qrels", "run", "lists", "k")
-    given = {one: {key: what[key] for key in needed} for one, what in collections.items()}
+    fields = ("qrels", "run", "lists", "k")
+    inputs = {name: {key: collection[key] for key in fields} for name, collection in collections.items()}
     process = subprocess.run(  # noqa: S603 - this file's drivers
         [str(python), str(DRIVERS / f"run_{name}.py")],
-        input=json.dumps(given),
+        input=json.dumps(inputs),
         capture_output=True,
         text=True,
         env=os.environ | SETTINGS,
     )
     if process.returncode:
         raise SystemExit(f"{name}: {process.stderr}")
-    result: dict[str, Any] = json.loads(process.stdout)
-    return result
+    tool_output: dict[str, Any] = json.loads(process.stdout)
+    return tool_output
 
 
 def ours(collections: dict[str, Any], variant: Variant, said: Values) -> Values:
     """Return cranfield's values for the measures that a tool gave, by its convention."""
     import cranfield
 
-    found: Values = {}
-    for name, one in collections.items():
-        rankings = one["lists"] if variant.lists else one["run"]
-        found[name] = {}
+    scores_of_collection: Values = {}
+    for name, collection in collections.items():
+        rankings = collection["lists"] if variant.lists else collection["run"]
+        scores_of_collection[name] = {}
         for measure in said[name]:
             counterpart = variant.counterpart(measure)
             if counterpart is None:
                 continue
-            convention, its = counterpart
+            convention, counterpart_measure = counterpart
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", cranfield.CranfieldWarning)
-                    scores = cranfield.evaluate(one["qrels"], rankings, its, convention=convention)
-                found[name][measure] = float(scores[its])
+                    scores = cranfield.evaluate(collection["qrels"], rankings, counterpart_measure, convention=convention)
+                scores_of_collection[name][measure] = float(scores[counterpart_measure])
             except Exception as error:  # noqa: BLE001 - shown in the table
-                found[name][measure] = {"error": f"{type(error).__name__}: {error}"}
-    return found
+                scores_of_collection[name][measure] = {"error": f"{type(error).__name__}: {error}"}
+    return scores_of_collection
 
 
 @dataclass
@@ -129,19 +129,19 @@ def compared(
 ) -> dict[str, Row]:
     """Return a row for each measure, its cutoffs together."""
     rows: dict[str, Row] = {}
-    for name, values in said.items():
-        seen = set()
-        for measure, value in values.items():
+    for name, value_of_measure in said.items():
+        seen_measures = set()
+        for measure, tool_value in value_of_measure.items():
             if measure not in others[name]:
                 continue
             base, _, k = measure.partition("@")
             row = rows.setdefault(base + ("@k" if k else ""), Row())
-            seen.add(base + ("@k" if k else ""))
+            seen_measures.add(base + ("@k" if k else ""))
             if variant.apart(collections[name], base, int(k) if k else None):
                 row.apart += 1
             else:
-                row.add(name, measure, value, others[name][measure], tolerance)
-        for base in seen:
+                row.add(name, measure, tool_value, others[name][measure], tolerance)
+        for base in seen_measures:
             rows[base].collections += 1
     return rows
 
@@ -152,31 +152,31 @@ HEADER += ("different", "raised", "apart")
 
 def print_table(table: list[tuple[str, ...]], firsts: list[str]) -> None:
     """Print rows of text in columns, and the first difference of each row below it."""
-    widths = [max(len(row[at]) for row in [HEADER, *table]) for at in range(len(HEADER))]
+    widths = [max(len(row[column_index]) for row in [HEADER, *table]) for column_index in range(len(HEADER))]
     lines = [HEADER, *table]
-    for row, first in zip(lines, ["", *firsts], strict=True):
+    for row, first_difference in zip(lines, ["", *firsts], strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join(cells).rstrip())
-        if first:
-            print(f"    {first}")
+        if first_difference:
+            print(f"    {first_difference}")
 
 
 def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Values]]:
     """Yield each stored variant, with its values by the driver's names of measures."""
-    for name, variant in tool.variants.items():
+    for variant_name, variant in tool.variants.items():
         if variant.stored is None:
             continue
-        found: Values = {}
-        for collection, values in stored["tools"][variant.stored].items():
-            found[collection] = {}
-            for measure, value in values.items():
-                ours_of_it = variant.names.get(measure, measure)
-                if isinstance(value, str):
-                    found[collection][ours_of_it] = {"error": value}
-                elif isinstance(value, float | int):
-                    nan = math.isnan(value)
-                    found[collection][ours_of_it] = {"error": "NaN"} if nan else float(value)
-        yield name, found
+        values_of_collection: Values = {}
+        for collection, stored_measures in stored["tools"][variant.stored].items():
+            values_of_collection[collection] = {}
+            for measure, stored_value in stored_measures.items():
+                driver_measure = variant.names.get(measure, measure)
+                if isinstance(stored_value, str):
+                    values_of_collection[collection][driver_measure] = {"error": stored_value}
+                elif isinstance(stored_value, float | int):
+                    is_nan = math.isnan(stored_value)
+                    values_of_collection[collection][driver_measure] = {"error": "NaN"} if is_nan else float(stored_value)
+        yield variant_name, values_of_collection
 
 
 def others_of(
@@ -187,9 +187,9 @@ def others_of(
         yield from stored_values(tool, stored)
         return
     for name, variant in tool.variants.items():
-        values = ours(collections, variant, said["variants"][name])
-        if any(values.values()):
-            yield name, values
+        expected_values = ours(collections, variant, said["variants"][name])
+        if any(expected_values.values()):
+            yield name, expected_values
 
 
 def written(path: Path, content: dict[str, Any]) -> None:
@@ -211,10 +211,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--stored", type=Path, metavar="FILE")
     parser.add_argument("--said", type=Path, metavar="FILE")
     parser.add_argument("--show", type=int, metavar="SEED")
-    typed = parser.parse_args()
-    if typed.show is None and typed.said is None and typed.environments is None:
+    arguments = parser.parse_args()
+    if arguments.show is None and arguments.said is None and arguments.environments is None:
         parser.error("--environments DIR is needed: the folder of the tools' environments")
-    return typed
+    return arguments
 
 
 def main() -> None:
@@ -226,43 +226,43 @@ def main() -> None:
     stored = json.loads(typed.stored.read_text("utf-8")) if typed.stored else None
     if stored:
         collections = {
-            name: one | {"k": [stored["k"]]} for name, one in stored["collections"].items()
+            name: collection | {"k": [stored["k"]]} for name, collection in stored["collections"].items()
         }
     elif typed.said:
         collections = json.loads(typed.said.read_text("utf-8"))["collections"]
     else:
         collections = {f"seed {seed}": generated(seed) for seed in range(*typed.seeds)}
-    kept: dict[str, Any] = {"about": __doc__, "collections": collections, "tools": {}}
+    document: dict[str, Any] = {"about": __doc__, "collections": collections, "tools": {}}
     if typed.values and typed.values.exists():
-        before = json.loads(typed.values.read_text("utf-8"))
-        if before["collections"] == collections:
-            kept["tools"] = before["tools"]
-    said_before = json.loads(typed.said.read_text("utf-8"))["tools"] if typed.said else {}
+        earlier_document = json.loads(typed.values.read_text("utf-8"))
+        if earlier_document["collections"] == collections:
+            document["tools"] = earlier_document["tools"]
+    outputs_before = json.loads(typed.said.read_text("utf-8"))["tools"] if typed.said else {}
     table: list[tuple[str, ...]] = []
-    firsts: list[str] = []
+    first_differences: list[str] = []
     for name in typed.tools:
         tool = TOOLS[name]
         if typed.said:
-            said = said_before[name]
+            tool_output = outputs_before[name]
         else:
-            said = said_by(
+            tool_output = said_by(
                 environment(typed.environments, name, tool.requirements), name, collections
             )
-        version = next(iter(said["versions"].values()))
+        version = next(iter(tool_output["versions"].values()))
         if typed.values:
-            kept["tools"][name] = said
-            written(typed.values, kept)
+            document["tools"][name] = tool_output
+            written(typed.values, document)
             continue
-        for variant, values in others_of(tool, collections, said, stored):
-            found = tool.variants[variant]
-            rows = compared(collections, found, said["variants"][variant], values, tool.tolerance)
+        for variant_name, expected_values in others_of(tool, collections, tool_output, stored):
+            variant = tool.variants[variant_name]
+            rows = compared(collections, variant, tool_output["variants"][variant_name], expected_values, tool.tolerance)
             for measure, row in rows.items():
                 counts = (row.collections, row.values, row.equal, row.different, row.raised)
-                cells = (f"{name} {version}", variant, measure, *map(str, (*counts, row.apart)))
+                cells = (f"{name} {version}", variant_name, measure, *map(str, (*counts, row.apart)))
                 table.append(cells)
-                firsts.append(row.first)
+                first_differences.append(row.first)
     if table:
-        print_table(table, firsts)
+        print_table(table, first_differences)
 
 
 if __name__ == "__main__":

@@ -82,8 +82,8 @@ SUFFIXES = (
 def _by_arrow(content: bytes, codec: str) -> bytes:
     import pyarrow as pa
 
-    packed: bytes = pa.compress(content, codec=codec, asbytes=True)
-    return packed
+    compressed_bytes: bytes = pa.compress(content, codec=codec, asbytes=True)
+    return compressed_bytes
 
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -126,7 +126,7 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
 def _literals(hint: Any) -> list[Any]:
     if get_origin(hint) is Literal:
         return list(get_args(hint))
-    return [value for part in get_args(hint) for value in _literals(part)]
+    return [literal for argument in get_args(hint) for literal in _literals(argument)]
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,15 @@ class Case:
 
     def options(self) -> dict[str, str]:
         """Return the options for the reader."""
-        given = {"format": self.format, "errors": self.errors}
-        return {name: value for name, value in given.items() if value is not None}
+        options = {"format": self.format, "errors": self.errors}
+        return {name: value for name, value in options.items() if value is not None}
 
     def encode(self) -> bytes:
         """Return the case as an input, without options that the reader does not have."""
-        head = []
-        for values, value in zip(_fields(self.reader), self._values(), strict=True):
-            head.append(values.index(value) if value in values else 0)
-        return bytes(head) + self.content
+        option_codes = []
+        for choices, choice in zip(_fields(self.reader), self._values(), strict=True):
+            option_codes.append(choices.index(choice) if choice in choices else 0)
+        return bytes(option_codes) + self.content
 
     def _values(self) -> tuple[Any, ...]:
         return self.reader, self.format, self.errors, self.order, self.suffix, self.packing
@@ -164,11 +164,11 @@ class Case:
     @classmethod
     def decode(cls, data: bytes) -> "Case":
         """Return the case that any bytes stand for."""
-        head, content = data[:6].ljust(6, b"\0"), data[6:]
+        option_codes, content = data[:6].ljust(6, b"\0"), data[6:]
         readers = list(READERS)
-        fields = _fields(readers[head[0] % len(readers)])
-        reader, *others = (values[i % len(values)] for i, values in zip(head, fields, strict=True))
-        form, errors, order, suffix, packing = others
+        fields = _fields(readers[option_codes[0] % len(readers)])
+        reader, *options = (choices[i % len(choices)] for i, choices in zip(option_codes, fields, strict=True))
+        form, errors, order, suffix, packing = options
         return cls(reader, content, form, errors, order, suffix, packing)
 
 
@@ -206,15 +206,15 @@ def check(case: Case, folder: Path) -> Exception | None:
 def _read(case: Case, path: Path) -> None:
     """Read the file several times; all results must be the same."""
     options = case.options()
-    result = _result(case, path, options)
+    first_result = _result(case, path, options)
     if options.get("errors") == "skip":
         return
-    if not choices(case.reader, "errors") and _result(case, path, options) != result:
+    if not choices(case.reader, "errors") and _result(case, path, options) != first_result:
         raise BrokenPromiseError("another read has a different result")
     for errors in ("strict", "skip"):
         if errors in choices(case.reader, "errors"):
             options["errors"] = errors
-        if _result(case, path, options) != result:
+        if _result(case, path, options) != first_result:
             raise BrokenPromiseError(f"another read, with {options}, has a different result")
 
 
@@ -272,8 +272,8 @@ def _columnar(table: Any, form: str) -> bytes:
     if form == "parquet":
         parquet.write_table(table, sink, compression="none", store_schema=False)
     else:
-        new = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
-        with new(sink, table.schema) as writer:
+        open_writer = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
+        with open_writer(sink, table.schema) as writer:
             writer.write_table(table)
     return sink.getvalue()
 
@@ -285,7 +285,7 @@ def good() -> dict[str, Case]:
     run, qrels = "run", "qrels"
     nested_run = {"q1": {"d1": 3.5, "d2": 2.5}, "q2": {"d1": 0.001}}
     nested_qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 3}}
-    found = {
+    case_of_name = {
         "trec run": Case(run, RUN.encode(), "trec", suffix=".run"),
         "trec run of two columns": Case(run, b"q1 d1\nq1 d2\nq2 d1\n", suffix=".run"),
         "trec run with CRLF": Case(run, RUN.replace("\n", "\r\n").encode(), suffix=".txt"),
@@ -310,19 +310,19 @@ def good() -> dict[str, Case]:
             run, b"query-id\tcorpus-id\tscore\nq1\td1\t1.5\nq2\td1\t2\n", "beir", suffix=".tsv"
         ),
     }
-    for reader, nested in ((run, nested_run), (qrels, nested_qrels)):
+    for reader, nested_rows in ((run, nested_run), (qrels, nested_qrels)):
         records = _records(reader)
         lines = "".join(json.dumps(record) + "\n" for record in records)
         comma = _separated(reader, ",")
         table = pa.table(_table(reader))
-        coded = pa.table(
+        encoded_table = pa.table(
             {
                 **_table(reader),
                 "query_id": pa.array(_table(reader)["query_id"]).dictionary_encode(),
                 "doc_id": pa.array([1, 2, 1], pa.int32()),
             }
         )
-        found |= {
+        case_of_name |= {
             f"csv {reader}": Case(reader, comma.encode(), "csv", suffix=".csv"),
             f"csv {reader}, quoted": Case(
                 reader, _separated(reader, ",", '"').encode(), "csv", suffix=".csv"
@@ -334,9 +334,9 @@ def good() -> dict[str, Case]:
                 suffix=".csv",
             ),
             f"tsv {reader}": Case(reader, _separated(reader, "\t").encode(), "tsv", suffix=".tsv"),
-            f"json {reader}": Case(reader, json.dumps(nested).encode(), "json", suffix=".json"),
+            f"json {reader}": Case(reader, json.dumps(nested_rows).encode(), "json", suffix=".json"),
             f"json {reader}, pretty": Case(
-                reader, json.dumps(nested, indent=2).encode(), "json", suffix=".json"
+                reader, json.dumps(nested_rows, indent=2).encode(), "json", suffix=".json"
             ),
             f"json {reader}, records": Case(
                 reader, json.dumps(records, indent=1).encode(), "json", suffix=".json"
@@ -346,25 +346,25 @@ def good() -> dict[str, Case]:
         for form in ("parquet", "arrow", "stream"):
             suffix = ".parquet" if form == "parquet" else ".arrow"
             name = "arrow" if form == "stream" else form
-            found[f"{form} {reader}"] = Case(reader, _columnar(table, form), name, suffix=suffix)
-            found[f"{form} {reader}, other types"] = Case(
-                reader, _columnar(coded, form), name, suffix=suffix
+            case_of_name[f"{form} {reader}"] = Case(reader, _columnar(table, form), name, suffix=suffix)
+            case_of_name[f"{form} {reader}, other types"] = Case(
+                reader, _columnar(encoded_table, form), name, suffix=suffix
             )
-    found |= good_scores()
-    found["json run of lists"] = Case(
+    case_of_name |= good_scores()
+    case_of_name["json run of lists"] = Case(
         run, json.dumps({"q1": ["d1", "d2"], "q2": ["d1"]}).encode(), "json", suffix=".json"
     )
     for base in ("trec run", "trec qrels", "csv run", "json qrels", "jsonl run"):
         for packing in list(PACKINGS)[1:]:
-            packed = replace(found[base], packing=packing)
-            found[f"{base}, {packing}"] = packed
-            found[f"{base}, {packing}, unchanged"] = replace(
-                packed, content=packed.stored, packing="none"
+            packed_case = replace(case_of_name[base], packing=packing)
+            case_of_name[f"{base}, {packing}"] = packed_case
+            case_of_name[f"{base}, {packing}, unchanged"] = replace(
+                packed_case, content=packed_case.stored, packing="none"
             )
-    for name, case in list(found.items()):
+    for name, case in list(case_of_name.items()):
         if case.format is not None and case.format not in _STATED:
-            found[f"{name}, recognised"] = replace(case, format=None)
-    return found
+            case_of_name[f"{name}, recognised"] = replace(case, format=None)
+    return case_of_name
 
 
 SCORE_ROWS = [("bm25", "AP", "q1", 0.25), ("bm25", "AP", "q2", 0.5), ("bm25", "P_5", "q1", 0.2)]
@@ -376,20 +376,20 @@ def good_scores() -> dict[str, Case]:
 
     names = ("run", "measure", "query_id", "value")
     records = [dict(zip(names, row, strict=True)) for row in SCORE_ROWS]
-    long = "".join(",".join(map(str, row)) + "\n" for row in (names, *SCORE_ROWS))
+    rows_text = "".join(",".join(map(str, row)) + "\n" for row in (names, *SCORE_ROWS))
     lines = "".join(f"{m:22}\t{q}\t{v}\n" for _, m, q, v in SCORE_ROWS)
-    turned = "".join(f"{q}\t{m}\t{v}\n" for _, m, q, v in SCORE_ROWS)
+    lines_by_query = "".join(f"{q}\t{m}\t{v}\n" for _, m, q, v in SCORE_ROWS)
     nested = {"q1": {"AP": 0.25, "P_5": 0.2}, "q2": {"AP": 0.5}}
     run = {"run": "bm25", "all": {"AP": 0.375}, "queries": nested}
     wide = {"query_id": ["q1", "q2"], "AP": [0.25, 0.5], "bm25": [0.2, None]}
     table = pa.table(wide)
     labels = {"qid": ["q1", "q2"], "type": ["long", "short"], "length": [12, 3]}
     jsonl = "".join(json.dumps(record) + "\n" for record in records)
-    of_scores = {
+    score_cases = {
         "trec_eval": Case("scores", f"runid \tall\tx\n{lines}AP\tall\t0.4\n".encode()),
-        "ir_measures": Case("scores", turned.encode(), suffix=".tsv"),
-        "csv": Case("scores", long.encode(), suffix=".csv"),
-        "tsv": Case("scores", long.replace(",", "\t").encode(), suffix=".tsv"),
+        "ir_measures": Case("scores", lines_by_query.encode(), suffix=".tsv"),
+        "csv": Case("scores", rows_text.encode(), suffix=".csv"),
+        "tsv": Case("scores", rows_text.replace(",", "\t").encode(), suffix=".tsv"),
         "jsonl": Case("scores", jsonl.encode(), suffix=".jsonl"),
         "json": Case("scores", json.dumps({"recipe": {}, "runs": [run]}).encode(), suffix=".json"),
         "nested": Case("scores", json.dumps(nested, indent=1).encode(), suffix=".json"),
@@ -401,7 +401,7 @@ def good_scores() -> dict[str, Case]:
         "parquet": Case("scores", _columnar(table, "parquet"), suffix=".parquet"),
         "arrow, systems": Case("systems", _columnar(table, "arrow"), suffix=".arrow"),
     }
-    of_labels = {
+    label_cases = {
         "csv": Case("labels", b"query_id,type,length\nq1,long,12\nq2,short,3\n", suffix=".csv"),
         "pairs": Case("labels", b"q1\tlong\nq2\tshort\n", suffix=".tsv"),
         "json": Case("labels", b'{"type": {"q1": "long"}, "size": {"q1": 1}}', suffix=".json"),
@@ -410,8 +410,8 @@ def good_scores() -> dict[str, Case]:
         "parquet": Case("labels", _columnar(pa.table(labels), "parquet"), suffix=".parquet"),
     }
     return {
-        **{f"scores, {name}": case for name, case in of_scores.items()},
-        **{f"labels, {name}": case for name, case in of_labels.items()},
+        **{f"scores, {name}": case for name, case in score_cases.items()},
+        **{f"labels, {name}": case for name, case in label_cases.items()},
     }
 
 
@@ -419,7 +419,7 @@ def odd() -> dict[str, Case]:
     """Return files that readers refuse, or may refuse, by name: cases far from the good files."""
     import pyarrow as pa
 
-    found = {
+    case_of_name = {
         "UTF-16": Case("run", RUN.encode("utf-16"), "trec", suffix=".run"),
         "UTF-16, csv": Case("qrels", _separated("qrels", ",").encode("utf-16"), suffix=".csv"),
         "a document twice": Case("run", (RUN + RUN).encode(), "trec"),
@@ -447,13 +447,13 @@ def odd() -> dict[str, Case]:
         for form in ("parquet", "arrow"):
             if form == "arrow" or name != "half floats":
                 case = Case("run", _columnar(table, form), form, suffix=f".{form}")
-                found[f"{name}, {form}"] = case
-    empty = pa.table({"query_id": ids, "doc_id": ids, "score": columns["nulls"]}).slice(0, 0)
-    twice = pa.table([ids, ids, ids], names=["query_id", "query_id", "doc_id"])
+                case_of_name[f"{name}, {form}"] = case
+    empty_table = pa.table({"query_id": ids, "doc_id": ids, "score": columns["nulls"]}).slice(0, 0)
+    repeated_column = pa.table([ids, ids, ids], names=["query_id", "query_id", "doc_id"])
     for form in ("parquet", "arrow"):
-        found[f"no rows, {form}"] = Case("run", _columnar(empty, form), form)
-        found[f"a column twice, {form}"] = Case("run", _columnar(twice, form), form)
-    return found
+        case_of_name[f"no rows, {form}"] = Case("run", _columnar(empty_table, form), form)
+        case_of_name[f"a column twice, {form}"] = Case("run", _columnar(repeated_column, form), form)
+    return case_of_name
 
 
 def seeds() -> list[bytes]:
@@ -480,7 +480,7 @@ def _many_columns(content: bytes, n: int) -> bytes:
         keys = b"".join(b'"k%07d": 1, ' % i for i in range(n // 14))
         return content.replace(b'{"', b"{" + keys + b'"', 1)
     first = content.partition(b"\n")[0]
-    separator = next((one for one in (b",", b"\t") if one in first), b" ")
+    separator = next((separator for separator in (b",", b"\t") if separator in first), b" ")
     return _in_first_line(content, (separator + b"x") * (n // 2))
 
 
@@ -511,35 +511,35 @@ def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
     rows = 1000
     docs = [f"d{i}" for i in range(rows)]
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["q" * n])
-    one = pa.table(
+    long_id_table = pa.table(
         {"query_id": ["q1"] * rows, "doc_id": ["d" * n, *docs[1:]], "score": [1.0] * rows}
     )
     for form in ("parquet", "arrow"):
-        yield f"a long id, {form}", Case("run", _columnar(one, form), form, suffix=f".{form}")
-    often = pa.table({"query_id": shared, "doc_id": docs, "score": [1.0] * rows})
-    yield "a long query, arrow", Case("run", _columnar(often, "arrow"), "arrow", suffix=".arrow")
+        yield f"a long id, {form}", Case("run", _columnar(long_id_table, form), form, suffix=f".{form}")
+    long_query_table = pa.table({"query_id": shared, "doc_id": docs, "score": [1.0] * rows})
+    yield "a long query, arrow", Case("run", _columnar(long_query_table, "arrow"), "arrow", suffix=".arrow")
 
 
 def large(seed: int) -> Iterator[tuple[str, Case]]:
     """Yield inputs of megabytes, by name: first every kind, then others endlessly."""
-    found = good()
+    good_cases = good()
     yield from _long_tables(LARGE)
     for name in _STRETCHED:
-        for how, stretch in STRETCHES.items():
-            content = stretch(found[name].content, LARGE * 7 // 8)  # a line may have one megabyte
-            yield f"{name}, {how}", replace(found[name], content=content)
-    blank = b" " * BLANKS
+        for change, stretch in STRETCHES.items():
+            content = stretch(good_cases[name].content, LARGE * 7 // 8)  # a line may have one megabyte
+            yield f"{name}, {change}", replace(good_cases[name], content=content)
+    blanks = b" " * BLANKS
     yield (
         "json run, very many blanks above",
-        replace(found["json run"], content=blank + found["json run"].content),
+        replace(good_cases["json run"], content=blanks + good_cases["json run"].content),
     )
     draw = random.Random(seed)  # noqa: S311 - no secret
-    texts = [name for name in found if b"d1" in found[name].content]
+    texts = [name for name in good_cases if b"d1" in good_cases[name].content]
     while True:
-        name, how = draw.choice(texts), draw.choice(list(STRETCHES))
+        name, change = draw.choice(texts), draw.choice(list(STRETCHES))
         n = int(2 ** draw.uniform(10, 23))
-        case = replace(found[name], content=STRETCHES[how](found[name].content, n))
-        yield f"{name}, {how}, {n:,} bytes", replace(case, errors=draw.choice((None, "skip")))
+        case = replace(good_cases[name], content=STRETCHES[change](good_cases[name].content, n))
+        yield f"{name}, {change}, {n:,} bytes", replace(case, errors=draw.choice((None, "skip")))
 
 
 @contextlib.contextmanager
@@ -580,14 +580,14 @@ def check_large(
     if least is None:
         least = 3 + len(_STRETCHED) * len(STRETCHES) + 1
     end, n_faults = time.monotonic() + seconds, 0
-    with workplace() as place:
+    with workplace() as folder:
         for i, (name, case) in enumerate(large(seed)):
             if i >= least and time.monotonic() > end:
                 print(f"{i} inputs of megabytes: {n_faults} faults")
                 return n_faults
             try:
                 with bounded(limit):
-                    check(case, Path(place))
+                    check(case, Path(folder))
             except Exception as fault:  # noqa: BLE001 - any exception
                 n_faults += 1
                 path = findings / f"large-{i}"
@@ -638,23 +638,23 @@ def hunt(folder: Path, arguments: list[str]) -> None:
     """Run libFuzzer in this process, which it ends."""
     import atheris
 
-    def one(data: bytes) -> None:
+    def run_input(data: bytes) -> None:
         begin = time.process_time()
         check(Case.decode(data), folder)
         if time.process_time() - begin > SECONDS:
             raise TimeoutError(f"took longer than {SECONDS} seconds of the processors' time")
 
     with atheris.instrument_imports(include=["cranfield"]):
-        one(b"")  # imports what reading needs
+        run_input(b"")  # imports what reading needs
         limit_memory()
-        atheris.Setup([sys.argv[0], *arguments], one)
+        atheris.Setup([sys.argv[0], *arguments], run_input)
         atheris.Fuzz()
 
 
 def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Path) -> int:
     """Search for faults for `seconds`; return the exit status."""
     findings.mkdir(parents=True, exist_ok=True)
-    before = set(findings.iterdir())
+    earlier_findings = set(findings.iterdir())
     large_command = [sys.executable, __file__, "--large", str(findings)]
     large_command += ["--seconds", str(seconds // 4), "--seed", str(seed)]
     faults = subprocess.run(large_command, check=False).returncode  # noqa: S603 - this file
@@ -663,8 +663,8 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
         folder = Path(place)
         corpus = corpus or folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
-        for one in seeds():
-            (corpus / hashlib.sha256(one).hexdigest()[:16]).write_bytes(one)
+        for seed_input in seeds():
+            (corpus / hashlib.sha256(seed_input).hexdigest()[:16]).write_bytes(seed_input)
         tokens = folder / "tokens"
         tokens.write_text(dictionary(), "ascii")
         options = {
@@ -680,7 +680,7 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
             "print_final_stats": 1,
             "reload": 0,
         }
-        arguments = [f"-{name}={value}" for name, value in options.items()]
+        arguments = [f"-{name}={option_value}" for name, option_value in options.items()]
         command = [sys.executable, __file__, "--hunt", place, *arguments, str(corpus)]
         try:
             # If libFuzzer itself is stuck, it is killed.
@@ -691,13 +691,13 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
             ).returncode
         except subprocess.TimeoutExpired:
             status = -1
-    found = sorted(set(findings.iterdir()) - before)
-    for path in found:
+    new_findings = sorted(set(findings.iterdir()) - earlier_findings)
+    for path in new_findings:
         show(path)
-    if status == faults == 0 and not found:
+    if status == faults == 0 and not new_findings:
         print("nothing found")
         return 0
-    print(f"ended with status {status}; {len(found)} inputs found, in {findings.resolve()}")
+    print(f"ended with status {status}; {len(new_findings)} inputs found, in {findings.resolve()}")
     return 1
 
 
@@ -719,14 +719,14 @@ def main() -> int:
     parser.add_argument("--replay", type=Path, metavar="FILE", help="read the input in FILE")
     parser.add_argument("--hunt", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--large", type=Path, help=argparse.SUPPRESS)
-    options, others = parser.parse_known_args()
+    options, unknown_arguments = parser.parse_known_args()
     if options.hunt is not None:
-        hunt(options.hunt, others)
+        hunt(options.hunt, unknown_arguments)
     elif options.large is not None:
         limit_memory()
         return min(1, check_large(options.seconds, options.seed, options.large))
-    elif others:
-        parser.error(f"unknown: {' '.join(others)}")
+    elif unknown_arguments:
+        parser.error(f"unknown: {' '.join(unknown_arguments)}")
     elif options.replay is not None:
         with workplace() as place:
             print(check(show(options.replay), Path(place)) or "read without an error")

@@ -54,9 +54,9 @@ class Simulation:
         self.truth, self.runs, self.depth = qrels.to_dict(), dict(runs), depth
         self.top = qrels.top_grade
         self.query_ids = list(qrels.query_ids)
-        ranked = [one.read_rankings(self.query_ids, Judging()) for one in runs.values()]
+        rankings_of_runs = [run.read_rankings(self.query_ids, Judging()) for run in runs.values()]
         self.lists: Lists = {
-            query: [list(one[query].select_query(query).docs[:depth]) for one in ranked]
+            query: [list(rankings[query].select_query(query).docs[:depth]) for rankings in rankings_of_runs]
             for query in self.query_ids
         }
 
@@ -69,41 +69,41 @@ class Simulation:
 
     def judged(self, orders: Orders, n: int) -> Qrels:
         """Return the judgments when n questions were asked for each query."""
-        known = {
+        grades_of_query = {
             query: {doc: self.grade(query, doc) for doc in orders[query][:n]}
             for query in self.query_ids
         }
-        return Qrels(known).with_top_grade(self.top)
+        return Qrels(grades_of_query).with_top_grade(self.top)
 
     def orders(self, way: str, seed: int) -> Orders:
         """Return the order of the questions, which may depend on the answers."""
         generator = np.random.default_rng(seed)
         if way in ("fusion", "rbp"):
-            made = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
-            ranked = made.read_rankings(self.query_ids, Judging())
-            pooled = {
-                query: {doc for one in its for doc in one} for query, its in self.lists.items()
+            fused_run = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
+            fused_rankings = fused_run.read_rankings(self.query_ids, Judging())
+            pool_of_query = {
+                query: {doc for ranking in rankings for doc in ranking} for query, rankings in self.lists.items()
             }
             return {
-                query: [doc for doc in ranked[query].select_query(query).docs if doc in pooled[query]]
+                query: [doc for doc in fused_rankings[query].select_query(query).docs if doc in pool_of_query[query]]
                 for query in self.query_ids
             }
-        found: dict[str, Sequence[str]] = {}
-        for query, lists in self.lists.items():
-            mixed = [lists[i] for i in generator.permutation(len(lists)).tolist()]
+        docs_of_query: dict[str, Sequence[str]] = {}
+        for query, rankings in self.lists.items():
+            shuffled_rankings = [rankings[i] for i in generator.permutation(len(rankings)).tolist()]
             if way == "move-to-front":
                 is_relevant = partial(self._is_relevant, query)
-                found[query] = list(ask_all(move_to_front(mixed), is_relevant))
+                docs_of_query[query] = list(ask_all(move_to_front(shuffled_rankings), is_relevant))
                 continue
             # By depth: the first of every run, then the second, ...
             by_rank = [
-                list_[rank] for rank in range(self.depth) for list_ in mixed if rank < len(list_)
+                list_[rank] for rank in range(self.depth) for list_ in shuffled_rankings if rank < len(list_)
             ]
             docs = list(dict.fromkeys(by_rank))
             if way == "chance":
                 docs = [docs[i] for i in generator.permutation(len(docs)).tolist()]
-            found[query] = docs
-        return found
+            docs_of_query[query] = docs
+        return docs_of_query
 
 
 def rounds(longest: int) -> list[int]:
@@ -130,12 +130,12 @@ class Tau:
 
 def from_then_on(seen: Sequence[tuple[int, float]]) -> float:
     """Return the number of judgments from which on tau is at least .9; infinity if never."""
-    needed = float("inf")
-    for n, tau in reversed(seen):
+    n_needed = float("inf")
+    for n_judgments, tau in reversed(seen):
         if not tau >= TAU:
             break
-        needed = n
-    return needed
+        n_needed = n_judgments
+    return n_needed
 
 
 def until_tau(one: Simulation, tau: Tau, way: str, seed: int) -> dict[str, float]:
@@ -143,68 +143,68 @@ def until_tau(one: Simulation, tau: Tau, way: str, seed: int) -> dict[str, float
     if way == "decide":
         return until_tau_by_pairs(one, tau)
     orders = one.orders(way, seed)
-    seen: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
-    for n in rounds(max(map(len, orders.values()))):
-        asked = sum(min(n, len(docs)) for docs in orders.values())
-        for m, value in tau.of(one.judged(orders, n)).items():
-            seen[m].append((asked, value))
-    return {m: from_then_on(its) for m, its in seen.items()}
+    tau_of_measure: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
+    for n_questions in rounds(max(map(len, orders.values()))):
+        n_judgments = sum(min(n_questions, len(docs)) for docs in orders.values())
+        for m, value in tau.of(one.judged(orders, n_questions)).items():
+            tau_of_measure[m].append((n_judgments, value))
+    return {m: from_then_on(tau_at_count) for m, tau_at_count in tau_of_measure.items()}
 
 
 def relevant_of(one: Simulation, way: str, seed: int) -> float:
     """Return how many relevant documents are among the first asked for, of each query in turn."""
     orders = one.orders(way, seed)
-    in_turn = [
+    questions = [
         (query, docs[i])
         for i in range(max(map(len, orders.values())))
         for query, docs in orders.items()
         if i < len(docs)
     ]
-    return sum(one.grade(query, doc) >= 1 for query, doc in in_turn[:FIRST])
+    return sum(one.grade(query, doc) >= 1 for query, doc in questions[:FIRST])
 
 
 def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
     """Ask, in each round, what decides most between the systems of each pair."""
-    known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
-    seen: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
+    grades_of_query: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
+    tau_of_measure: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
     while True:
-        qrels = Qrels(known).with_top_grade(one.top)
-        asked: set[tuple[str, str]] = set()
+        qrels = Qrels(grades_of_query).with_top_grade(one.top)
+        questions: set[tuple[str, str]] = set()
         for left, right in combinations(one.runs, 2):
             pair = {left: one.runs[left], right: one.runs[right]}
-            found = find_deciding(qrels, pair, DECIDED, Judging())
-            if not found.is_certain:
-                asked |= {*[it for it in found.documents if it not in asked][:STEP]}
-        if not asked:
-            return {m: from_then_on(its) for m, its in seen.items()}
-        for query, doc in asked:
-            known[query][doc] = one.grade(query, doc)
-        n = sum(map(len, known.values()))
-        for m, value in tau.of(Qrels(known).with_top_grade(one.top)).items():
-            seen[m].append((n, value))
+            deciding = find_deciding(qrels, pair, DECIDED, Judging())
+            if not deciding.is_certain:
+                questions |= {*[question for question in deciding.documents if question not in questions][:STEP]}
+        if not questions:
+            return {m: from_then_on(tau_at_count) for m, tau_at_count in tau_of_measure.items()}
+        for query, doc in questions:
+            grades_of_query[query][doc] = one.grade(query, doc)
+        n_judgments = sum(map(len, grades_of_query.values()))
+        for m, value in tau.of(Qrels(grades_of_query).with_top_grade(one.top)).items():
+            tau_of_measure[m].append((n_judgments, value))
 
 
 def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float:
     """Return after how many judgments the sign of a pair's difference is certain."""
-    in_turn: list[tuple[str, str]] = []
+    questions: list[tuple[str, str]] = []
     if way != "decide":
         orders = one.orders(way, seed)
         longest = max(map(len, orders.values()))
-        in_turn = [
+        questions = [
             (q, docs[i]) for i in range(longest) for q, docs in orders.items() if i < len(docs)
         ]
-    known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
-    n = 0
+    grades_of_query: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
+    n_judgments = 0
     while True:
-        found = find_deciding(Qrels(known).with_top_grade(one.top), one.runs, DECIDED, Judging())
-        if found.is_certain:
-            return n
-        asked = found.documents[:step] if way == "decide" else in_turn[n : n + step]
-        if not asked:
+        deciding = find_deciding(Qrels(grades_of_query).with_top_grade(one.top), one.runs, DECIDED, Judging())
+        if deciding.is_certain:
+            return n_judgments
+        asked_questions = deciding.documents[:step] if way == "decide" else questions[n_judgments : n_judgments + step]
+        if not asked_questions:
             return float("inf")
-        for query, doc in asked:
-            known[query][doc] = one.grade(query, doc)
-        n += len(asked)
+        for query, doc in asked_questions:
+            grades_of_query[query][doc] = one.grade(query, doc)
+        n_judgments += len(asked_questions)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -226,36 +226,36 @@ def systems(folder: Path) -> tuple[Qrels, dict[str, Run]]:
 
 def main() -> None:
     """Print both tables."""
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--draws", type=int, default=10)
-    arguments.add_argument("--pairs", type=int, default=66)
-    given = arguments.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=66)
+    arguments = parser.parse_args()
     qrels, runs = systems(Path(os.environ["CRANFIELD_DATA"]) / "dl19")
-    every, tau = Simulation(qrels, runs), Tau(qrels, runs)
-    n_all = sum(len({doc for one in its for doc in one}) for its in every.lists.values())
+    simulation, correlation = Simulation(qrels, runs), Tau(qrels, runs)
+    n_all = sum(len({doc for ranking in rankings for doc in ranking}) for rankings in simulation.lists.values())
     print(f"{len(runs)} systems, {n_all:,} documents in the pool {DEPTH} deep; tau {TAU}")
-    for way in WAYS:
-        draws = given.draws if way in BY_CHANCE else 1
-        found = [until_tau(every, tau, way, SEED + i) for i in range(draws)]
-        line = "   ".join(f"{m} {spread([it[m] for it in found])}" for m in MEASURES)
-        if way != "decide":
-            relevant = [relevant_of(every, way, SEED + i) for i in range(draws)]
-            line += f"   relevant of {FIRST:,} {spread(relevant)}"
-        print(f"  {way:14} {line}", flush=True)
-    pairs = list(combinations(runs, 2))[: given.pairs]
+    for method in WAYS:
+        draws = arguments.draws if method in BY_CHANCE else 1
+        counts = [until_tau(simulation, correlation, method, SEED + i) for i in range(draws)]
+        line = "   ".join(f"{m} {spread([count_of_measure[m] for count_of_measure in counts])}" for m in MEASURES)
+        if method != "decide":
+            relevant_counts = [relevant_of(simulation, method, SEED + i) for i in range(draws)]
+            line += f"   relevant of {FIRST:,} {spread(relevant_counts)}"
+        print(f"  {method:14} {line}", flush=True)
+    pairs = list(combinations(runs, 2))[: arguments.pairs]
     print(f"{len(pairs)} pairs: judgments until the sign of {DECIDED} is certain")
-    for way in WAYS:
-        needed = [
-            until_certain(Simulation(qrels, {a: runs[a], b: runs[b]}, 10), way, SEED)
+    for method in WAYS:
+        certain_counts = [
+            until_certain(Simulation(qrels, {a: runs[a], b: runs[b]}, 10), method, SEED)
             for a, b in pairs
         ]
-        middle = statistics.median(needed)
-        never = sum(it == float("inf") for it in needed)
-        line = f"median {middle:,.0f}"
-        if never < len(needed) / 4:
-            low, _, high = statistics.quantiles(needed, n=4)
+        median = statistics.median(certain_counts)
+        n_never = sum(count == float("inf") for count in certain_counts)
+        line = f"median {median:,.0f}"
+        if n_never < len(certain_counts) / 4:
+            low, _, high = statistics.quantiles(certain_counts, n=4)
             line += f", quartiles {low:,.0f} to {high:,.0f}"
-        print(f"  {way:14} {line}; never {never}", flush=True)
+        print(f"  {method:14} {line}; never {n_never}", flush=True)
 
 
 if __name__ == "__main__":

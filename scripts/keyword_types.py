@@ -68,25 +68,25 @@ def keyword_types() -> dict[Path, str]:
     shared = {family for family, n_takers in takers.items() if n_takers > 1}
     shared |= {family for verb in verbs if verb.takes_one for family in verb.families}
     shared |= {base for family in takers for base in _parents(family)}
-    in_core = {family for verb in verbs if verb.home == CORE for family in verb.families}
-    in_core |= {family for family in shared if "extensions" not in family.__module__}
-    texts = {}
-    for home, families in ((CORE, shared & in_core), (EXTENSIONS, shared - in_core)):
-        types = _Types(home, shared, in_core)
+    core_families = {family for verb in verbs if verb.home == CORE for family in verb.families}
+    core_families |= {family for family in shared if "extensions" not in family.__module__}
+    text_of_path = {}
+    for home, families in ((CORE, shared & core_families), (EXTENSIONS, shared - core_families)):
+        types = _Types(home, shared, core_families)
         for family in sorted(families, key=lambda family: family.__name__):
             types.add_family(family)
         for verb in verbs:
             if verb.home == home and not verb.takes_one:
                 types.add_verb(verb)
         if home == CORE:
-            own = Pair.__dataclass_fields__
-            types.add_attributes("PairValues", [name for name in Pair.names() if name not in own])
+            pair_fields = Pair.__dataclass_fields__
+            types.add_attributes("PairValues", [name for name in Pair.names() if name not in pair_fields])
             kinds = load_entries("remark of explain")
             remarks = [name for kind in kinds for name in kind.__dataclass_fields__]
             types.add_attributes("RemarkValues", remarks)
         path = PACKAGE.parent.joinpath(*home.split(".")).with_suffix(".py")
-        texts[path] = types.text()
-    return texts
+        text_of_path[path] = types.text()
+    return text_of_path
 
 
 def _verbs() -> Iterator[Verb]:
@@ -109,15 +109,15 @@ def _verbs() -> Iterator[Verb]:
 def _verb(module: str, function: ast.FunctionDef, call: ast.Call, *, has_forms: bool) -> Verb:
     """Return what a function takes by a call of `takes`."""
 
-    def value_of(expression: ast.expr) -> Any:
+    def evaluate(expression: ast.expr) -> Any:
         return eval(ast.unparse(expression), vars(import_module(module)))  # noqa: S307 - our code
 
-    families = value_of(ast.Tuple(call.args, ast.Load()))
-    without = {name for word in call.keywords for name in value_of(word.value)}
-    own = {}
+    families = evaluate(ast.Tuple(call.args, ast.Load()))
+    omitted_options = {name for word in call.keywords for name in evaluate(word.value)}
+    form_types = {}
     if has_forms:
-        own = {word.arg: word.annotation for word in function.args.kwonlyargs if word.annotation}
-    return Verb(function.name, module, families, frozenset(without), own)
+        form_types = {word.arg: word.annotation for word in function.args.kwonlyargs if word.annotation}
+    return Verb(function.name, module, families, frozenset(omitted_options), form_types)
 
 
 def _keys(family: type[Options]) -> set[str]:
@@ -164,16 +164,16 @@ class _Types:
     def add_verb(self, verb: Verb) -> None:
         """Add the type of all keywords of a function."""
         bases: list[str] = []
-        own: dict[str, ast.expr] = {}
+        option_types: dict[str, ast.expr] = {}
         for family in verb.families:
             if family in verb.bases and family in self.shared:
                 bases.append(self._name(family))
             else:
                 bases += [self._name(base) for base in _parents(family)]
-                own |= self._own(family, frozenset() if family in verb.bases else verb.without)
+                option_types |= self._own(family, frozenset() if family in verb.bases else verb.without)
         self._import(verb.module, verb.own.values())
         title = "".join(part.title() for part in verb.name.split("_"))
-        self._add_class(title, bases, own | verb.own)
+        self._add_class(title, bases, option_types | verb.own)
 
     def add_attributes(self, name: str, names: Iterable[str]) -> None:
         """Add a class of the attributes that an object takes from its parts."""
@@ -183,7 +183,7 @@ class _Types:
 
     def _own(self, family: type[Options], without: Set[str] = frozenset()) -> dict[str, ast.expr]:
         """Return the types of the options that a family declares, which are imported."""
-        types = {name: kind for name, kind in _own_types(family).items() if name not in without}
+        types = {name: annotation for name, annotation in _own_types(family).items() if name not in without}
         self._import(family.__module__, types.values())
         return types
 
@@ -200,35 +200,35 @@ class _Types:
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        for kind in kinds:
-            for node in ast.walk(kind):
+        for annotation in kinds:
+            for node in ast.walk(annotation):
                 if isinstance(node, ast.Name) and not hasattr(builtins, node.id):
                     self.imported.setdefault(sources.get(node.id, module), set()).add(node.id)
 
     def _add_class(self, name: str, bases: list[str], own: dict[str, ast.expr]) -> None:
         """Add a TypedDict with its own keys, which inherits the others."""
-        inside = ", ".join([*(bases or ["TypedDict"]), *(["total=False"] if own else [])])
-        line = f"class {name}({inside}):"
+        class_arguments = ", ".join([*(bases or ["TypedDict"]), *(["total=False"] if own else [])])
+        line = f"class {name}({class_arguments}):"
         if len(line) > (100 if own else 96):
-            line = f"class {name}(\n    {inside}\n):"
-        keys = "".join(f"\n    {key}: {ast.unparse(kind)}" for key, kind in own.items()) or " ..."
+            line = f"class {name}(\n    {class_arguments}\n):"
+        keys = "".join(f"\n    {option_name}: {ast.unparse(annotation)}" for option_name, annotation in own.items()) or " ..."
         self.classes.append(f"\n{line}{keys}\n")
 
     def text(self) -> str:
         """Return the module: a docstring, imports, classes."""
         assert self.home == EXTENSIONS or not any("extensions" in name for name in self.imported)
-        of = "functions of extensions" if self.home == EXTENSIONS else "functions"
-        return "\n".join([HEAD.format(of=of), self._imports(), *self.classes])
+        functions_text = "functions of extensions" if self.home == EXTENSIONS else "functions"
+        return "\n".join([HEAD.format(of=functions_text), self._imports(), *self.classes])
 
     def _imports(self) -> str:
         """Return the imports as the formatter has them."""
         lines: dict[bool, str] = {}
-        for module, own_names in sorted(self.imported.items()):
-            names = sorted(own_names)
+        for module, names_of_module in sorted(self.imported.items()):
+            names = sorted(names_of_module)
             line = f"from {module} import {', '.join(names)}\n"
             if len(line) > 101:
-                inside = "".join(f"    {name},\n" for name in names)
-                line = f"from {module} import (\n{inside})\n"
+                lines_of_names = "".join(f"    {name},\n" for name in names)
+                line = f"from {module} import (\n{lines_of_names})\n"
             is_own = module.startswith("cranfield")
             lines[is_own] = lines.get(is_own, "") + line
         return "\n".join(lines.values())

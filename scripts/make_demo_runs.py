@@ -92,18 +92,18 @@ MODULES = NAMES.split()
 def public_members(module: Any, name: str) -> list[tuple[str, Any]]:
     """Return the public functions and classes of a module, by name."""
     if hasattr(module, "__all__"):
-        names = {str(item) for item in module.__all__}
+        names = {str(member_name) for member_name in module.__all__}
     else:
-        names = {item for item in dir(module) if not item.startswith("_")}
-    found = []
+        names = {member_name for member_name in dir(module) if not member_name.startswith("_")}
+    members = []
     for member in sorted(names):
-        thing = getattr(module, member, None)
-        if not (inspect.isroutine(thing) or inspect.isclass(thing)):
+        member_object = getattr(module, member, None)
+        if not (inspect.isroutine(member_object) or inspect.isclass(member_object)):
             continue
-        home = getattr(thing, "__module__", None) or name
+        home = getattr(member_object, "__module__", None) or name
         if hasattr(module, "__all__") or home in (name, "_" + name, module.__name__):
-            found.append((member, thing))
-    return found
+            members.append((member, member_object))
+    return members
 
 
 def first_paragraph(thing: Any) -> str:
@@ -117,8 +117,8 @@ def first_paragraph(thing: Any) -> str:
 
 def spoken(name: str) -> str:
     """Return a name with its words, if it has several: ``TemporaryFile (temporary file)``."""
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[._]+", " ", name).strip()
-    return f"{name} ({split.lower()})" if " " in split else name
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[._]+", " ", name).strip()
+    return f"{name} ({words.lower()})" if " " in words else name
 
 
 def document_text(name: str) -> str:
@@ -130,8 +130,8 @@ def document_text(name: str) -> str:
     doc = module.__doc__
     lines = [spoken(name)]
     if isinstance(doc, str):
-        lines += [" ".join(part.split()) for part in inspect.cleandoc(doc).split("\n\n")]
-    lines += [f"{spoken(member)}: {first_paragraph(thing)}" for member, thing in members]
+        lines += [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(doc).split("\n\n")]
+    lines += [f"{spoken(member)}: {first_paragraph(member_object)}" for member, member_object in members]
     return "\n".join(line for line in lines if line)
 
 
@@ -159,8 +159,8 @@ def bm25_scores(queries: list[str], texts: list[str]) -> Array:
     index = bm25s.BM25(dtype="float64")
     index.index(tokens(texts), show_progress=False)
     # A query may consist of words that no document has: its scores are zero.
-    known = [[word for word in row if word in index.vocab_dict] for row in tokens(queries)]
-    rows = [index.get_scores(row) if row else np.zeros(len(texts)) for row in known]
+    query_words = [[word for word in row if word in index.vocab_dict] for row in tokens(queries)]
+    rows = [index.get_scores(row) if row else np.zeros(len(texts)) for row in query_words]
     return np.asarray(rows, dtype=np.float64)
 
 
@@ -179,9 +179,9 @@ class MiniLM:
         weights = (folder / "model.safetensors").read_bytes()
         if hashlib.sha256(weights).hexdigest() != WEIGHTS_SHA256:
             raise SystemExit("the weights of the model are not the ones the runs were made with")
-        stored = library("safetensors.numpy").load(weights)
+        weight_of_key = library("safetensors.numpy").load(weights)
         self.w: dict[str, Array] = {
-            key: np.asarray(value, dtype=np.float64) for key, value in stored.items()
+            key: np.asarray(matrix, dtype=np.float64) for key, matrix in weight_of_key.items()
         }
         vocabulary = (folder / "tokenizer.json").read_text(encoding="utf-8")
         self.tokenizer = library("tokenizers").Tokenizer.from_str(vocabulary)
@@ -198,9 +198,9 @@ class MiniLM:
 
     def norm(self, x: Array, name: str) -> Array:
         """Apply layer normalisation."""
-        centred = x - x.mean(axis=-1, keepdims=True)
-        scale = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
-        return np.asarray(centred / scale * self.w[name + ".weight"] + self.w[name + ".bias"])
+        deviations = x - x.mean(axis=-1, keepdims=True)
+        scale = np.sqrt((deviations**2).mean(axis=-1, keepdims=True) + 1e-12)
+        return np.asarray(deviations / scale * self.w[name + ".weight"] + self.w[name + ".bias"])
 
     def embed(self, pieces: list[int]) -> Array:
         """Return the vector of one passage."""
@@ -220,9 +220,9 @@ class MiniLM:
             logits = np.einsum("ihd,jhd->hij", query, key) / np.sqrt(query.shape[-1])
             weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
             weights /= weights.sum(axis=-1, keepdims=True)
-            mixed = np.einsum("hij,jhd->ihd", weights, value).reshape(n, -1)
-            mixed = self.linear(mixed, layer + "attention.output.dense")
-            x = self.norm(x + mixed, layer + "attention.output.LayerNorm")
+            attention = np.einsum("hij,jhd->ihd", weights, value).reshape(n, -1)
+            attention = self.linear(attention, layer + "attention.output.dense")
+            x = self.norm(x + attention, layer + "attention.output.LayerNorm")
             inner = self.linear(x, layer + "intermediate.dense")
             inner = inner * 0.5 * (1.0 + erf(inner / np.sqrt(2.0)))
             x = self.norm(
@@ -239,19 +239,19 @@ def dense_scores(queries: list[str], texts: list[str]) -> Array:
     beginning with the name of the module; a longer line is cut there.
     """
     model = MiniLM()
-    asked = np.stack([model.embed(model.pieces(query)[:PASSAGE]) for query in queries])
+    query_vectors = np.stack([model.embed(model.pieces(query)[:PASSAGE]) for query in queries])
     columns = []
     for text in texts:
-        name, *rest = text.split("\n")
+        name, *lines = text.split("\n")
         head = model.pieces(name)
         passages = [list(head)]
-        for line in rest:
+        for line in lines:
             pieces = model.pieces(line)
             if len(passages[-1]) > len(head) and len(passages[-1]) + len(pieces) > PASSAGE:
                 passages.append(list(head))
             passages[-1] = (passages[-1] + pieces)[:PASSAGE]
         vectors = np.stack([model.embed(passage) for passage in passages])
-        columns.append((asked @ vectors.T).max(axis=1))
+        columns.append((query_vectors @ vectors.T).max(axis=1))
     return np.stack(columns, axis=1)
 
 
@@ -260,9 +260,9 @@ def dense_scores(queries: list[str], texts: list[str]) -> Array:
 
 def top(scores: dict[str, float]) -> Ranking:
     """Return the best documents: by printed score, ties by doc_id descending; no zero scores."""
-    printed = [(doc, f"{score:.6f}") for doc, score in scores.items()]
-    kept = [(doc, score) for doc, score in printed if float(score) > 0]
-    return sorted(kept, key=lambda pair: (float(pair[1]), pair[0]), reverse=True)[:DEPTH]
+    score_texts = [(doc, f"{score:.6f}") for doc, score in scores.items()]
+    positive_scores = [(doc, score) for doc, score in score_texts if float(score) > 0]
+    return sorted(positive_scores, key=lambda pair: (float(pair[1]), pair[0]), reverse=True)[:DEPTH]
 
 
 def fuse(rankings: list[Ranking]) -> Ranking:
@@ -278,10 +278,10 @@ def make_runs() -> dict[str, str]:
     """Return the text of each run file, by the name of the system."""
     queries = read_queries(DEMO / "queries.tsv")
     texts = [document_text(name) for name in MODULES]
-    asked = list(queries.values())
+    query_texts = list(queries.values())
     systems: dict[str, dict[str, Ranking]] = {}
     for tag, scorer in (("bm25", bm25_scores), ("tfidf", tfidf_scores), ("dense", dense_scores)):
-        matrix = scorer(asked, texts)
+        matrix = scorer(query_texts, texts)
         systems[tag] = {
             query: top(dict(zip(MODULES, row.tolist(), strict=True)))
             for query, row in zip(queries, matrix, strict=True)
@@ -301,17 +301,17 @@ def make_runs() -> dict[str, str]:
 
 def warn_of_other_versions() -> None:
     """Print on standard error which versions differ from those of the stored runs."""
-    wanted = {"Python": PYTHON, **PINNED}
-    for name, version in wanted.items():
+    needed_versions = {"Python": PYTHON, **PINNED}
+    for name, version in needed_versions.items():
         if name == "Python":
-            have = platform.python_version()
+            installed_version = platform.python_version()
         else:
             try:
-                have = importlib.metadata.version(name)
+                installed_version = importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
                 raise SystemExit(f"{name} is missing; see the top of this script") from None
-        if have != version:
-            print(f"note: {name} {have}, stored runs: {version}", file=sys.stderr)
+        if installed_version != version:
+            print(f"note: {name} {installed_version}, stored runs: {version}", file=sys.stderr)
 
 
 def main() -> int:
@@ -324,19 +324,19 @@ def main() -> int:
         print(document_text(options.text))
         return 0
     warn_of_other_versions()
-    different = 0
+    n_different = 0
     for tag, text in make_runs().items():
         path = DEMO / f"{tag}.run"
         if not options.check:
             path.write_text(text, encoding="utf-8", newline="\n")
             print(f"{path.name}: {len(text.splitlines())} lines written")
             continue
-        stored = path.read_text(encoding="utf-8") if path.exists() else ""
-        pairs = set(text.splitlines()) ^ set(stored.splitlines())
-        same = text == stored
-        different += not same
-        print(f"{path.name}: {'equal' if same else f'DIFFERENT ({len(pairs)} lines)'}")
-    return 1 if different else 0
+        stored_text = path.read_text(encoding="utf-8") if path.exists() else ""
+        differing_lines = set(text.splitlines()) ^ set(stored_text.splitlines())
+        is_same = text == stored_text
+        n_different += not is_same
+        print(f"{path.name}: {'equal' if is_same else f'DIFFERENT ({len(differing_lines)} lines)'}")
+    return 1 if n_different else 0
 
 
 if __name__ == "__main__":

@@ -48,11 +48,11 @@ def trec_eval_names() -> str:
     rows = ["| trec_eval | here |", "|---|---|"]
     for name in measure_names():
         if name != "runid":
-            here = [str(column.measure) for column in columns_of(name, None, {})]
-            shown = f"`{here[0]}`" + (f" to `{here[-1]}`" if len(here) > 1 else "")
-            rows.append(f"| `{name}` | {shown} |")
+            measure_texts = [str(column.measure) for column in columns_of(name, None, {})]
+            measures_text = f"`{measure_texts[0]}`" + (f" to `{measure_texts[-1]}`" if len(measure_texts) > 1 else "")
+            rows.append(f"| `{name}` | {measures_text} |")
     text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
-    return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
+    return NAMES.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
 
 
 def formats() -> str:
@@ -61,58 +61,58 @@ def formats() -> str:
         "| format | `format=`, `--run-format`, `--qrels-format` | suffixes | judgments | runs |",
         "|---|---|---|---|---|",
     ]
-    for one in FORMATS.values():
-        names = f"`{one.name}`" + "".join(f", for judgments also `{name}`" for name in one.aliases)
-        suffixes = ", ".join(f"`{suffix}`" for suffix in one.suffixes) or "-"
-        holds = [(held and held.row_description) or "-" for held in (one.qrels, one.runs)]
-        rows.append(f"| {one.title} | {names} | {suffixes} | {holds[0]} | {holds[1]} |")
-    named = ["| column | of | names |", "|---|---|---|"]
-    for column in filter(lambda one: one.sides, COLUMNS.values()):
+    for form in FORMATS.values():
+        names = f"`{form.name}`" + "".join(f", for judgments also `{name}`" for name in form.aliases)
+        suffixes = ", ".join(f"`{suffix}`" for suffix in form.suffixes) or "-"
+        row_descriptions = [(side_format and side_format.row_description) or "-" for side_format in (form.qrels, form.runs)]
+        rows.append(f"| {form.title} | {names} | {suffixes} | {row_descriptions[0]} | {row_descriptions[1]} |")
+    column_rows = ["| column | of | names |", "|---|---|---|"]
+    for column in filter(lambda column: column.sides, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
-        of = "both" if len(column.sides) > 1 else "runs" if Side.RUN in column.sides else "judgments"
-        named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
-        for what, many in column.list_names.items():
-            sides = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
-            side = sides[what]
-            named.append(
-                f"| the same, with several in a cell | {side} | {', '.join(shortly(many))} |"
+        sides_text = "both" if len(column.sides) > 1 else "runs" if Side.RUN in column.sides else "judgments"
+        column_rows.append(f"| `{column.public}`{meaning} | {sides_text} | {', '.join(column.names)} |")
+        for side, list_names in column.list_names.items():
+            name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
+            side_name = name_of_side[side]
+            column_rows.append(
+                f"| the same, with several in a cell | {side_name} | {', '.join(shortly(list_names))} |"
             )
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
-    text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
-    return COLUMNS_TABLE.sub(lambda found: found[1] + "\n".join(named) + "\n" + found[2], text)
+    text = FORMATS_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
+    return COLUMNS_TABLE.sub(lambda match: match[1] + "\n".join(column_rows) + "\n" + match[2], text)
 
 
 def conventions() -> str:
     """Return the page on conventions with a section for each put in."""
     text = (ROOT / "docs" / "reference" / "conventions.md").read_text("utf-8")
     (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
-    data: dict[str, Any] = {}
-    for one in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
-        exec(one.source, data)  # noqa: S102 - code of the page
-    parts = [convention(one, data["qrels"], data["run"]) for one in CONVENTIONS.values()]
-    return SECTIONS.sub(lambda found: found[1] + "\n".join(parts) + "\n" + found[2], text)
+    namespace: dict[str, Any] = {}
+    for page_example in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
+        exec(page_example.source, namespace)  # noqa: S102 - code of the page
+    parts = [convention(one, namespace["qrels"], namespace["run"]) for one in CONVENTIONS.values()]
+    return SECTIONS.sub(lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text)
 
 
 def convention(one: Convention, qrels: Any, run: Any) -> str:
     """Return a convention's part of the page."""
-    not_run = "" if one.was_run else " Read in its source, not run."
+    run_remark = "" if one.was_run else " Read in its source, not run."
     rows = ["| measures | choices |", "|---|---|"]
     for rule in one.rules:
         measures = ", ".join(f"`{text}`" for text in rule.measure_texts)
         rows.append(f"| {measures} | {', '.join(f'`{text}`' for text in rule.choices) or '-'} |")
-    values = []
+    value_rows = []
     for text in EXAMPLES:
         measure = parse(text)
         if one.translate(measure) is not None:
-            usual = evaluate(qrels, run, measure)[measure]
-            its = evaluate(qrels, run, measure, convention=one.name)[measure]
-            values.append(f"| `{measure}` | {usual:.4f} | {its:.4f} |")
+            default_value = evaluate(qrels, run, measure)[measure]
+            convention_value = evaluate(qrels, run, measure, convention=one.name)[measure]
+            value_rows.append(f"| `{measure}` | {default_value:.4f} | {convention_value:.4f} |")
     return "\n".join(
         [
-            *(f"### {one.name}", "", f"{one.tool}; `{one.source}`.{not_run}", "", *rows, ""),
+            *(f"### {one.name}", "", f"{one.tool}; `{one.source}`.{run_remark}", "", *rows, ""),
             *[f"- {remark}" for remark in one.remarks],
             *([""] if one.remarks else []),
-            *("| example | the default | this convention |", "|---|---|---|", *values, ""),
+            *("| example | the default | this convention |", "|---|---|---|", *value_rows, ""),
         ]
     )
 
@@ -122,10 +122,10 @@ def shortly(names: Sequence[str]) -> Iterator[str]:
     words = [name.removesuffix("_ids") for name in names if name.endswith("_ids")]
     words = [word for word in words if f"{word}_doc_ids" in names]
     if words:
-        ends = [name.removeprefix(words[0]) for name in names if name.startswith(f"{words[0]}_")]
-        ends = [end for end in ends if all(f"{word}{end}" in names for word in words)]
-        yield f"{', '.join(words)}, each with {', '.join(ends)}"
-        names = [name for name in names if not any(name == w + e for w in words for e in ends)]
+        endings = [name.removeprefix(words[0]) for name in names if name.startswith(f"{words[0]}_")]
+        endings = [ending for ending in endings if all(f"{word}{ending}" in names for word in words)]
+        yield f"{', '.join(words)}, each with {', '.join(endings)}"
+        names = [name for name in names if not any(name == w + ending for w in words for ending in endings)]
     yield from names
 
 
@@ -139,10 +139,10 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
 def examples(block: str) -> Iterator[tuple[str, str]]:
     """Yield a cell's (source, output) for the examples up to one that shows something."""
     sources = ""
-    for one in DocTestParser().get_examples(block):
-        sources += one.source
-        if one.want:
-            yield sources, re.sub(r"^<BLANKLINE>$", "", one.want, flags=re.M)
+    for example in DocTestParser().get_examples(block):
+        sources += example.source
+        if example.want:
+            yield sources, re.sub(r"^<BLANKLINE>$", "", example.want, flags=re.M)
             sources = ""
     if sources:
         yield sources, ""
@@ -156,11 +156,11 @@ def shows_its_value(source: str, printing: set[str]) -> bool:
     if source.startswith("!"):
         return False
     body = ast.parse(source).body
-    for one in body:
-        if isinstance(one, ast.FunctionDef) and not re.search(r"^\s*return\b", source, re.M):
-            printing.add(one.name)
-    last = ast.unparse(body[-1]).partition("(")[0]
-    return isinstance(body[-1], ast.Expr) and last not in printing
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and not re.search(r"^\s*return\b", source, re.M):
+            printing.add(statement.name)
+    last_function = ast.unparse(body[-1]).partition("(")[0]
+    return isinstance(body[-1], ast.Expr) and last_function not in printing
 
 
 def lines(text: str) -> list[str]:
@@ -176,9 +176,9 @@ def notebook(page: str) -> str:
     cells: list[dict[str, Any]] = []
     printing = {"print"}
 
-    def add(kind: str, source: str, **more: Any) -> None:
+    def add(cell_type: str, source: str, **cell_fields: Any) -> None:
         cells.append(
-            {"cell_type": kind, "id": "", "metadata": {}, **more, "source": lines(source.strip())}
+            {"cell_type": cell_type, "id": "", "metadata": {}, **cell_fields, "source": lines(source.strip())}
         )
 
     def prose(text: str) -> None:
@@ -195,30 +195,30 @@ def notebook(page: str) -> str:
         end = block.end()
         for source, output in (commands if block[1] == "console" else examples)(block[2]):
             count += 1
-            found: dict[str, Any] = {
+            cell_output: dict[str, Any] = {
                 "name": "stdout",
                 "output_type": "stream",
                 "text": lines(output.rstrip() + "\n"),
             }
             if shows_its_value(source, printing):
-                found = {
+                cell_output = {
                     "data": {"text/plain": lines(output.rstrip())},
                     "execution_count": count,
                     "metadata": {},
                     "output_type": "execute_result",
                 }
-            add("code", source, execution_count=count, outputs=[found] if output else [])
+            add("code", source, execution_count=count, outputs=[cell_output] if output else [])
     prose(text[end:])
     for number, cell in enumerate(cells, 1):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    content = {
+    document = {
         "cells": cells,
         "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    return json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def _in(folder: str, pages: dict[str, str]) -> dict[Path, str]:
@@ -258,28 +258,28 @@ def pictures() -> dict[Path, figures.Figure]:
 def gallery() -> dict[Path, figures.Figure]:
     """Return the pictures of docs/how-to/figures.md: each kind, from the demonstration."""
     lines = (demo.HERE / "queries.tsv").read_text("utf-8").splitlines()
-    asked = dict(line.split("\t") for line in lines)
+    text_of_query = dict(line.split("\t") for line in lines)
     labels = {
         query: "short (up to 6 words)" if len(text.split()) <= 6 else "long"
-        for query, text in asked.items()
+        for query, text in text_of_query.items()
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)  # the pictures have these notes
-        found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", slices={"length": labels})
-    drawn = {
-        "leaderboard": figures.leaderboard(found),
-        "differences": figures.differences(found),
-        "scatter": figures.scatter(found),
-        "by-cutoff": figures.by_cutoff(found),
-        "mean-precision-recall": figures.precision_recall(found),
-        "spread": figures.spread(found),
-        "pair-matrix": figures.pair_matrix(found),
-        "judged-by-rank": figures.judged_by_rank(found),
-        "by-relevant": figures.by_relevant(found),
-        "by-slice": figures.by_slice(found),
-        "paper": figures.leaderboard(found, style="paper"),
+        comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", slices={"length": labels})
+    figure_of_name = {
+        "leaderboard": figures.leaderboard(comparison),
+        "differences": figures.differences(comparison),
+        "scatter": figures.scatter(comparison),
+        "by-cutoff": figures.by_cutoff(comparison),
+        "mean-precision-recall": figures.precision_recall(comparison),
+        "spread": figures.spread(comparison),
+        "pair-matrix": figures.pair_matrix(comparison),
+        "judged-by-rank": figures.judged_by_rank(comparison),
+        "by-relevant": figures.by_relevant(comparison),
+        "by-slice": figures.by_slice(comparison),
+        "paper": figures.leaderboard(comparison, style="paper"),
     }
-    return {ROOT / "docs" / "pictures" / f"{name}.svg": one for name, one in drawn.items()}
+    return {ROOT / "docs" / "pictures" / f"{name}.svg": figure for name, figure in figure_of_name.items()}
 
 
 if __name__ == "__main__":

@@ -39,35 +39,35 @@ WEIGHTS = {
 
 def families() -> dict[str, list[str]]:
     """Return the names of the measures on each page: {page: names}."""
-    found = {}
+    names_of_page = {}
     for page in sorted(FOLDER.glob("*.md")):
         family = FAMILY.search(page.read_text("utf-8"))
         if family is not None:
-            found[page.stem] = family[2].split()
-    return found
+            names_of_page[page.stem] = family[2].split()
+    return names_of_page
 
 
 def measure_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
-    known = {one.name: one for one in definitions()}
-    home = {name: page for page, names in families().items() for name in names}
+    definition_of_name = {definition.name: definition for definition in definitions()}
+    page_of_name = {name: page for page, names in families().items() for name in names}
 
-    def sections(found: re.Match[str]) -> str:
-        parts = [section(known[name]) for name in found[2].split()]
-        return found[1] + "\n" + "\n".join(parts) + found[3]
+    def fill_sections(match: re.Match[str]) -> str:
+        sections = [section(definition_of_name[name]) for name in match[2].split()]
+        return match[1] + "\n" + "\n".join(sections) + match[3]
 
-    def table(found: re.Match[str]) -> str:
+    def fill_table(match: re.Match[str]) -> str:
         rows = ["| measure | what it is |", "|---|---|"]
-        for one in definitions():
-            link = f"{home[one.name]}.md#{one.name.lower()}"
-            rows.append(f"| [`{one.name}`]({link}) | {one.summary} |")
-        return found[1] + "\n".join(rows) + "\n" + found[2]
+        for definition in definitions():
+            link = f"{page_of_name[definition.name]}.md#{definition.name.lower()}"
+            rows.append(f"| [`{definition.name}`]({link}) | {definition.summary} |")
+        return match[1] + "\n".join(rows) + "\n" + match[2]
 
     pages = {}
     for page in sorted(FOLDER.glob("*.md")):
-        filled: Callable[[re.Match[str]], str] = table if page.stem == "index" else sections
+        fill: Callable[[re.Match[str]], str] = fill_table if page.stem == "index" else fill_sections
         pattern = TABLE if page.stem == "index" else FAMILY
-        pages[page.name] = pattern.sub(filled, page.read_text("utf-8"))
+        pages[page.name] = pattern.sub(fill, page.read_text("utf-8"))
     return pages
 
 
@@ -91,7 +91,7 @@ def user_models() -> str:
     """Return the list of the user models of CWL."""
     rows = []
     for model in USER_MODELS.values():
-        meanings = [f"`{name}`: {one.meaning}." for name, one in model.parameters.items()]
+        meanings = [f"`{name}`: {parameter.meaning}." for name, parameter in model.parameters.items()]
         text = " ".join([*model.documentation.split(), *meanings])
         rows.append(f"- **`{model.pattern}`**: `{model.formula}`. {text} ({model.source})")
     return "\n".join(rows)
@@ -117,12 +117,12 @@ def names_elsewhere(definition: Definition) -> list[str]:
 
 def section(definition: Definition) -> str:
     """Return the section of a measure."""
-    one, value = make_example(definition)
+    measure, score = make_example(definition)
     formula = FORMULAS[definition.name]
     facts = [
         f"- Range of a query's value: {definition.range_text}",
         f"- Over queries: {definition.aggregation_text}",
-        f"- Example: {worked(one, value)}",
+        f"- Example: {worked(measure, score)}",
         f"- Source: {definition.source}",
     ]
     if not definition.is_text and not definition.traits.takes_groups:

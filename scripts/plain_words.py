@@ -44,15 +44,15 @@ class Pattern:
 @cache
 def patterns() -> list[Pattern]:
     """Return all patterns of plain_words.toml."""
-    return [Pattern(**one) for one in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
+    return [Pattern(**fields) for fields in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
 
 
 def files(*names: Path) -> list[Path]:
     """Return the files to check in the repository, or in the files and folders that are named."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in names or [ROOT / name for name in _CHECKED]:
-        found += sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [path for path in found if path.suffix in _SUFFIXES]
+        paths += sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [path for path in paths if path.suffix in _SUFFIXES]
 
 
 def prose(source: str) -> str:
@@ -65,24 +65,24 @@ def prose(source: str) -> str:
     '. . .. it is    so .    a'
     """
     lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]
-    kept = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None)}
-    blank = {getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)}
+    text_tokens = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None)}
+    mark_tokens = {getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in kept | blank:
+        if token.type not in text_tokens | mark_tokens:
             continue
-        text = "" if token.type in blank else token.string
+        text = "" if token.type in mark_tokens else token.string
         if token.type == tokenize.STRING:
             text = _MARKS.sub(lambda mark: " " * len(mark[0]), text)
         elif token.type == tokenize.COMMENT:
             text = re.sub(r"^#+:?", lambda sign: " " * len(sign[0]), text)
-        (row, column), (last, end) = token.start, token.end
-        parts = text.split("\n") + [""] * (last - row + 1)
-        for i in range(row, last + 1):
+        (first_row, column), (last_row, end_column) = token.start, token.end
+        parts = text.split("\n") + [""] * (last_row - first_row + 1)
+        for i in range(first_row, last_row + 1):
             line = lines[i - 1]
-            begin = column if i == row else 0
-            stop = end if i == last else len(line.rstrip("\n"))
-            part = parts[i - row][: stop - begin].ljust(stop - begin)
-            lines[i - 1] = line[:begin] + part + line[stop:]
+            begin = column if i == first_row else 0
+            stop = end_column if i == last_row else len(line.rstrip("\n"))
+            cell_text = parts[i - first_row][: stop - begin].ljust(stop - begin)
+            lines[i - 1] = line[:begin] + cell_text + line[stop:]
     return "".join(lines)
 
 
@@ -91,19 +91,19 @@ def findings(path: Path) -> list[str]:
     text = path.read_text("utf-8")
     text = prose(text) if path.suffix == ".py" else text
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    found = [
-        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), one.say)
-        for one in patterns()
-        for match in one.search(text)
+    matches = [
+        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), pattern.say)
+        for pattern in patterns()
+        for match in pattern.search(text)
     ]
-    return [f"{name}:{line}: {words!r}: say: {say}" for line, words, say in sorted(found)]
+    return [f"{name}:{line}: {words!r}: say: {say}" for line, words, say in sorted(matches)]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders; all by default")
     named: list[Path] = parser.parse_args().paths
-    for missing in (one for one in named if not one.exists()):
+    for missing in (path for path in named if not path.exists()):
         parser.error(f"{missing}: no such file")
     lines = [line for path in files(*named) for line in findings(path.resolve())]
     print("\n".join(lines))

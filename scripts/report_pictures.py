@@ -24,16 +24,16 @@ SIZE = (1280, 1000)
 def main() -> None:
     """Write the pictures, light and dark."""
     warnings.simplefilter("ignore")
-    found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP RR")
-    page = report(found, query_texts=demo.queries(), title="The demonstration")
+    comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP RR")
+    page = report(comparison, query_texts=demo.queries(), title="The demonstration")
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         path = Path(folder) / "report.html"
         page.save(path)
         for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
-            with browser.open(path, size=SIZE, scheme=scheme) as opened:
-                opened.settle()
+            with browser.open(path, size=SIZE, scheme=scheme) as browser_page:
+                browser_page.settle()
                 picture = ROOT / "docs" / "pictures" / name
-                opened.screenshot(picture)
+                browser_page.screenshot(picture)
                 print(f"wrote {picture.relative_to(ROOT)}, {picture.stat().st_size / 1000:.0f} kB")
 
 

@@ -38,17 +38,17 @@ def chosen(draw: random.Random, chance: float) -> bool:
 
 def grades_of(draw: random.Random, traits: set[str], pool: list[str]) -> dict[str, int]:
     """Return the judgments of one query."""
-    judged = draw.sample(pool, 1 if "one" in traits else draw.randint(2, 8))
+    documents = draw.sample(pool, 1 if "one" in traits else draw.randint(2, 8))
     highest = 3 if "graded" in traits else 1
     if "no relevant" in traits and chosen(draw, 0.35):
         highest = 0
     lowest = -2 if "negative" in traits else 0
-    grades = {one: draw.randint(lowest, highest) for one in judged}
+    grades = {document: draw.randint(lowest, highest) for document in documents}
     if highest and not any(grade > 0 for grade in grades.values()):
-        grades[draw.choice(judged)] = highest
+        grades[draw.choice(documents)] = highest
     if "many relevant" in traits and highest:
-        for one in draw.sample(pool, min(len(pool), draw.randint(6, 12))):
-            grades[one] = draw.randint(1, highest)
+        for document in draw.sample(pool, min(len(pool), draw.randint(6, 12))):
+            grades[document] = draw.randint(1, highest)
     return grades
 
 
@@ -61,10 +61,10 @@ def scores_of(
         size = draw.randint(17, 40)
     if "one" in traits and chosen(draw, 0.5):
         size = 1
-    found = [one for one in judged if chosen(draw, 0.7)]
-    others = [one for one in pool if one not in judged]
-    draw.shuffle(others)
-    documents = (found + others)[:size]
+    retrieved_judged = [document for document in judged if chosen(draw, 0.7)]
+    other_documents = [document for document in pool if document not in judged]
+    draw.shuffle(other_documents)
+    documents = (retrieved_judged + other_documents)[:size]
     draw.shuffle(documents)
     levels: list[float] = [draw.uniform(0.1, 9.9) for _ in documents]
     if "ties" in traits:
@@ -82,8 +82,8 @@ def repeated(draw: random.Random, documents: list[str]) -> list[str]:
     """Return a list in which one to three of its documents occur again, below the first time."""
     documents = list(documents)
     for _ in range(draw.randint(1, 3) if documents else 0):
-        first = draw.randrange(len(documents))
-        documents.insert(draw.randint(first + 1, len(documents)), documents[first])
+        position = draw.randrange(len(documents))
+        documents.insert(draw.randint(position + 1, len(documents)), documents[position])
     return documents
 
 
@@ -110,7 +110,7 @@ def generated(seed: int) -> dict[str, Any]:
     order = list(run)
     draw.shuffle(order)
     run = {query: run[query] for query in order}
-    lists = {query: sorted(run[query], key=lambda one: -run[query][one]) for query in run}
+    lists = {query: sorted(run[query], key=lambda document: -run[query][document]) for query in run}
     if "duplicates" in traits:
         lists = {
             query: repeated(draw, documents) if chosen(draw, 0.7) else documents

@@ -12,16 +12,16 @@ Collection = dict[str, Any]  # qrels, run, lists, k: see small_collections.py
 def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], bool]:
     """Return whether scikit-learn raises: for a negative grade, or fewer than two documents."""
 
-    def refused(collection: Collection, measure: str, k: int | None) -> bool:
+    def raises_error(collection: Collection, measure: str, k: int | None) -> bool:
         for query, grades in collection["qrels"].items():
             if not padded and query not in collection["run"]:
                 continue
-            seen = set(collection["run"].get(query, {})) | (set(grades) if padded else set())
-            if len(seen) < 2 or min(grades.get(one, 0) for one in seen) < 0:
+            documents = set(collection["run"].get(query, {})) | (set(grades) if padded else set())
+            if len(documents) < 2 or min(grades.get(document, 0) for document in documents) < 0:
                 return True
         return False
 
-    return refused
+    return raises_error
 
 
 def never(collection: Collection, measure: str, k: int | None) -> bool:
@@ -31,8 +31,8 @@ def never(collection: Collection, measure: str, k: int | None) -> bool:
 
 def single(score: float) -> float:
     """Return a score in 32 bits."""
-    value: float = struct.unpack("f", struct.pack("f", score))[0]
-    return value
+    rounded_score: float = struct.unpack("f", struct.pack("f", score))[0]
+    return rounded_score
 
 
 def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
@@ -42,24 +42,24 @@ def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
     within k.
     """
 
-    def tells(collection: Collection, measure: str, k: int | None) -> bool:
+    def has_mixed_tie(collection: Collection, measure: str, k: int | None) -> bool:
         if measure == "nDCG":
             return False
         for query, grades in collection["qrels"].items():
             scores = dict(collection["run"].get(query, {}))
             if padded:
-                below = min(scores.values(), default=0.0) - 1
-                scores |= {document: below for document in grades if document not in scores}
-            ranked = sorted(((single(score), one) for one, score in scores.items()), reverse=True)
-            above = 0
-            for _, rows in groupby(ranked, key=lambda row: row[0]):
-                alike = [grades.get(one, 0) > 0 for _, one in rows]
-                if len(set(alike)) > 1 and (k is None or above < k):
+                lowest_score = min(scores.values(), default=0.0) - 1
+                scores |= {document: lowest_score for document in grades if document not in scores}
+            ranking = sorted(((single(score), document) for document, score in scores.items()), reverse=True)
+            n_above = 0
+            for _, rows in groupby(ranking, key=lambda row: row[0]):
+                relevances = [grades.get(document, 0) > 0 for _, document in rows]
+                if len(set(relevances)) > 1 and (k is None or n_above < k):
                     return True
-                above += len(alike)
+                n_above += len(relevances)
         return False
 
-    return tells
+    return has_mixed_tie
 
 
 def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
@@ -74,8 +74,8 @@ def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
 def repeats(collection: Collection, measure: str, k: int | None) -> bool:
     """Return whether a relevant document occurs twice in a list."""
     return any(
-        len([one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0])
-        > len({one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0})
+        len([document for document in documents if collection["qrels"].get(query, {}).get(document, 0) > 0])
+        > len({document for document in documents if collection["qrels"].get(query, {}).get(document, 0) > 0})
         for query, documents in collection["lists"].items()
     )
 
@@ -104,12 +104,12 @@ class Variant:
     def counterpart(self, measure: str) -> tuple[str, str] | None:
         """Return the convention and the measure that are compared with a value of the tool."""
         name, _, cutoff = measure.partition("@")
-        its = self.measures.get(name, OURS.get(name, name))
-        convention, _, its = its.rpartition(": ")
+        cranfield_name = self.measures.get(name, OURS.get(name, name))
+        convention, _, cranfield_name = cranfield_name.rpartition(": ")
         convention = convention or self.convention or ""
-        if not convention or not its:
+        if not convention or not cranfield_name:
             return None
-        return convention, f"{its}@{cutoff}" if cutoff else its
+        return convention, f"{cranfield_name}@{cutoff}" if cutoff else cranfield_name
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ TOOLS = {
                 },
                 measures={"Rprec": "", "bpref": ""}
                 | {
-                    f"{one}_plain": f"trectools-rank: {one}"
-                    for one in ("nDCG", "AP", "P", "R", "RR")
+                    f"{measure}_plain": f"trectools-rank: {measure}"
+                    for measure in ("nDCG", "AP", "P", "R", "RR")
                 },
             ),
             "file": Variant(),

@@ -57,16 +57,16 @@ class Shown(NamedTuple):
             for word in self.words
             for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
-        seen = plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
-        first, *between = f"\n{self.output.rstrip()}\n".split(f"\n{CUT}\n")
-        if not between:
-            return seen
-        lines, last = seen.split("\n"), between.pop()
-        kept = [CUT]
-        for piece in between:
-            kept += [piece, CUT] if f"\n{piece}\n" in f"\n{seen}\n" else []
-        before, after = first.count("\n"), last.count("\n")
-        return "\n".join([*lines[:before], *kept, *lines[len(lines) - after :]])
+        printed_text = plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
+        first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT}\n")
+        if not later_parts:
+            return printed_text
+        lines, last_part = printed_text.split("\n"), later_parts.pop()
+        page_lines = [CUT]
+        for part in later_parts:
+            page_lines += [part, CUT] if f"\n{part}\n" in f"\n{printed_text}\n" else []
+        n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
+        return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
 def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
@@ -77,7 +77,7 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
         [sys.executable, "-m", "cranfield", *arguments], stdout=slave, stderr=slave, cwd=cwd
     )
     os.close(slave)
-    seen = b""
+    output = b""
     while True:
         try:
             chunk = os.read(master, 65536)
@@ -87,9 +87,9 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
             break
         if not chunk:
             break
-        seen += chunk
+        output += chunk
     os.close(master)
-    return process.wait(60), as_seen(seen)
+    return process.wait(60), as_seen(output)
 
 
 def as_seen(output: bytes) -> str:
@@ -110,7 +110,7 @@ def _commands(block: str) -> Iterator[Shown]:
 
 def transcripts(page: str) -> list[Shown]:
     """Return the commands in the console blocks of a page's text."""
-    return [shown for block in _BLOCK.findall(page) for shown in _commands(block)]
+    return [command for block in _BLOCK.findall(page) for command in _commands(block)]
 
 
 def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
@@ -119,30 +119,30 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
     Without a folder of shared data, commands on it are left unchanged.
     """
 
-    def again(shown: Shown) -> str:
-        folder = shared if shown.on_shared_data else demonstration
+    def run_again(command: Shown) -> str:
+        folder = shared if command.on_shared_data else demonstration
         if folder is None:
-            return f"$ {shown.command}\n{shown.output}"
-        seen = shown.run(folder)
-        blank = "\n" * (shown.output.endswith("\n\n"))  # before the next command
-        return f"$ {shown.command}\n{seen}\n{blank}" if seen else f"$ {shown.command}\n"
+            return f"$ {command.command}\n{command.output}"
+        printed_text = command.run(folder)
+        blank = "\n" * (command.output.endswith("\n\n"))  # before the next command
+        return f"$ {command.command}\n{printed_text}\n{blank}" if printed_text else f"$ {command.command}\n"
 
-    def block(found: re.Match[str]) -> str:
-        return "".join(map(again, _commands(found[0])))
+    def rewrite_block(match: re.Match[str]) -> str:
+        return "".join(map(run_again, _commands(match[0])))
 
-    return _BLOCK.sub(block, page)
+    return _BLOCK.sub(rewrite_block, page)
 
 
 def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
     """Write the output of their commands into pages; yield those that changed."""
     from cranfield import demo  # here, as tests of the core use the rest of this file
 
-    data = os.environ.get("CRANFIELD_DATA")
+    data_folder = os.environ.get("CRANFIELD_DATA")
     with tempfile.TemporaryDirectory() as folder:
         demo.save(Path(folder) / "demo")
         for path in pages:
-            before = path.read_text("utf-8")
-            after = rewritten(before, Path(folder), Path(data) if data else None)
-            if after != before:
-                path.write_text(after, "utf-8")
+            old_text = path.read_text("utf-8")
+            new_text = rewritten(old_text, Path(folder), Path(data_folder) if data_folder else None)
+            if new_text != old_text:
+                path.write_text(new_text, "utf-8")
                 yield path

@@ -60,19 +60,19 @@ def kept(value: Callable[[], Any]) -> Callable[[], Any]:
     """Return the same function, computed once; its value or error is kept."""
 
     @cache
-    def outcome() -> tuple[Any, Exception | None]:
+    def find_outcome() -> tuple[Any, Exception | None]:
         try:
             return value(), None
         except Exception as error:  # noqa: BLE001 - raised again below
             return None, error
 
-    def again() -> Any:
-        result, error = outcome()
+    def repeat_outcome() -> Any:
+        value, error = find_outcome()
         if error is not None:
             raise error
-        return result
+        return value
 
-    return again
+    return repeat_outcome
 
 
 def entry(result: Callable[[], dict[str, Any]], name: str) -> Any:
@@ -82,20 +82,20 @@ def entry(result: Callable[[], dict[str, Any]], name: str) -> Any:
 
 def entries(names: Iterable[str], result: Callable[[], dict[str, Any]]) -> Values:
     """Return a value for each name, from one call that returns all of them."""
-    once = kept(result)
-    return {name: partial(entry, once, name) for name in names}
+    cached_scores = kept(result)
+    return {name: partial(entry, cached_scores, name) for name in names}
 
 
 def means(numbers: Iterable[float]) -> float:
     """Return the arithmetic mean; NaN without a number."""
-    given = list(numbers)
-    return math.fsum(given) / len(given) if given else math.nan
+    number_list = list(numbers)
+    return math.fsum(number_list) / len(number_list) if number_list else math.nan
 
 
 def defined(functions: Iterable[Callable[[], float]]) -> float:
     """Return the mean over the queries for which the tool does not raise."""
-    given = [attempt(function) for function in functions]
-    return means(number for number in given if isinstance(number, float))
+    numbers = [attempt(function) for function in functions]
+    return means(number for number in numbers if isinstance(number, float))
 
 
 def survived(given: Values) -> dict[str, Any]:
@@ -104,16 +104,16 @@ def survived(given: Values) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         with os.fdopen(writer, "w") as stream:
-            json.dump({measure: attempt(value) for measure, value in given.items()}, stream)
+            json.dump({name: attempt(compute) for name, compute in given.items()}, stream)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as stream:
         text = stream.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status:
-        return {one: {"error": f"the process died of signal {-status}"} for one in given}
-    values: dict[str, Any] = json.loads(text)
-    return values
+        return {name: {"error": f"the process died of signal {-status}"} for name in given}
+    scores: dict[str, Any] = json.loads(text)
+    return scores
 
 
 def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool = False) -> None:
@@ -122,18 +122,18 @@ def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool =
     With `crashes`, each collection is computed in a separate process.
     """
     collections = {
-        name: Collection(one["qrels"], one["run"], one["lists"], tuple(one["k"]))
-        for name, one in json.load(sys.stdin).items()
+        name: Collection(fields["qrels"], fields["run"], fields["lists"], tuple(fields["k"]))
+        for name, fields in json.load(sys.stdin).items()
     }
-    found: dict[str, Any] = {}
+    scores_of_variant: dict[str, Any] = {}
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
-        for variant, values in variants.items():
-            found[variant] = {}
+        for variant, make_values in variants.items():
+            scores_of_variant[variant] = {}
             for name, collection in collections.items():
-                given = values(collection.copied())
+                functions = make_values(collection.copied())
                 if crashes:
-                    found[variant][name] = survived(given)
+                    scores_of_variant[variant][name] = survived(functions)
                 else:
-                    found[variant][name] = {one: attempt(value) for one, value in given.items()}
-    json.dump({"versions": {one: version(one) for one in packages}, "variants": found}, sys.stdout)
+                    scores_of_variant[variant][name] = {name: attempt(compute) for name, compute in functions.items()}
+    json.dump({"versions": {package: version(package) for package in packages}, "variants": scores_of_variant}, sys.stdout)

@@ -19,31 +19,31 @@ CUSTOM |= {"Hit": ("acc", "Accuracy")}
 def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def four(collection: Collection) -> dict[str, float]:
+    def compute_four(collection: Collection) -> dict[str, float]:
         results = collection.run if in_turn else collection.copied().run
-        parts = EvaluateRetrieval.evaluate(collection.qrels, results, list(collection.k))
-        given = {name: value for part in parts for name, value in part.items()}
+        measure_groups = EvaluateRetrieval.evaluate(collection.qrels, results, list(collection.k))
+        value_of_name = {name: value for group in measure_groups for name, value in group.items()}
         return {
-            f"{our}@{k}": given[f"{its}@{k}"] for our, its in FOUR.items() for k in collection.k
+            f"{name}@{k}": value_of_name[f"{tool_name}@{k}"] for name, tool_name in FOUR.items() for k in collection.k
         }
 
-    def custom(collection: Collection, name: str) -> dict[str, Any]:
-        metric, its = CUSTOM[name]
-        given = EvaluateRetrieval.evaluate_custom(
+    def compute_custom(collection: Collection, name: str) -> dict[str, Any]:
+        metric, tool_name = CUSTOM[name]
+        value_of_name = EvaluateRetrieval.evaluate_custom(
             collection.qrels, collection.run, list(collection.k), metric
         )
-        return {f"{name}@{k}": given[f"{its}@{k}"] for k in collection.k}
+        return {f"{name}@{k}": value_of_name[f"{tool_name}@{k}"] for k in collection.k}
 
-    def values(collection: Collection) -> Values:
-        found = entries(
-            [f"{name}@{k}" for name in FOUR for k in collection.k], partial(four, collection)
+    def make_values(collection: Collection) -> Values:
+        functions = entries(
+            [f"{name}@{k}" for name in FOUR for k in collection.k], partial(compute_four, collection)
         )
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
-            found |= entries(names, partial(custom, collection, name))
-        return found
+            functions |= entries(names, partial(compute_custom, collection, name))
+        return functions
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

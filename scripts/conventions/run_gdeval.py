@@ -17,19 +17,19 @@ SCRIPT = Path(ir_measures.__file__).parent / "bin" / "gdeval.pl"
 
 def result(collection: Collection, k: int) -> dict[str, float]:
     """Return nDCG and ERR at k."""
-    numbers = {one: at for at, one in enumerate([*collection.qrels, *collection.run], 1)}
+    number_of_query = {query: number for number, query in enumerate([*collection.qrels, *collection.run], 1)}
     with tempfile.TemporaryDirectory() as folder:
         qrels, run = Path(folder) / "qrels", Path(folder) / "run"
         qrels.write_text(
             "".join(
-                f"{numbers[query]} 0 {document} {grade}\n"
+                f"{number_of_query[query]} 0 {document} {grade}\n"
                 for query, grades in collection.qrels.items()
                 for document, grade in grades.items()
             )
         )
         run.write_text(
             "".join(
-                f"{numbers[query]} Q0 {document} 1 {score!r} tool\n"
+                f"{number_of_query[query]} Q0 {document} 1 {score!r} tool\n"
                 for query, scores in collection.run.items()
                 for document, score in scores.items()
             )
@@ -47,10 +47,10 @@ def result(collection: Collection, k: int) -> dict[str, float]:
 
 def gdeval_values(collection: Collection) -> Values:
     """Return the measures at every k."""
-    found: Values = {}
+    functions: Values = {}
     for k in collection.k:
-        found |= entries([f"nDCG@{k}", f"ERR@{k}"], partial(result, collection, k))
-    return found
+        functions |= entries([f"nDCG@{k}", f"ERR@{k}"], partial(result, collection, k))
+    return functions
 
 
 if __name__ == "__main__":

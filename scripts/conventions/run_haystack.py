@@ -27,19 +27,19 @@ EVALUATORS: dict[str, tuple[Any, bool]] = {
 
 def mean(collection: Collection, name: str, k: int) -> float:
     """Return the score of one evaluator."""
-    evaluator, graded = EVALUATORS[name]
-    true = [
+    evaluator, uses_grades = EVALUATORS[name]
+    true_documents = [
         [
-            Document(content=one, score=float(collection.qrels[query][one]) if graded else None)
-            for one in collection.relevant(query)
+            Document(content=document, score=float(collection.qrels[query][document]) if uses_grades else None)
+            for document in collection.relevant(query)
         ]
         for query in collection.qrels
     ]
-    given = [
-        [Document(content=one) for one in collection.lists.get(query, [])[:k]]
+    retrieved_documents = [
+        [Document(content=document) for document in collection.lists.get(query, [])[:k]]
         for query in collection.qrels
     ]
-    score: float = evaluator.run(ground_truth_documents=true, retrieved_documents=given)["score"]
+    score: float = evaluator.run(ground_truth_documents=true_documents, retrieved_documents=retrieved_documents)["score"]
     return score
 
 

@@ -25,21 +25,21 @@ METRICS: dict[str, Callable[..., Any]] = {
 def ir_evaluation_values(strict: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def mean(collection: Collection, name: str, k: int) -> float:
-        each = [
+    def compute_mean(collection: Collection, name: str, k: int) -> float:
+        query_scores = [
             partial(METRICS[name], collection.relevant(query), collection.lists.get(query, []), k)
             for query in collection.qrels
         ]
-        return means(one() for one in each) if strict else defined(each)
+        return means(score() for score in query_scores) if strict else defined(query_scores)
 
-    def values(collection: Collection) -> Values:
+    def make_values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(mean, collection, name, k)
+            f"{name}@{k}": partial(compute_mean, collection, name, k)
             for name in METRICS
             for k in collection.k
         }
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@ UNCUT = {"RR": RR, "AP": AP, "nDCG": nDCG, "Rprec": Rprec}
 
 def ir_measures_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    of = {f"{name}@{k}": one @ k for name, one in MEASURES.items() for k in collection.k} | UNCUT
+    measures = {f"{name}@{k}": measure @ k for name, measure in MEASURES.items() for k in collection.k} | UNCUT
 
-    def result(of: dict[str, Any]) -> dict[str, float]:
-        given = ir_measures.calc_aggregate(list(of.values()), collection.qrels, collection.run)
-        return {name: given[measure] for name, measure in of.items()}
+    def compute_scores(measures: dict[str, Any]) -> dict[str, float]:
+        score_of_measure = ir_measures.calc_aggregate(list(measures.values()), collection.qrels, collection.run)
+        return {name: score_of_measure[measure] for name, measure in measures.items()}
 
-    alone = {"bpref": Bpref}
-    return entries(of, partial(result, of)) | entries(alone, partial(result, alone))
+    crashing_measures = {"bpref": Bpref}
+    return entries(measures, partial(compute_scores, measures)) | entries(crashing_measures, partial(compute_scores, crashing_measures))
 
 
 if __name__ == "__main__":

@@ -29,27 +29,27 @@ METRICS: dict[str, Callable[..., Any]] = {
 def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def one(collection: Collection, make: Callable[..., Any], k: int) -> float:
+    def compute_mean(collection: Collection, make: Callable[..., Any], k: int) -> float:
         output, test = (ItemListCollection.empty(["query"]) for _ in range(2))
         for query, documents in collection.lists.items():
             if everything or collection.relevant(query):
                 output.add(ItemList(item_ids=np.array(documents, dtype=str), ordered=True), query)
         for query, grades in collection.qrels.items():
-            true = collection.relevant(query)
-            if everything or true:
-                grade = np.array([grades[document] for document in true], dtype=float)
-                test.add(ItemList(item_ids=np.array(true, dtype=str), grade=grade), query)
+            relevant_documents = collection.relevant(query)
+            if everything or relevant_documents:
+                grade = np.array([grades[document] for document in relevant_documents], dtype=float)
+                test.add(ItemList(item_ids=np.array(relevant_documents, dtype=str), grade=grade), query)
         analysis = RunAnalysis(make(k))
         return float(analysis.measure(output, test).list_summary()["mean"].iloc[0])
 
-    def values(collection: Collection) -> Values:
+    def make_values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(one, collection, make, k)
+            f"{name}@{k}": partial(compute_mean, collection, make, k)
             for name, make in METRICS.items()
             for k in collection.k
         }
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

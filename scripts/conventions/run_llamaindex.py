@@ -28,26 +28,26 @@ def llamaindex_values(granular: bool) -> Callable[[Collection], Values]:
         "Hit": HitRate(use_granular_hit_rate=granular),
     }
 
-    def mean(collection: Collection, name: str, k: int) -> float:
-        def one(query: str) -> float:
-            given = collection.lists.get(query, [])[:k]
+    def compute_mean(collection: Collection, name: str, k: int) -> float:
+        def score_query(query: str) -> float:
+            retrieved_documents = collection.lists.get(query, [])[:k]
             score: float = (
                 metrics[name]
-                .compute(expected_ids=collection.relevant(query), retrieved_ids=given)
+                .compute(expected_ids=collection.relevant(query), retrieved_ids=retrieved_documents)
                 .score
             )
             return score
 
-        return defined(partial(one, query) for query in collection.qrels)
+        return defined(partial(score_query, query) for query in collection.qrels)
 
-    def values(collection: Collection) -> Values:
+    def make_values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(mean, collection, name, k)
+            f"{name}@{k}": partial(compute_mean, collection, name, k)
             for name in metrics
             for k in collection.k
         }
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

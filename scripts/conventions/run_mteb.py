@@ -25,37 +25,37 @@ CUSTOM = {"R_cap": tool.recall_cap, "Hole": tool.hole}
 
 def field(whole: Callable[[], Any], name: str, k: int) -> float:
     """Return one of the values of a result."""
-    of, its = FIELDS[name]
-    value: float = getattr(whole(), of)[f"{its}@{k}"]
-    return value
+    field_name, tool_name = FIELDS[name]
+    score: float = getattr(whole(), field_name)[f"{tool_name}@{k}"]
+    return score
 
 
 def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def result(collection: Collection) -> Any:
-        given = collection.qrels, collection.run, list(collection.k)
+    def compute_result(collection: Collection) -> Any:
+        arguments = collection.qrels, collection.run, list(collection.k)
         # the method does not use its evaluator
-        return RetrievalEvaluator.evaluate(None, *given, ignore_identical_ids=dropped)
+        return RetrievalEvaluator.evaluate(None, *arguments, ignore_identical_ids=dropped)
 
-    def custom(collection: Collection, name: str) -> dict[str, Any]:
-        given = CUSTOM[name](collection.qrels, collection.run, list(collection.k))
+    def compute_custom(collection: Collection, name: str) -> dict[str, Any]:
+        scores_of_name = CUSTOM[name](collection.qrels, collection.run, list(collection.k))
         return {
-            f"{name}@{k}": means(one for one in given[f"{name}_at_{k}"] if one is not None)
+            f"{name}@{k}": means(score for score in scores_of_name[f"{name}_at_{k}"] if score is not None)
             for k in collection.k
         }
 
-    def values(collection: Collection) -> Values:
-        whole = kept(partial(result, collection))
-        found: Values = {
-            f"{name}@{k}": partial(field, whole, name, k) for name in FIELDS for k in collection.k
+    def make_values(collection: Collection) -> Values:
+        cached_result = kept(partial(compute_result, collection))
+        functions: Values = {
+            f"{name}@{k}": partial(field, cached_result, name, k) for name in FIELDS for k in collection.k
         }
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
-            found |= entries(names, partial(custom, collection, name))
-        return found
+            functions |= entries(names, partial(compute_custom, collection, name))
+        return functions
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

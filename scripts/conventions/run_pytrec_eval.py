@@ -15,18 +15,18 @@ UNCUT = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec"}
 
 def pytrec_eval_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    of = {f"{name}@{k}": f"{its}_{k}" for name, its in NAMES.items() for k in collection.k} | UNCUT
+    tool_names = {f"{name}@{k}": f"{tool_name}_{k}" for name, tool_name in NAMES.items() for k in collection.k} | UNCUT
     cutoffs = ",".join(map(str, collection.k))
-    measures = {f"{its}.{cutoffs}" for its in NAMES.values()} | set(UNCUT.values())
+    measures = {f"{tool_name}.{cutoffs}" for tool_name in NAMES.values()} | set(UNCUT.values())
 
-    def result(measures: set[str], of: dict[str, str]) -> dict[str, float]:
+    def compute_means(measures: set[str], tool_names: dict[str, str]) -> dict[str, float]:
         evaluator = pytrec_eval.RelevanceEvaluator(collection.qrels, measures)
-        by_query = evaluator.evaluate(collection.run).values()
-        return {ours: means(one[its] for one in by_query) for ours, its in of.items()}
+        score_maps = evaluator.evaluate(collection.run).values()
+        return {name: means(scores[tool_name] for scores in score_maps) for name, tool_name in tool_names.items()}
 
-    alone = {"bpref": "bpref"}
-    return entries(of, partial(result, measures, of)) | entries(
-        alone, partial(result, {"bpref"}, alone)
+    crashing_names = {"bpref": "bpref"}
+    return entries(tool_names, partial(compute_means, measures, tool_names)) | entries(
+        crashing_names, partial(compute_means, {"bpref"}, crashing_names)
     )
 
 

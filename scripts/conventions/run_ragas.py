@@ -30,7 +30,7 @@ def samples(collection: Collection, k: int) -> list[SingleTurnSample]:
 def plain(collection: Collection, name: str, k: int) -> float:
     """Return the mean of the queries' scores."""
     metric = METRICS[name]()
-    scores = [metric.single_turn_score(one) for one in samples(collection, k)]
+    scores = [metric.single_turn_score(sample) for sample in samples(collection, k)]
     return math.fsum(scores) / len(scores)
 
 
@@ -38,8 +38,8 @@ def evaluated(collection: Collection, name: str, k: int) -> float:
     """Return the mean that ragas itself reports."""
     metric = METRICS[name]()
     dataset = EvaluationDataset(samples=samples(collection, k))
-    result = evaluate(dataset, metrics=[metric], show_progress=False)
-    return float(result._repr_dict[metric.name])
+    evaluation = evaluate(dataset, metrics=[metric], show_progress=False)
+    return float(evaluation._repr_dict[metric.name])
 
 
 def each(one: Any, collection: Collection) -> Values:

@@ -17,14 +17,14 @@ UNCUT = {"RR": "mrr", "AP": "map", "nDCG": "ndcg", "Rprec": "r-precision", "bpre
 
 def ranx_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    of = {f"{name}@{k}": f"{its}@{k}" for name, its in NAMES.items() for k in collection.k} | UNCUT
+    tool_names = {f"{name}@{k}": f"{tool_name}@{k}" for name, tool_name in NAMES.items() for k in collection.k} | UNCUT
 
-    def result() -> dict[str, float]:
+    def compute_scores() -> dict[str, float]:
         qrels, run = Qrels.from_dict(collection.qrels), Run.from_dict(collection.run)
-        given = evaluate(qrels, run, list(of.values()), make_comparable=True)
-        return {name: given[its] for name, its in of.items()}
+        score_of_name = evaluate(qrels, run, list(tool_names.values()), make_comparable=True)
+        return {name: score_of_name[tool_name] for name, tool_name in tool_names.items()}
 
-    return entries(of, result)
+    return entries(tool_names, compute_scores)
 
 
 if __name__ == "__main__":

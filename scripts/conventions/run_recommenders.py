@@ -26,41 +26,41 @@ MEASURES: dict[str, Callable[..., Any]] = {
 def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def frames(collection: Collection) -> tuple[pd.DataFrame, pd.DataFrame]:
-        true = [
+    def make_frames(collection: Collection) -> tuple[pd.DataFrame, pd.DataFrame]:
+        true_rows = [
             (query, document, float(collection.qrels[query][document]))
             for query in collection.qrels
             for document in collection.relevant(query)
         ]
         if by_score:
-            given = [
+            predicted_rows = [
                 (query, document, score)
                 for query, scores in collection.run.items()
                 for document, score in scores.items()
             ]
         else:
-            given = [
+            predicted_rows = [
                 (query, document, float(-place))
                 for query, documents in collection.lists.items()
                 for place, document in enumerate(documents)
             ]
         return (
-            pd.DataFrame(true, columns=["userID", "itemID", "rating"]),
-            pd.DataFrame(given, columns=["userID", "itemID", "prediction"]),
+            pd.DataFrame(true_rows, columns=["userID", "itemID", "rating"]),
+            pd.DataFrame(predicted_rows, columns=["userID", "itemID", "prediction"]),
         )
 
-    def one(both: Callable[[], Any], measure: Callable[..., Any], k: int) -> Any:
-        return measure(*both(), k=k)
+    def compute_score(make_both_frames: Callable[[], Any], measure: Callable[..., Any], k: int) -> Any:
+        return measure(*make_both_frames(), k=k)
 
-    def values(collection: Collection) -> Values:
-        both = kept(partial(frames, collection))
+    def make_values(collection: Collection) -> Values:
+        make_both_frames = kept(partial(make_frames, collection))
         return {
-            f"{name}@{k}": partial(one, both, measure, k)
+            f"{name}@{k}": partial(compute_score, make_both_frames, measure, k)
             for name, measure in MEASURES.items()
             for k in collection.k
         }
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

@@ -23,25 +23,25 @@ def rectools_values(collection: Collection) -> Values:
         }.items()
     }
 
-    def result() -> dict[str, float]:
-        given = [
+    def compute_scores() -> dict[str, float]:
+        retrieved_rows = [
             (query, document, place)
             for query, documents in collection.lists.items()
             for place, document in enumerate(documents, 1)
         ]
-        true = [
+        relevant_rows = [
             (query, document)
             for query in collection.qrels
             for document in collection.relevant(query)
         ]
-        found: dict[str, float] = calc_metrics(
+        scores: dict[str, float] = calc_metrics(
             metrics,
-            reco=pd.DataFrame(given, columns=[Columns.User, Columns.Item, Columns.Rank]),
-            interactions=pd.DataFrame(true, columns=[Columns.User, Columns.Item]),
+            reco=pd.DataFrame(retrieved_rows, columns=[Columns.User, Columns.Item, Columns.Rank]),
+            interactions=pd.DataFrame(relevant_rows, columns=[Columns.User, Columns.Item]),
         )
-        return found
+        return scores
 
-    return entries(metrics, result)
+    return entries(metrics, compute_scores)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ METRICS: dict[str, Callable[..., Any]] = {
 def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
     """Return the recommendations and the truth in the tool's form."""
     if form == "dict":
-        true = {query: collection.relevant(query) for query in collection.qrels}
-        return {query: list(scores.items()) for query, scores in collection.run.items()}, true
+        relevant_of_query = {query: collection.relevant(query) for query in collection.qrels}
+        return {query: list(scores.items()) for query, scores in collection.run.items()}, relevant_of_query
     if form == "scores":
         rows = [
             (query, document, score)
@@ -40,31 +40,31 @@ def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
             for query, documents in collection.lists.items()
             for place, document in enumerate(documents)
         ]
-    truth = [
+    true_rows = [
         (query, document) for query in collection.qrels for document in collection.relevant(query)
     ]
     return (
         pd.DataFrame(rows, columns=["query_id", "item_id", "rating"]),
-        pd.DataFrame(truth, columns=["query_id", "item_id"]),
+        pd.DataFrame(true_rows, columns=["query_id", "item_id"]),
     )
 
 
 def replay_values(form: str) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def result(collection: Collection, name: str) -> dict[str, float]:
+    def compute_scores(collection: Collection, name: str) -> dict[str, float]:
         recommendations, truth = given_to(collection, form)
-        given = METRICS[name](list(collection.k))(recommendations, truth)
-        return {f"{name}@{key.split('@')[1]}": value for key, value in given.items()}
+        score_of_name = METRICS[name](list(collection.k))(recommendations, truth)
+        return {f"{name}@{key.split('@')[1]}": score for key, score in score_of_name.items()}
 
-    def values(collection: Collection) -> Values:
-        found: Values = {}
+    def make_values(collection: Collection) -> Values:
+        functions: Values = {}
         for name in METRICS:
             names = [f"{name}@{k}" for k in collection.k]
-            found |= entries(names, partial(result, collection, name))
-        return found
+            functions |= entries(names, partial(compute_scores, collection, name))
+        return functions
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

@@ -20,46 +20,46 @@ from sklearn.metrics import (
 
 def rows(collection: Collection, padded: bool) -> list[tuple[Any, Any]]:
     """Return the grades and the scores of each query."""
-    given = []
+    rows = []
     for query, grades in collection.qrels.items():
         if not padded and query not in collection.run:
             continue
         scores = dict(collection.run.get(query, {}))
         if padded:
-            below = min(scores.values(), default=0.0) - 1
-            scores |= {document: below for document in grades if document not in scores}
+            lowest_score = min(scores.values(), default=0.0) - 1
+            scores |= {document: lowest_score for document in grades if document not in scores}
         documents = list(scores)
-        row = [grades.get(one, 0) for one in documents], [scores[one] for one in documents]
-        given.append((np.array([row[0]]), np.array([row[1]], dtype=float)))
-    return given
+        row = [grades.get(document, 0) for document in documents], [scores[one] for one in documents]
+        rows.append((np.array([row[0]]), np.array([row[1]], dtype=float)))
+    return rows
 
 
 def lrap(grades: Any, scores: Any) -> float:
     """Return the label ranking average precision of one row."""
-    value: float = label_ranking_average_precision_score(grades > 0, scores)
-    return value
+    precision: float = label_ranking_average_precision_score(grades > 0, scores)
+    return precision
 
 
 def average_precision(grades: Any, scores: Any) -> float:
     """Return the average precision of one row."""
-    value: float = average_precision_score(grades[0] > 0, scores[0])
-    return value
+    precision: float = average_precision_score(grades[0] > 0, scores[0])
+    return precision
 
 
 def scikit_learn_values(padded: bool) -> Callable[[Collection], Values]:
     """Return nDCG at every k and uncut, LRAP, and average_precision_score."""
 
-    def mean(collection: Collection, measure: Callable[[Any, Any], float]) -> float:
+    def compute_mean(collection: Collection, measure: Callable[[Any, Any], float]) -> float:
         return defined(partial(measure, *row) for row in rows(collection, padded))
 
-    def values(collection: Collection) -> Values:
-        of: dict[str, Callable[[Any, Any], float]] = {
+    def make_values(collection: Collection) -> Values:
+        measure_of_name: dict[str, Callable[[Any, Any], float]] = {
             f"nDCG@{k}": partial(ndcg_score, k=k) for k in collection.k
         }
-        of |= {"nDCG": ndcg_score, "LRAP": lrap, "AP": average_precision}
-        return {name: partial(mean, collection, measure) for name, measure in of.items()}
+        measure_of_name |= {"nDCG": ndcg_score, "LRAP": lrap, "AP": average_precision}
+        return {name: partial(compute_mean, collection, measure) for name, measure in measure_of_name.items()}
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ NAMES = {"nDCG": "ndcg", "AP": "map", "P": "precision", "R": "recall", "RR": "mr
 
 def sentence_transformers_values(collection: Collection) -> Values:
     """Return the measures at every k."""
-    of = {f"{name}@{k}": (f"{its}@k", k) for name, its in NAMES.items() for k in collection.k}
-    of |= {f"Hit@{k}": ("accuracy@k", k) for k in collection.k}
+    tool_names = {f"{name}@{k}": (f"{tool_name}@k", k) for name, tool_name in NAMES.items() for k in collection.k}
+    tool_names |= {f"Hit@{k}": ("accuracy@k", k) for k in collection.k}
     documents = {document for scores in collection.run.values() for document in scores}
 
-    def result() -> dict[str, float]:
+    def compute_scores() -> dict[str, float]:
         k = list(collection.k)
         evaluator = InformationRetrievalEvaluator(
             dict.fromkeys(collection.qrels, ""),
@@ -34,10 +34,10 @@ def sentence_transformers_values(collection: Collection) -> Values:
             ]
             for query in evaluator.queries_ids
         ]
-        given = evaluator.compute_metrics(hits)
-        return {name: given[its][k] for name, (its, k) in of.items()}
+        scores_of_name = evaluator.compute_metrics(hits)
+        return {name: scores_of_name[tool_name][k] for name, (tool_name, k) in tool_names.items()}
 
-    return entries(of, result)
+    return entries(tool_names, compute_scores)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], 
     for number, (query, grades) in enumerate(collection.qrels.items()):
         scores = dict(collection.run.get(query, {}))
         if padded:
-            below = min(scores.values(), default=0.0) - 1
-            scores |= {document: below for document in grades if document not in scores}
+            lowest_score = min(scores.values(), default=0.0) - 1
+            scores |= {document: lowest_score for document in grades if document not in scores}
         for document, score in scores.items():
             queries.append(number)
             levels.append(score)
@@ -42,20 +42,20 @@ def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], 
 def torchmetrics_values(padded: bool, empty: str) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def one(collection: Collection, name: str, k: int) -> Any:
+    def compute_score(collection: Collection, name: str, k: int) -> Any:
         queries, levels, targets = rows(collection, padded)
-        true = torch.tensor(targets, dtype=torch.long)
+        relevance = torch.tensor(targets, dtype=torch.long)
         metric = METRICS[name](top_k=k, empty_target_action=empty)
         metric.update(
             torch.tensor(levels, dtype=torch.float32),
-            true if name == "nDCG" else (true > 0).long(),
+            relevance if name == "nDCG" else (relevance > 0).long(),
             indexes=torch.tensor(queries, dtype=torch.long),
         )
         return metric.compute()
 
     def values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(one, collection, name, k)
+            f"{name}@{k}": partial(compute_score, collection, name, k)
             for name in METRICS
             for k in collection.k
         }

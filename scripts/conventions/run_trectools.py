@@ -42,32 +42,32 @@ def evaluator(collection: Collection, from_file: bool) -> TrecEval:
         run = TrecRun()
         run.load_run_from_dataframe(frame)
     qrels = TrecQrel()
-    judged = [
+    judgment_rows = [
         (query, "0", document, grade)
         for query, grades in collection.qrels.items()
         for document, grade in grades.items()
     ]
-    qrels.qrels_data = pd.DataFrame(judged, columns=["query", "q0", "docid", "rel"])
+    qrels.qrels_data = pd.DataFrame(judgment_rows, columns=["query", "q0", "docid", "rel"])
     return TrecEval(run, qrels)
 
 
 def trectools_values(from_file: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k, as trec_eval computes them and as trectools does."""
 
-    def one(it: Callable[[], TrecEval], method: str, **options: Any) -> float:
-        value: float = getattr(it(), f"get_{method}")(**options)
-        return value
+    def compute_score(make_cached_evaluator: Callable[[], TrecEval], method: str, **options: Any) -> float:
+        score: float = getattr(make_cached_evaluator(), f"get_{method}")(**options)
+        return score
 
-    def values(collection: Collection) -> Values:
-        it = kept(partial(evaluator, collection, from_file))
-        found: Values = {name: partial(one, it, method) for name, method in UNCUT.items()}
+    def make_values(collection: Collection) -> Values:
+        make_cached_evaluator = kept(partial(evaluator, collection, from_file))
+        functions: Values = {name: partial(compute_score, make_cached_evaluator, method) for name, method in UNCUT.items()}
         for name, method in METHODS.items():
             for k in collection.k:
-                found[f"{name}@{k}"] = partial(one, it, method, depth=k)
-                found[f"{name}_plain@{k}"] = partial(one, it, method, depth=k, trec_eval=False)
-        return found
+                functions[f"{name}@{k}"] = partial(compute_score, make_cached_evaluator, method, depth=k)
+                functions[f"{name}_plain@{k}"] = partial(compute_score, make_cached_evaluator, method, depth=k, trec_eval=False)
+        return functions
 
-    return values
+    return make_values
 
 
 if __name__ == "__main__":

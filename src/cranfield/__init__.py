@@ -194,7 +194,7 @@ else:
             return __dir__()
         if name in _HOME:
             return getattr(import_module(f"cranfield.{_HOME[name]}"), name)
-        said = None
+        hint = None
         if name.isidentifier() and not name.startswith("_"):
             from importlib.util import find_spec
 
@@ -205,9 +205,9 @@ else:
                 return measure  # and cranfield.compat is a folder, no other name of Compat
             from cranfield.measures.absent import absent
 
-            said = absent(name.lower())
+            hint = absent(name.lower())
         raise AttributeError(
-            f"module 'cranfield' has no attribute {name!r}" + (f": {said}" if said else ""),
+            f"module 'cranfield' has no attribute {name!r}" + (f": {hint}" if hint else ""),
             name=name,
             obj=sys.modules[__name__],
         )

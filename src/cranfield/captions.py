@@ -55,8 +55,8 @@ def with_texts(
     """
     if not isinstance(result, Shown):
         raise OptionError(f"found={result!r:.80}: expected a result, as evaluate or explain returns")
-    given = {"query_id": query_texts, "document": doc_texts}
-    return WithTexts(result, {kind: one for kind, one in given.items() if one is not None}, table_options)
+    texts_of_kind = {"query_id": query_texts, "document": doc_texts}
+    return WithTexts(result, {kind: texts for kind, texts in texts_of_kind.items() if texts is not None}, table_options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,8 +82,8 @@ class WithTexts(Shown):
     @property
     def header(self) -> Sequence[str]:
         """The names of the columns of `rows`."""
-        more = (_KINDS[kind][1] for kind in self.sources if kind in self.result.header)
-        return (*self.result.header, *more)
+        text_columns = (_KINDS[kind][1] for kind in self.sources if kind in self.result.header)
+        return (*self.result.header, *text_columns)
 
     @property
     def notes(self) -> Sequence[Note]:
@@ -99,7 +99,7 @@ class WithTexts(Shown):
             ids = self._collect_ids(tables, kind)
             texts = self._find_texts(kind, ids)  # of all tables at once: a file is read once
             missing = format_notes(self._missing_notes(kind, ids))
-            tables = [self._add_text_column(one, kind) for one in tables]
+            tables = [self._add_text_column(table, kind) for table in tables]
             if kind == "query_id" and (query := self._query) in texts:
                 first, *lines = tables[0].title
                 title = [first, f"{query}: {_shorten(texts[query])}", *lines]
@@ -119,7 +119,7 @@ class WithTexts(Shown):
         """Return the ids that tables have, and that of the query that they are of."""
         return [
             *([self._query] if kind == "query_id" else []),
-            *(name for one in tables for name in _table_ids(one, kind)),
+            *(name for table in tables for name in _table_ids(table, kind)),
         ]
 
     def _add_text_column(self, table: Table, kind: str) -> Table:
@@ -138,18 +138,18 @@ class WithTexts(Shown):
     def _find_texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
         """Return {id: text} of those that have one."""
         is_first = kind not in self._text_of_id
-        known = self._text_of_id.setdefault(kind, {})
-        names = {one for one in ids if isinstance(one, str) and one not in _NON_IDS}
-        new = names - known.keys()
-        if new or is_first:  # a file that is not there is refused where nothing is shown, too
-            of: IdRole = "doc" if kind == "document" else "query"
-            found = read_texts(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}", role=of)
-            known.update({name: found.get(name) for name in new})
-        return {name: text for name in names if (text := known[name])}
+        text_of_id = self._text_of_id.setdefault(kind, {})
+        names = {row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS}
+        new_ids = names - text_of_id.keys()
+        if new_ids or is_first:  # a file that is not there is refused where nothing is shown, too
+            owner: IdRole = "doc" if kind == "document" else "query"
+            new_texts = read_texts(self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=owner)
+            text_of_id.update({name: new_texts.get(name) for name in new_ids})
+        return {name: text for name in names if (text := text_of_id[name])}
 
     def _missing_notes(self, kind: str, ids: Collection[Any]) -> list[Note]:
         """Return a note on the ids that have no text, if there are any."""
-        names = dict.fromkeys(one for one in ids if isinstance(one, str) and one not in _NON_IDS)
+        names = dict.fromkeys(row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS)
         return missing_text_notes(names, self._find_texts(kind, names), _KINDS[kind][2])
 
     def rows(self, **how: Any) -> list[dict[str, Any]]:
@@ -173,10 +173,10 @@ class WithTexts(Shown):
     def _add_texts(
         self, document: dict[str, Any], rows: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        every = list(rows)
+        all_rows = list(rows)
         tables = self.result.tables(**self.table_options)
         for kind in self.sources:
-            ids = [*(row.get(kind) for row in every), *self._collect_ids(tables, kind)]
+            ids = [*(row.get(kind) for row in all_rows), *self._collect_ids(tables, kind)]
             document[f"{_KINDS[kind][1]}s"] = dict(sorted(self._find_texts(kind, ids).items()))
         return document
 
@@ -187,12 +187,12 @@ def missing_text_notes(ids: Collection[str], texts: Collection[str], ids_name: s
     >>> [str(one) for one in without_text(["q1", "q2"], {"q1": "read a file"}, "queries")]
     ["1 of the 2 queries shown have no text; for instance 'q2'."]
     """
-    without = [name for name in ids if name not in texts]
-    if not without:
+    ids_without_text = [name for name in ids if name not in texts]
+    if not ids_without_text:
         return []
-    of = f"{len(without):,} of the {len(ids):,} {ids_name} shown have no text"
-    said = f"{of}; for instance {without[0]!r}."
-    return [Note("no-text", "info" if texts else "warning", said, count=len(without))]
+    subject = f"{len(ids_without_text):,} of the {len(ids):,} {ids_name} shown have no text"
+    sentence = f"{subject}; for instance {ids_without_text[0]!r}."
+    return [Note("no-text", "info" if texts else "warning", sentence, count=len(ids_without_text))]
 
 
 _NON_IDS = ("all", "")  # of rows over all queries
@@ -203,9 +203,9 @@ def _table_ids(table: Table, kind: str) -> list[str]:
     labels = list(table.header[: table.n_labels])
     if kind not in labels:
         return []
-    at = labels.index(kind)
+    column = labels.index(kind)
     # Where the middle of a table is left out, a row says so.
-    return ["" if row[-1] == "..." else row[at] for row in table.rows]
+    return ["" if row[-1] == "..." else row[column] for row in table.rows]
 
 
 def _shorten(text: str) -> str:

@@ -77,16 +77,16 @@ class InputError(CranfieldError, ValueError):
         self.hint = hint
         self.kind = kind or self.kind
         self.query_id = query_id
-        parts = [problem]
+        error_lines = [problem]
         if source is not None:
-            where = escape_unprintable(source) if line is None else f"{escape_unprintable(source)}:{line}"
-            parts = [f"{where}: {problem}"]
+            place = escape_unprintable(source) if line is None else f"{escape_unprintable(source)}:{line}"
+            error_lines = [f"{place}: {problem}"]
         if text is not None:
-            parts.append(f"    {escape_unprintable(text, 200)}")
+            error_lines.append(f"    {escape_unprintable(text, 200)}")
         if hint is not None:
-            parts.append(hint)
+            error_lines.append(hint)
         # What other libraries say may quote anything of a file, too; an id may have any length.
-        lines = (line for part in parts for line in part.split("\n"))
+        lines = (line for paragraph in error_lines for line in paragraph.split("\n"))
         super().__init__("\n".join(escape_unprintable(line, _MAX_LINE_LENGTH) for line in lines))
 
     def locate(
@@ -147,10 +147,10 @@ def require_libraries(libraries: Iterable[str], feature: str) -> None:
     """
     from importlib.util import find_spec
 
-    lacking = [name for name in libraries if find_spec(name) is None]
-    if lacking:
-        packages = " ".join(_PACKAGES.get(name, name) for name in lacking)
-        raise LibraryError(f"{feature} needs {' and '.join(lacking)}: pip install {packages}")
+    missing_libraries = [name for name in libraries if find_spec(name) is None]
+    if missing_libraries:
+        packages = " ".join(_PACKAGES.get(name, name) for name in missing_libraries)
+        raise LibraryError(f"{feature} needs {' and '.join(missing_libraries)}: pip install {packages}")
 
 
 def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> None:

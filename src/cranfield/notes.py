@@ -44,8 +44,8 @@ class Note:
         return self.severity != "info"
 
     def __str__(self) -> str:
-        said = self.text if self.source is None else f"{self.source:.500}: {self.text}"
-        return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
+        sentence = self.text if self.source is None else f"{self.source:.500}: {self.text}"
+        return f"{self.severity.capitalize()}: {sentence}" if self.is_grave else sentence
 
     def add_source(self, source: str) -> "Note":
         """Return the note of a source, named before the one that the note has.
@@ -66,9 +66,9 @@ def read_note(document: Any) -> Note | None:
     >>> note_of(Note("ties", "info", "2 documents are tied.").to_dict()).code
     'ties'
     """
-    known: dict[str, type] = {"code": str, "severity": str, "text": str}
+    type_of_field: dict[str, type] = {"code": str, "severity": str, "text": str}
     if not isinstance(document, dict) or not all(
-        isinstance(document.get(name), kind) for name, kind in known.items()
+        isinstance(document.get(name), kind) for name, kind in type_of_field.items()
     ):
         return None
     if document["severity"] not in _SEVERITIES:
@@ -90,9 +90,9 @@ def format_notes(notes: Iterable[Note]) -> list[str]:
 
 def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
     """Return the lines below a table: errors and warnings, what its columns are, other notes."""
-    every = list(notes)
-    grave = [note for note in every if note.is_grave]
-    return [*format_notes(grave), *legend, *format_notes(note for note in every if not note.is_grave)]
+    all_notes = list(notes)
+    grave_notes = [note for note in all_notes if note.is_grave]
+    return [*format_notes(grave_notes), *legend, *format_notes(note for note in all_notes if not note.is_grave)]
 
 
 _MAX_NAMED = 10  # of more sources, so many that a page would be full of them
@@ -136,9 +136,9 @@ def warn_about(notes: Iterable[Note]) -> None:
 
     The warning points at the line outside of the package that called it.
     """
-    grave = [note for note in notes if note.is_grave]
-    if grave:
-        lines = (str(note).partition(": ")[2] for note in sort_by_severity(grave))
+    grave_notes = [note for note in notes if note.is_grave]
+    if grave_notes:
+        lines = (str(note).partition(": ")[2] for note in sort_by_severity(grave_notes))
         text = "\n".join(escape_unprintable(line, 2000) for line in lines)
         warnings.warn(text, CranfieldWarning, stacklevel=_caller_level())
 

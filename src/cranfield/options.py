@@ -59,27 +59,27 @@ def finite_number(candidate: object) -> int | float | None:
     if isinstance(candidate, bool) or not isinstance(candidate, Number):
         return None
     try:
-        found = operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)  # type: ignore[arg-type]
-        return found if math.isfinite(found) else None
+        finite_value = operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)  # type: ignore[arg-type]
+        return finite_value if math.isfinite(finite_value) else None
     except (TypeError, ValueError, OverflowError):  # complex; signalling NaN; beyond any float
         return None
 
 
 def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
     """Return a check for numbers from `least` to `most`, both included."""
-    expected = f"a number from {lowest:g} to {highest:g}"
+    expectation = f"a number from {lowest:g} to {highest:g}"
     if highest == math.inf:
-        expected = "a number" if lowest == -math.inf else f"a number of at least {lowest:g}"
-    return _make_number_check(expected, float, lambda found: lowest <= found <= highest)
+        expectation = "a number" if lowest == -math.inf else f"a number of at least {lowest:g}"
+    return _make_number_check(expectation, float, lambda x: lowest <= x <= highest)
 
 
 def whole_check(lowest: int, highest: int | None = None) -> Check:
     """Return a check for whole numbers from `least` to `most`, both included."""
-    expected = f"a whole number of at least {lowest}"
+    expectation = f"a whole number of at least {lowest}"
     if highest is not None:
-        expected = f"a whole number from {lowest} to {highest:,}"
-    last = math.inf if highest is None else highest
-    return _make_number_check(expected, int, lambda found: found == int(found) and lowest <= found <= last)
+        expectation = f"a whole number from {lowest} to {highest:,}"
+    upper = math.inf if highest is None else highest
+    return _make_number_check(expectation, int, lambda x: x == int(x) and lowest <= x <= upper)
 
 
 def level_check(lowest: float = 0, highest: int | None = None) -> Check:
@@ -89,15 +89,15 @@ def level_check(lowest: float = 0, highest: int | None = None) -> Check:
     >>> check(2.0), check(0.5)
     (2, 0.5)
     """
-    expected = f"a number of at least {lowest:g}"
+    expectation = f"a number of at least {lowest:g}"
     if highest is not None:
-        expected = f"a number from {lowest:g} to {highest:,}"
-    last = math.inf if highest is None else highest
-    as_number = _make_number_check(expected, float, lambda found: lowest <= found <= last)
+        expectation = f"a number from {lowest:g} to {highest:,}"
+    upper = math.inf if highest is None else highest
+    check_number = _make_number_check(expectation, float, lambda x: lowest <= x <= upper)
 
     def check(value: object) -> int | float:
-        found: float = as_number(value)
-        return int(found) if found == int(found) else found
+        checked_number: float = check_number(value)
+        return int(checked_number) if checked_number == int(checked_number) else checked_number
 
     return check
 
@@ -107,18 +107,18 @@ MIN_SHARE = 1e-9  # the tails of distributions are still numbers there
 
 def share_check(upper: float = 1.0) -> Check:
     """Return a check for numbers above 0 (by 1e-9 at least) and below `below`, such as a level."""
-    expected = f"a number above 0 and below {upper:g}"
-    return _make_number_check(expected, float, lambda found: MIN_SHARE <= found < upper)
+    expectation = f"a number above 0 and below {upper:g}"
+    return _make_number_check(expectation, float, lambda x: MIN_SHARE <= x < upper)
 
 
-def _make_number_check(expected: str, kind: type[int] | type[float], holds: Callable[[float], bool]) -> Check:
+def _make_number_check(expectation: str, number_type: type[int] | type[float], is_allowed: Callable[[float], bool]) -> Check:
     """Return a check for the numbers of which something holds, which are then of a kind."""
 
     def check(value: object) -> int | float:
-        found = finite_number(value)
-        if found is None or not holds(found):
-            raise ValueError(expected)
-        return kind(found)
+        checked_number = finite_number(value)
+        if checked_number is None or not is_allowed(checked_number):
+            raise ValueError(expectation)
+        return number_type(checked_number)
 
     return check
 
@@ -138,23 +138,23 @@ def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
     >>> numbers_by_name(["R@5=0.8", "RR>=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
     ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
     """
-    found: dict[str, float] = {}
+    number_of_name: dict[str, float] = {}
     check = number_check()
     try:
         if isinstance(numbers, Mapping):
-            pairs = [(str(name), check(one)) for name, one in numbers.items()]
+            pairs = [(str(name), check(number)) for name, number in numbers.items()]
         else:
             texts = [numbers] if isinstance(numbers, str) else numbers
-            parts = [text.rpartition("=") for text in texts]
-            pairs = [(name.removesuffix(">"), check(float(one))) for name, _, one in parts]
+            name_and_number = [text.rpartition("=") for text in texts]
+            pairs = [(name.removesuffix(">"), check(float(number))) for name, _, number in name_and_number]
     except (AttributeError, TypeError, ValueError):
         pairs = [("", 0)]
     if not all(name.strip() for name, _ in pairs):
         raise ValueError("one number for each measure, as in {'R@5': 0.8} or R@5=0.8")
-    for name, one in pairs:
-        if found.setdefault(name.strip(), one) != one:
-            raise ValueError(f"one number for {name}, not {found[name.strip()]:g} and {one:g}")
-    return found or None
+    for name, number in pairs:
+        if number_of_name.setdefault(name.strip(), number) != number:
+            raise ValueError(f"one number for {name}, not {number_of_name[name.strip()]:g} and {number:g}")
+    return number_of_name or None
 
 
 def check_option(name: str, candidate: object, check: Check) -> Any:
@@ -226,19 +226,19 @@ class Options:
 
     def __post_init__(self) -> None:
         values = vars(self)
-        for one in list_options(type(self)):
-            value = values[one.name]
-            if value is not one.default:
-                values[one.name] = one.validate(value)  # frozen for others
+        for member in list_options(type(self)):
+            value = values[member.name]
+            if value is not member.default:
+                values[member.name] = member.validate(value)  # frozen for others
 
     @classmethod
     def of(cls, option_values: Mapping[str, object]) -> Self:
         """Return the options of this family among those given, the others at their defaults."""
-        own = {}
+        own_values = {}
         if option_values:
-            known: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
-            own = {name: value for name, value in option_values.items() if name in known}
-        options: Self = cls(**own) if own else _default_family(cast(Any, cls))
+            own_fields: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
+            own_values = {name: value for name, value in option_values.items() if name in own_fields}
+        options: Self = cls(**own_values) if own_values else _default_family(cast(Any, cls))
         return options
 
     def to_dict(self) -> dict[str, Any]:
@@ -251,9 +251,9 @@ class Options:
             return {}
         values = vars(self)
         return {
-            one.name: values[one.name]
-            for one in list_options(type(self))
-            if not _is_default(values[one.name], one.default)
+            member.name: values[member.name]
+            for member in list_options(type(self))
+            if not _is_default(values[member.name], member.default)
         }
 
 
@@ -269,20 +269,20 @@ def list_options(family: type[Options]) -> tuple[Option, ...]:
 
 @cache
 def _list_options(family: type[Any]) -> tuple[Option, ...]:
-    found = []
-    for one in fields(family):
-        kinds = [kind for kind in _union_members(one.type) if kind is not NoneType]
-        plain = isinstance(kinds[0], type) and kinds[0] is not Any and len(kinds) == 1
-        kind = kinds[0] if plain else str
-        given = one.metadata["check"]
-        choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else given
+    options = []
+    for option_field in fields(family):
+        member_types = [member_type for member_type in _union_members(option_field.type) if member_type is not NoneType]
+        is_plain = isinstance(member_types[0], type) and member_types[0] is not Any and len(member_types) == 1
+        kind = member_types[0] if is_plain else str
+        stated_check = option_field.metadata["check"]
+        choices = get_args(member_types[0]) if get_origin(member_types[0]) is Literal else stated_check
         choices = choices if isinstance(choices, tuple) else ()
-        check = None if choices else given or (check_flag if kind is bool else None)
-        sentence, or_none = one.metadata["sentence"], NoneType in _union_members(one.type)
-        found.append(
-            Option(one.name, kind, one.default, sentence, choices, check, or_none, family.heading)
+        check = None if choices else stated_check or (check_flag if kind is bool else None)
+        sentence, or_none = option_field.metadata["sentence"], NoneType in _union_members(option_field.type)
+        options.append(
+            Option(option_field.name, kind, option_field.default, sentence, choices, check, or_none, family.heading)
         )
-    return tuple(found)
+    return tuple(options)
 
 
 def _union_members(kind: Any) -> tuple[Any, ...]:
@@ -320,20 +320,20 @@ def takes(
         option for family in families for option in list_options(family) if option.name not in omit
     ]
 
-    def named(function: _Function) -> _Function:
-        plain = inspect.signature(function)
-        *own, last = plain.parameters.values()
-        own = [one for one in own if one.kind is not one.VAR_POSITIONAL]  # see `refuse_others`
-        parameters = [one.replace(annotation=inspect.Parameter.empty) for one in own]
+    def describe_function(function: _Function) -> _Function:
+        bare_signature = inspect.signature(function)
+        *own_parameters, last_parameter = bare_signature.parameters.values()
+        own_parameters = [parameter for parameter in own_parameters if parameter.kind is not parameter.VAR_POSITIONAL]  # see `refuse_others`
+        parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in own_parameters]
         parameters += [
             inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
             for option in options
         ]
-        returns = _UnquotedText(_short_annotation(plain.return_annotation))
+        returns = _UnquotedText(_short_annotation(bare_signature.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-        function.__annotations__[last.name] = Any  # its own names a type of `cranfield.keywords`
+        function.__annotations__[last_parameter.name] = Any  # its own names a type of `cranfield.keywords`
 
-        def describe(line: re.Match[str]) -> str:
+        def describe_options(line: re.Match[str]) -> str:
             indent = line[1]
             lines = []
             for heading in dict.fromkeys(["", *(option.heading for option in options)]):
@@ -341,21 +341,21 @@ def takes(
                 for option in options:
                     if option.heading == heading:
                         text = f"{option.name}: {option.sentence[0].lower()}{option.sentence[1:]}"
-                        under = f"{indent}    "
+                        deep_indent = f"{indent}    "
                         lines.append(
-                            fill(text, 100, initial_indent=indent, subsequent_indent=under)
+                            fill(text, 100, initial_indent=indent, subsequent_indent=deep_indent)
                         )
             return "".join(f"{text}\n" for text in lines)
 
         function.__doc__ = re.sub(
-            rf"^( {{8,}})\*\*{last.name}:.*\n(?:\1 +.*\n)*",
-            describe,
+            rf"^( {{8,}})\*\*{last_parameter.name}:.*\n(?:\1 +.*\n)*",
+            describe_options,
             function.__doc__ or "",
             flags=re.MULTILINE,
         )
         return function
 
-    return named
+    return describe_function
 
 
 # Options of the command line that in Python are done to a run before: what to write.
@@ -381,30 +381,30 @@ def refuse_unknown_options(
     """
     if not option_values and not extra_arguments:  # as most often
         return
-    known = function.__signature__.parameters  # type: ignore[attr-defined]
-    called = function.__qualname__.removesuffix(".__init__")
+    parameters = function.__signature__.parameters  # type: ignore[attr-defined]
+    function_name = function.__qualname__.removesuffix(".__init__")
     if extra_arguments:
-        order = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
+        order = [parameter.name for parameter in parameters.values() if parameter.kind is not parameter.KEYWORD_ONLY]
         raise TypeError(
-            f"{called}() takes {', '.join(order)} by their order, and got {len(extra_arguments)} "
+            f"{function_name}() takes {', '.join(order)} by their order, and got {len(extra_arguments)} "
             "more; several runs are one argument, a list or a dict {name: run}: "
-            f"{called}(qrels, [one, other], ...)"
+            f"{function_name}(qrels, [one, other], ...)"
         )
     for name in option_values:
-        if name in ("metric", "metrics", "measure") and "measures" in known:
-            raise TypeError(f"{called}() takes measures={option_values[name]!r:.80}, not {name}=...")
-        if name not in known and name in _PYTHON_ALTERNATIVES:
-            raise TypeError(f"{called}() takes no {name}=...: {_PYTHON_ALTERNATIVES[name]}")
-        if name in ("qrels_columns", "run_columns") and "columns" in known:
+        if name in ("metric", "metrics", "measure") and "measures" in parameters:
+            raise TypeError(f"{function_name}() takes measures={option_values[name]!r:.80}, not {name}=...")
+        if name not in parameters and name in _PYTHON_ALTERNATIVES:
+            raise TypeError(f"{function_name}() takes no {name}=...: {_PYTHON_ALTERNATIVES[name]}")
+        if name in ("qrels_columns", "run_columns") and "columns" in parameters:
             side = name.removesuffix("_columns")
             raise TypeError(
-                f"{called}() takes columns={{{side!r}: ...}}, not {name}=...; "
+                f"{function_name}() takes columns={{{side!r}: ...}}, not {name}=...; "
                 "columns={...} where both sides have the same names"
             )
-        if name not in known:
-            options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
+        if name not in parameters:
+            options = [parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
             raise TypeError(
-                f"{called}() got an unexpected keyword argument {name!r}; its options "
+                f"{function_name}() got an unexpected keyword argument {name!r}; its options "
                 f"are {', '.join(options)}"
             )
 
@@ -413,7 +413,7 @@ def _short_annotation(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
     names = (
-        one.__name__ if isinstance(one, type) and not get_args(one) else str(one)
-        for one in _union_members(annotation)
+        member_type.__name__ if isinstance(member_type, type) and not get_args(member_type) else str(member_type)
+        for member_type in _union_members(annotation)
     )
     return " | ".join("None" if name == "NoneType" else name for name in names)

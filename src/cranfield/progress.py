@@ -83,8 +83,8 @@ class Stage:
         """Return how much is done, 0 to 1; of the next step, `of_next` is. None: not known."""
         if not self.total:
             return None
-        begun = inner_share or 0.0 if self.unit == "steps" else 0.0
-        return min(1.0, (self.n_done + begun) / self.total)
+        begun_share = inner_share or 0.0 if self.unit == "steps" else 0.0
+        return min(1.0, (self.n_done + begun_share) / self.total)
 
 
 class Watch:
@@ -129,10 +129,10 @@ class Watch:
         for stage in reversed(self.stages):
             share = stage.share(share)
         # Not files that are not read: rows of a bucket come from a file of their own.
-        shown = (one for one in reversed(self.stages) if one.n_done or one.unit != "bytes")
-        now_done = next(shown, self.stages[-1])
-        left = (now - self._began) * (1 - share) / share if share else None
-        self._bar.draw(now_done.activity, share, (now_done.n_done, now_done.unit), left)
+        shown_stages = (open_stage for open_stage in reversed(self.stages) if open_stage.n_done or open_stage.unit != "bytes")
+        shown_stage = next(shown_stages, self.stages[-1])
+        seconds_left = (now - self._began) * (1 - share) / share if share else None
+        self._bar.draw(shown_stage.activity, share, (shown_stage.n_done, shown_stage.unit), seconds_left)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -171,11 +171,11 @@ def stage(
     if watch is None:
         yield _ignore_progress
         return
-    begun = watch.begin(activity, total, unit)
+    begun_stage = watch.begin(activity, total, unit)
     try:
-        yield begun
+        yield begun_stage
     finally:
-        watch.end(begun)
+        watch.end(begun_stage)
 
 
 def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) -> Iterable[_In]:
@@ -187,12 +187,12 @@ def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) 
     return inputs if _WATCH.get() is None else _watch_steps(inputs, activity, total)
 
 
-def _watch_steps(items: Iterable[_In], what: str, total: int | None) -> Iterator[_In]:
-    n = getattr(items, "__len__", lambda: None)() if total is None else total
-    with stage(what, n) as done:
-        for item in items:
-            yield item
-            done()
+def _watch_steps(inputs: Iterable[_In], activity: str, total: int | None) -> Iterator[_In]:
+    n_total = getattr(inputs, "__len__", lambda: None)() if total is None else total
+    with stage(activity, n_total) as advance:
+        for step_input in inputs:
+            yield step_input
+            advance()
 
 
 def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterator[slice]:
@@ -201,10 +201,10 @@ def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterat
     >>> [*parts([slice(0, 8), slice(8, 10)], "resamples", 10)]
     [slice(0, 8, None), slice(8, 10, None)]
     """
-    with stage(activity, n_total, activity) as done:
-        for some in slices:
-            yield some
-            done(some.stop - some.start)
+    with stage(activity, n_total, activity) as advance:
+        for part in slices:
+            yield part
+            advance(part.stop - part.start)
 
 
 @contextlib.contextmanager
@@ -217,20 +217,20 @@ def watch_reading(source: SizedFile) -> Iterator[ByteListener | None]:
     if watch is None:
         yield None
         return
-    what = f"reading {source.name.rpartition('/')[2]}"
-    within = watch.stages[-1] if watch.stages and watch.stages[-1].unit == "bytes" else None
-    stage = within or watch.begin(what, source.size, "bytes")
-    stage.activity = what
+    activity = f"reading {source.name.rpartition('/')[2]}"
+    outer_stage = watch.stages[-1] if watch.stages and watch.stages[-1].unit == "bytes" else None
+    stage = outer_stage or watch.begin(activity, source.size, "bytes")
+    stage.activity = activity
 
-    def heard(n: int) -> None:
+    def hear_bytes(n: int) -> None:
         if watch.listener is not None:
             watch.listener(n)
         stage(n)
 
     try:
-        yield heard
+        yield hear_bytes
     finally:
-        if stage is not within:
+        if stage is not outer_stage:
             watch.end(stage)
 
 
@@ -249,27 +249,27 @@ def watch_files(sources: Sequence[SizedFile]) -> Iterator[None]:
 @contextlib.contextmanager
 def watch_calls(progress: ProgressLike) -> Iterator[None]:
     """Have the calls in the block watched as `progress=` says; None and False change nothing."""
-    asked = check_option("progress", progress, _check_progress)
-    if asked is None or asked is False:
+    progress_option = check_option("progress", progress, _check_progress)
+    if progress_option is None or progress_option is False:
         yield
         return
-    watch = Watch(shows_bar=True) if asked is True else Watch(asked)
-    before = _WATCH.set(watch)
+    watch = Watch(shows_bar=True) if progress_option is True else Watch(progress_option)
+    outer_watch = _WATCH.set(watch)
     try:
         yield
     finally:
-        _WATCH.reset(before)
+        _WATCH.reset(outer_watch)
         watch.close()
 
 
 @contextlib.contextmanager
 def hide_progress() -> Iterator[None]:
     """Let nobody know of the block: of a look at what is read in full, too."""
-    before = _WATCH.set(None)
+    outer_watch = _WATCH.set(None)
     try:
         yield
     finally:
-        _WATCH.reset(before)
+        _WATCH.reset(outer_watch)
 
 
 def add_progress(verb: _Verb) -> _Verb:
@@ -288,19 +288,19 @@ def add_progress(verb: _Verb) -> _Verb:
 # ---- bars: a line of a terminal, or what is below a notebook's cell
 
 
-def _shorten_activity(what: str) -> str:
-    text = escape_unprintable(what)
+def _shorten_activity(activity: str) -> str:
+    text = escape_unprintable(activity)
     return text if len(text) <= _MAX_ACTIVITY_LENGTH else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
 
 
-def _describe_progress(share: float | None, done: tuple[int, str], left: float | None) -> str:
+def _describe_progress(share: float | None, done_count: tuple[int, str], seconds_left: float | None) -> str:
     """Return how far it is, and how long it still takes: "45 %, 0:12 left"."""
-    n, unit = done
+    n, unit = done_count
     if share is None:
         return f"{n / 1e6:,.0f} MB" if unit == "bytes" else f"{n:,} {unit}"
-    if left is None:
+    if seconds_left is None:
         return f"{share:.0%}"
-    minutes, seconds = divmod(round(left), 60)
+    minutes, seconds = divmod(round(seconds_left), 60)
     clock = f"{minutes}:{seconds:02}"
     if minutes >= 60:
         clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
@@ -358,8 +358,8 @@ class _NotebookBar:
     ) -> None:
         """Show the same as a line of a terminal."""
         words, far = html.escape(_shorten_activity(activity)), html.escape(_describe_progress(share, done_count, seconds_left))
-        value = "" if share is None else f' value="{share:.3f}"'
-        self._show(f"{words} <progress{value}></progress> {far}", f"{_shorten_activity(activity)} {far}")
+        value_attribute = "" if share is None else f' value="{share:.3f}"'
+        self._show(f"{words} <progress{value_attribute}></progress> {far}", f"{_shorten_activity(activity)} {far}")
 
     def close(self) -> None:
         """Leave an empty place."""

@@ -25,11 +25,11 @@ def find_faults(page: Page, *, skipped_rules: Sequence[str] = ()) -> list[str]:
     """Return what axe-core finds, each with where it is; `without`: rules left out."""
     rules = json.dumps({rule: {"enabled": False} for rule in skipped_rules})
     page.evaluate(f"{axe_source()}; 0")
-    found = page.evaluate(
+    report = page.evaluate(
         f'axe.run(document, {{resultTypes: ["violations"], rules: {rules}}})'
         ".then(({violations, passes}) =>"
         " ({passed: passes.length, violations: violations.map(({id, impact, nodes}) =>"
         " ({id, impact, where: nodes.slice(0, 3).map((one) => one.html.slice(0, 200))}))}))"
     )
-    assert found["passed"] > 20
-    return [f"{one['id']} ({one['impact']}): {one['where']}" for one in found["violations"]]
+    assert report["passed"] > 20
+    return [f"{violation['id']} ({violation['impact']}): {violation['where']}" for violation in report["violations"]]

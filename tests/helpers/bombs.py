@@ -16,11 +16,11 @@ def check_bomb(
 ) -> None:
     """Assert that a small file that becomes large when it is unpacked is refused in time."""
     path = folder / f"{name}.gz"
-    many = repeated_text.encode() * ((1 << 20) // len(repeated_text))
+    chunk = repeated_text.encode() * ((1 << 20) // len(repeated_text))
     with gzip.open(path, "wb", 9) as stream:
         stream.write(head.encode())
         for _ in range(8):
-            stream.write(many)
+            stream.write(chunk)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):

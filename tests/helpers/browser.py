@@ -83,8 +83,8 @@ class Browser:
         read, self._write = _pipe(child=0)
         self._read, write = _pipe(child=1)
         nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        places = [(read, 3), (write, 4), (nowhere, 0), (nowhere, 1), (nowhere, 2)]
-        moves = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in places]
+        descriptor_pairs = [(read, 3), (write, 4), (nowhere, 0), (nowhere, 1), (nowhere, 2)]
+        moves = [(os.POSIX_SPAWN_DUP2, old, new) for old, new in descriptor_pairs]
         environment = {**os.environ, "HOME": self._profile}
         try:
             self._process = os.posix_spawn(
@@ -138,13 +138,13 @@ class Browser:
     def _receive(self, method: str) -> dict[str, Any]:
         while b"\0" not in self._unread:
             ready, _, _ = select.select([self._read], [], [], PATIENCE)
-            part = os.read(self._read, 1 << 20) if ready else b""
-            if not part:
+            chunk = os.read(self._read, 1 << 20) if ready else b""
+            if not chunk:
                 raise BrowserError(f"{method}: no answer in {PATIENCE} seconds")
-            self._unread += part
-        first, self._unread = self._unread.split(b"\0", 1)
-        found: dict[str, Any] = json.loads(first)
-        return found
+            self._unread += chunk
+        line, self._unread = self._unread.split(b"\0", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     @contextmanager
     def open(
@@ -213,11 +213,11 @@ class Page:
 
     def _handle_event(self, method: str, event: dict[str, Any]) -> None:
         if method == "Runtime.consoleAPICalled":
-            words = [str(one.get("value", one.get("description"))) for one in event["args"]]
+            words = [str(argument.get("value", argument.get("description"))) for argument in event["args"]]
             self.messages.append(f"{event['type']}: {' '.join(words)}")
         elif method == "Runtime.exceptionThrown":
-            thrown = event["exceptionDetails"]
-            self.messages.append(f"thrown: {thrown.get('exception', thrown).get('description')}")
+            exception = event["exceptionDetails"]
+            self.messages.append(f"thrown: {exception.get('exception', exception).get('description')}")
         elif method == "Log.entryAdded":
             self.messages.append(f"{event['entry']['level']}: {event['entry']['text']}")
         elif method == "Page.javascriptDialogOpening":
@@ -265,29 +265,29 @@ class Page:
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if "exceptionDetails" in answer:
-            thrown = answer["exceptionDetails"]
-            raise BrowserError(thrown.get("exception", thrown).get("description", str(thrown)))
+            exception = answer["exceptionDetails"]
+            raise BrowserError(exception.get("exception", exception).get("description", str(exception)))
         return answer["result"].get("value")
 
     def read_all(self, selector: str, expression: str = "it.textContent") -> list[Any]:
         """Return an expression's value for each element (`it`) that a selector finds."""
-        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        found: list[Any] = self.evaluate(f"{every}.map((it) => {expression})")
-        return found
+        elements = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        values: list[Any] = self.evaluate(f"{elements}.map((it) => {expression})")
+        return values
 
     def read_first(self, selector: str, expression: str = "it.textContent") -> Any:
         """Return an expression's value for the first element (`it`) that a selector finds."""
-        first = f"document.querySelector({json.dumps(selector)})"
-        if self.evaluate(f"{first} == null"):
+        element = f"document.querySelector({json.dumps(selector)})"
+        if self.evaluate(f"{element} == null"):
             raise BrowserError(f"there is no {selector}")
-        return self.evaluate(f"((it) => {expression})({first})")
+        return self.evaluate(f"((it) => {expression})({element})")
 
     def click(self, selector: str) -> None:
         """Click the middle of the first element that a selector finds, as a mouse does."""
         x, y = self._find_middle(selector)
-        for what in ("mouseMoved", "mousePressed", "mouseReleased"):
-            button = {} if what == "mouseMoved" else {"button": "left", "clickCount": 1}
-            self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, **button)
+        for event_type in ("mouseMoved", "mousePressed", "mouseReleased"):
+            button = {} if event_type == "mouseMoved" else {"button": "left", "clickCount": 1}
+            self.call("Input.dispatchMouseEvent", type=event_type, x=x, y=y, **button)
         self.settle()
 
     def hover(self, selector: str) -> None:
@@ -324,11 +324,11 @@ class Page:
 
     def choose_option(self, selector: str, value: str) -> None:
         """Choose the option of a select whose value, or whose text, is this."""
-        wanted = json.dumps(value)
+        quoted_value = json.dumps(value)
         self.read_first(
             selector,
-            f"(it.value = [...it.options].find((one) => one.value === {wanted}"
-            f" || one.text === {wanted}).value,"
+            f"(it.value = [...it.options].find((one) => one.value === {quoted_value}"
+            f" || one.text === {quoted_value}).value,"
             ' it.dispatchEvent(new Event("change", {bubbles: true})))',
         )
         self.settle()
@@ -344,8 +344,8 @@ class Page:
             "forced": "forced-colors",
             "contrast": "prefers-contrast",
         }
-        told = [{"name": names[name], "value": value} for name, value in features.items()]
-        self.call("Emulation.setEmulatedMedia", media=kind, features=told)
+        media_features = [{"name": names[name], "value": value} for name, value in features.items()]
+        self.call("Emulation.setEmulatedMedia", media=kind, features=media_features)
 
     def emulate_vision(self, deficiency: str) -> None:
         """Show the page as with a deficiency of vision: "deuteranopia", "achromatopsia", ..."""
@@ -375,8 +375,8 @@ class Page:
 
     def list_refusals(self) -> list[str]:
         """Return what the page's policy has refused."""
-        found: list[str] = self.evaluate("watched.refused")
-        return found
+        refusals: list[str] = self.evaluate("watched.refused")
+        return refusals
 
     def long_tasks(self) -> list[float]:
         """Return how long each task of more than 50 ms took, in ms, and forget them."""
@@ -388,13 +388,13 @@ class Page:
 def _pipe(child: int) -> tuple[int, int]:
     """Return a pipe's ends for reading and writing; the child's one is 10 or above."""
     ends = list(os.pipe())
-    moved = fcntl(ends[child], F_DUPFD_CLOEXEC, 10)
+    new_descriptor = fcntl(ends[child], F_DUPFD_CLOEXEC, 10)
     os.close(ends[child])
-    ends[child] = moved
+    ends[child] = new_descriptor
     return ends[0], ends[1]
 
 
 def _send(descriptor: int, message: bytes) -> None:
-    left = memoryview(message)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    unwritten_bytes = memoryview(message)
+    while unwritten_bytes:
+        unwritten_bytes = unwritten_bytes[os.write(descriptor, unwritten_bytes) :]

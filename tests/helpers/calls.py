@@ -7,19 +7,19 @@ from typing import Any
 
 def count_calls(function: Any, *arguments: Any) -> int:
     """Count the calls of functions, Python's and C's, and the steps of generators."""
-    found = 0
+    n_calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal found
-        found += event in ("call", "c_call")
+        nonlocal n_calls
+        n_calls += event in ("call", "c_call")
 
-    before = sys.getprofile()
+    previous_profiler = sys.getprofile()
     sys.setprofile(count)
     try:
         function(*arguments)
     finally:
-        sys.setprofile(before)
-    return found
+        sys.setprofile(previous_profiler)
+    return n_calls
 
 
 def make_ranking(n: int) -> dict[str, dict[str, float]]:

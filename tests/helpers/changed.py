@@ -15,19 +15,19 @@ def changed_files(root: Path) -> set[Path] | None:
             break
     else:
         return None
-    listed = (
+    file_lists = (
         _git(root, "diff", "--name-only", base.strip()),
         _git(root, "ls-files", "--others", "--exclude-standard"),
     )
-    if None in listed:
+    if None in file_lists:
         return None
-    return {root / name for names in listed for name in (names or "").splitlines()}
+    return {root / name for names in file_lists for name in (names or "").splitlines()}
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     command = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return process.stdout if process.returncode == 0 else None

@@ -66,10 +66,10 @@ def check_formulas(arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "query,answer,nugget,importance,assignment\n=1+1,@one,n,vital,support\n"
     )
 
-    def rows(*more: str) -> list[list[str]]:
-        done = CliRunner().invoke(cli, [*arguments.split(), "--format", "csv", *more])
-        assert done.exit_code in (0, 1, 3), done.output
-        return list(csv.reader(io.StringIO(done.stdout, newline="")))
+    def rows(*options: str) -> list[list[str]]:
+        invocation = CliRunner().invoke(cli, [*arguments.split(), "--format", "csv", *options])
+        assert invocation.exit_code in (0, 1, 3), invocation.output
+        return list(csv.reader(io.StringIO(invocation.stdout, newline="")))
 
     plain = rows()
     assert any(cell in ("=1+1", "=b", "@one") for row in plain for cell in row)
@@ -79,8 +79,8 @@ def check_formulas(arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ]
     assert rows("--formulas", "quoted") == expected
     for form in ["markdown"] if arguments[:7] != "nuggets" else ["table"]:
-        refused = CliRunner().invoke(
+        invocation = CliRunner().invoke(
             cli, [*arguments.split(), "--format", form, "--formulas", "quoted"]
         )
-        assert refused.exit_code == 2
-        assert f"--formulas is for --format csv and tsv: this prints {form}" in refused.stderr
+        assert invocation.exit_code == 2
+        assert f"--formulas is for --format csv and tsv: this prints {form}" in invocation.stderr

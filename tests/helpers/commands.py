@@ -21,10 +21,10 @@ HEAVY = ["numpy.ma", "pandas", "polars", "scipy", "rich.table", "matplotlib", "a
 def loaded_modules(code: str, *arguments: str) -> set[str]:
     """Run code in a new interpreter; return the modules that it has loaded at the end."""
     code += "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
-    return set(done.stderr.split())
+    return set(process.stderr.split())
 
 
 def run_command(
@@ -33,9 +33,9 @@ def run_command(
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in this process; return its status and what it printed."""
-    done = run_bytes(*arguments, input=input.encode(), cwd=cwd)
-    printed, said = done.stdout.decode(), done.stderr.decode()
-    return subprocess.CompletedProcess(done.args, done.returncode, printed, said)
+    process = run_bytes(*arguments, input=input.encode(), cwd=cwd)
+    output_text, error_text = process.stdout.decode(), process.stderr.decode()
+    return subprocess.CompletedProcess(process.args, process.returncode, output_text, error_text)
 
 
 def run_bytes(
@@ -45,16 +45,16 @@ def run_bytes(
     encoding: str = "utf-8",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command in this process, its streams being files of bytes in an encoding."""
-    given, printed, said = io.BytesIO(input), io.BytesIO(), io.BytesIO()
+    stdin, stdout, stderr = io.BytesIO(input), io.BytesIO(), io.BytesIO()
     # Python escapes what the encoding of the standard error does not have.
     errors = ("strict", "strict", "backslashreplace")
     streams = [
-        io.TextIOWrapper(stream, encoding, each)
-        for stream, each in zip((given, printed, said), errors, strict=True)
+        io.TextIOWrapper(stream, encoding, error_handler)
+        for stream, error_handler in zip((stdin, stdout, stderr), errors, strict=True)
     ]
     status = call_main(*arguments, streams=streams, cwd=cwd)
     return subprocess.CompletedProcess(
-        ["cranfield", *arguments], status, printed.getvalue(), said.getvalue()
+        ["cranfield", *arguments], status, stdout.getvalue(), stderr.getvalue()
     )
 
 

@@ -36,11 +36,11 @@ def weighted_mean(
     subtopics: Subtopics, rel: int, weights: Weights, subtopic_value: Callable[[str], float]
 ) -> float:
     weight = subtopic_weights(subtopics, rel, weights)
-    total, of_all = 0.0, 0.0
+    total, weight_sum = 0.0, 0.0
     for name in sort_names(subtopics):
         total += weight[name] * subtopic_value(name)
-        of_all += weight[name]
-    return divide(total, of_all)
+        weight_sum += weight[name]
+    return divide(total, weight_sum)
 
 
 def sum_novelty(
@@ -53,36 +53,36 @@ def sum_novelty(
 ) -> float:
     """Go down the ranking for each subtopic; a relevant document is worth(its novelty, rank)."""
 
-    def value_of(name: str) -> float:
-        relevant, total, novel = relevant_docs(subtopics, name, rel), 0.0, 1.0
+    def subtopic_value(name: str) -> float:
+        relevant, total, novelty = relevant_docs(subtopics, name, rel), 0.0, 1.0
         for rank, doc in enumerate(run, 1):
             if doc in relevant:
-                total += doc_gain(novel, rank)
-                novel *= 1 - alpha
+                total += doc_gain(novelty, rank)
+                novelty *= 1 - alpha
         return total
 
-    return weighted_mean(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, subtopic_value)
 
 
 def rank_greedily(subtopics: Subtopics, alpha: float, rel: int, weights: Weights) -> list[str]:
     weight = subtopic_weights(subtopics, rel, weights)
-    left = {doc for name in subtopics for doc in relevant_docs(subtopics, name, rel)}
-    novel = dict.fromkeys(subtopics, 1.0)
+    remaining_docs = {doc for name in subtopics for doc in relevant_docs(subtopics, name, rel)}
+    novelty = dict.fromkeys(subtopics, 1.0)
     ranking: list[str] = []
-    while left:
-        best, most = "", -1.0
-        for doc in sorted(left, key=str.encode):
-            adds = 0.0
+    while remaining_docs:
+        best_doc, largest_gain = "", -1.0
+        for doc in sorted(remaining_docs, key=str.encode):
+            gain = 0.0
             for name in sort_names(subtopics):
                 if doc in relevant_docs(subtopics, name, rel):
-                    adds += weight[name] * novel[name]
-            if adds >= most:
-                best, most = doc, adds
-        ranking.append(best)
-        left.remove(best)
+                    gain += weight[name] * novelty[name]
+            if gain >= largest_gain:
+                best_doc, largest_gain = doc, gain
+        ranking.append(best_doc)
+        remaining_docs.remove(best_doc)
         for name in subtopics:
-            if best in relevant_docs(subtopics, name, rel):
-                novel[name] *= 1 - alpha
+            if best_doc in relevant_docs(subtopics, name, rel):
+                novelty[name] *= 1 - alpha
     return ranking
 
 
@@ -95,7 +95,7 @@ def linear_gain(novelty: float, rank: int) -> float:
 
 
 def normalize_by_ideal(doc_gain: Callable[[float, int], float]) -> Callable[..., float]:
-    def measure(
+    def normalized_measure(
         run: Sequence[str],
         subtopics: Subtopics,
         k: int | None = None,
@@ -109,11 +109,11 @@ def normalize_by_ideal(doc_gain: Callable[[float, int], float]) -> Callable[...,
             sum_novelty(ideal[:k], subtopics, alpha, rel, weights, doc_gain),
         )
 
-    return measure
+    return normalized_measure
 
 
 def normalize_by_maximum(doc_gain: Callable[[float, int], float]) -> Callable[..., float]:
-    def measure(
+    def normalized_measure(
         run: Sequence[str],
         subtopics: Subtopics,
         k: int,
@@ -121,23 +121,23 @@ def normalize_by_maximum(doc_gain: Callable[[float, int], float]) -> Callable[..
         rel: int = 1,
         weights: Weights = None,
     ) -> float:
-        most, novel = 0.0, 1.0
+        maximum, novelty = 0.0, 1.0
         for rank in range(1, k + 1):
-            most += doc_gain(novel, rank)
-            novel *= 1 - alpha
-        return divide(sum_novelty(run[:k], subtopics, alpha, rel, weights, doc_gain), most)
+            maximum += doc_gain(novelty, rank)
+            novelty *= 1 - alpha
+        return divide(sum_novelty(run[:k], subtopics, alpha, rel, weights, doc_gain), maximum)
 
-    return measure
+    return normalized_measure
 
 
 def rank_biased_gain(beta: float) -> Callable[[float, int], float]:
-    def worth(novel: float, rank: int) -> float:
+    def doc_gain(novelty: float, rank: int) -> float:
         patience = 1.0
         for _ in range(1, rank):
             patience *= beta
-        return novel * patience
+        return novelty * patience
 
-    return worth
+    return doc_gain
 
 
 def nrbp(
@@ -148,13 +148,13 @@ def nrbp(
     rel: int = 1,
     weights: Weights = None,
 ) -> float:
-    found = sum_novelty(run, subtopics, alpha, rel, weights, rank_biased_gain(beta))
-    return found * (1 - (1 - alpha) * beta)
+    rank_biased_sum = sum_novelty(run, subtopics, alpha, rel, weights, rank_biased_gain(beta))
+    return rank_biased_sum * (1 - (1 - alpha) * beta)
 
 
 def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **parameters: Any) -> float:
-    found: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
-    return found
+    normalized: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
+    return normalized
 
 
 def ap_ia(
@@ -164,24 +164,24 @@ def ap_ia(
     rel: int = 1,
     weights: Weights = None,
 ) -> float:
-    def value_of(name: str) -> float:
-        relevant, found, total = relevant_docs(subtopics, name, rel), 0, 0.0
+    def subtopic_ap(name: str) -> float:
+        relevant, n_found, total = relevant_docs(subtopics, name, rel), 0, 0.0
         for rank, doc in enumerate(run[:k], 1):
             if doc in relevant:
-                found += 1
-                total += found / rank
+                n_found += 1
+                total += n_found / rank
         return divide(total, len(relevant))
 
-    return weighted_mean(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, subtopic_ap)
 
 
 def p_ia(
     run: Sequence[str], subtopics: Subtopics, k: int, rel: int = 1, weights: Weights = None
 ) -> float:
-    def value_of(name: str) -> float:
+    def subtopic_precision(name: str) -> float:
         return divide(len(relevant_docs(subtopics, name, rel) & set(run[:k])), k)
 
-    return weighted_mean(subtopics, rel, weights, value_of)
+    return weighted_mean(subtopics, rel, weights, subtopic_precision)
 
 
 def st_recall(
@@ -192,30 +192,30 @@ def st_recall(
     weights: Weights = None,
 ) -> float:
     relevant = [relevant_docs(subtopics, name, rel) for name in subtopics]
-    covered = sum(1 for docs in relevant if docs & set(run[:k]))
-    return divide(covered, sum(1 for docs in relevant if docs))
+    n_covered = sum(1 for docs in relevant if docs & set(run[:k]))
+    return divide(n_covered, sum(1 for docs in relevant if docs))
 
 
 def d_ndcg(
     run: Sequence[str], subtopics: Subtopics, k: int | None = None, weights: Weights = None
 ) -> float:
     weight = subtopic_weights(subtopics, 1, weights)
-    worth: dict[str, float] = {}
+    doc_gain: dict[str, float] = {}
     for name in sort_names(subtopics):
         for doc, grade in subtopics[name].items():
-            worth[doc] = worth.get(doc, 0.0) + weight[name] * max(grade, 0)
-    ideal = sorted(sorted(worth, key=str.encode, reverse=True), key=lambda doc: -worth[doc])
+            doc_gain[doc] = doc_gain.get(doc, 0.0) + weight[name] * max(grade, 0)
+    ideal = sorted(sorted(doc_gain, key=str.encode, reverse=True), key=lambda doc: -doc_gain[doc])
 
-    def dcg(ranking: Sequence[str]) -> float:
-        def value_of(name: str) -> float:
+    def discount_gains(ranking: Sequence[str]) -> float:
+        def subtopic_dcg(name: str) -> float:
             total = 0.0
             for rank, doc in enumerate(ranking[:k], 1):
                 total += max(subtopics[name].get(doc, 0), 0) / math.log2(rank + 1)
             return total
 
-        return weighted_mean(subtopics, 1, weights, value_of)
+        return weighted_mean(subtopics, 1, weights, subtopic_dcg)
 
-    return divide(dcg(run), dcg(ideal))
+    return divide(discount_gains(run), discount_gains(ideal))
 
 
 def dsharp_ndcg(
@@ -246,17 +246,17 @@ DIVERSITY: dict[str, Callable[..., float]] = {
 def single_subtopic_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure of subtopics for plain judgments: a single subtopic."""
 
-    def plain(ranking: Sequence[int | None], grades: Sequence[int], *k: int, **given: Any) -> float:
-        missing = list(grades)
+    def plain_measure(ranking: Sequence[int | None], grades: Sequence[int], *k: int, **parameters: Any) -> float:
+        missing_grades = list(grades)
         docs: dict[str, int] = {}
         for i, grade in enumerate(ranking):
             if grade is not None:
                 docs[f"{i:06}"] = grade
-                missing.remove(grade)
-        docs |= {f"missing {i}": grade for i, grade in enumerate(missing)}
-        return measure([f"{i:06}" for i in range(len(ranking))], {"all": docs}, *k, **given)
+                missing_grades.remove(grade)
+        docs |= {f"missing {i}": grade for i, grade in enumerate(missing_grades)}
+        return measure([f"{i:06}" for i in range(len(ranking))], {"all": docs}, *k, **parameters)
 
-    return plain
+    return plain_measure
 
 
 def make_subtopic_collection(

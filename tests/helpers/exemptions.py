@@ -221,25 +221,25 @@ EXEMPT: dict[str, dict[str, str]] = {
 
 def exempt_reasons(measure: Measure) -> dict[str, str]:
     """Return what does not hold of a measure, for any parameters, and why."""
-    found = dict(EXEMPT.get(measure.name, {}))
+    reason_of_property = dict(EXEMPT.get(measure.name, {}))
     definition = measure.definition
     if definition.higher_is_better is not True or definition.aggregation in ("sum", "none"):
-        found["perfect is 1"] = "it is a count or a text, or not the higher the better"
-    for why in measure.imperfect:
-        found["perfect is 1"] = why
-    return found
+        reason_of_property["perfect is 1"] = "it is a count or a text, or not the higher the better"
+    for reason in measure.imperfect:
+        reason_of_property["perfect is 1"] = reason
+    return reason_of_property
 
 
 def find_exemptions(measure: Measure, property_name: str) -> list[str]:
     """Return which exemptions say that a property need not hold of a measure with parameters."""
     defaults = measure.definition.defaults
-    given = {k: value for k, value in measure.parameters.items() if value != defaults[k]}
-    own_gains = isinstance(measure.parameters.get("gain"), dict)
-    possible = [
+    changed_parameters = {k: value for k, value in measure.parameters.items() if value != defaults[k]}
+    has_own_gains = isinstance(measure.parameters.get("gain"), dict)
+    possible_names = [
         property_name,
         *[f"{property_name} at k"] * (measure.cutoff is not None),
-        *[f"{property_name} with own gains"] * own_gains,
-        *(f"{property_name} with {name} given" for name in given),
-        *(f"{property_name} with {name}={value!r}" for name, value in given.items()),
+        *[f"{property_name} with own gains"] * has_own_gains,
+        *(f"{property_name} with {parameter} given" for parameter in changed_parameters),
+        *(f"{property_name} with {parameter}={value!r}" for parameter, value in changed_parameters.items()),
     ]
-    return [one for one in possible if one in exempt_reasons(measure)]
+    return [name for name in possible_names if name in exempt_reasons(measure)]

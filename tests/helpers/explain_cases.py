@@ -29,9 +29,9 @@ SEEDS = seeds(5)
 
 
 def explain_query(*arguments: Any, **options: Any) -> Explanation:
-    found = explain(*arguments, **options)
-    assert isinstance(found, Explanation)
-    return found
+    explanation = explain(*arguments, **options)
+    assert isinstance(explanation, Explanation)
+    return explanation
 
 
 @cache
@@ -41,8 +41,8 @@ def make_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
 
 def query_cases(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
     qrels, run = make_collection(seed)
-    for query, judged in qrels.items():
-        yield query, judged, run.get(query, {})
+    for query, judgments in qrels.items():
+        yield query, judgments, run.get(query, {})
 
 
-IN_MEMORY = [one for one in OPTIONS if one.get("order") != "rank"]  # dicts have no rank column
+IN_MEMORY = [options for options in OPTIONS if options.get("order") != "rank"]  # dicts have no rank column

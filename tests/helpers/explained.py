@@ -20,9 +20,9 @@ def run_explain(*arguments: str) -> Any:
 
 
 def explain_pair(*arguments: Any, **options: Any) -> Difference:
-    found = explain(*arguments, **options)
-    assert isinstance(found, Difference)
-    return found
+    difference = explain(*arguments, **options)
+    assert isinstance(difference, Difference)
+    return difference
 
 
 def last_line(printed_text: str) -> str:
@@ -56,11 +56,11 @@ def rank_docs(
     """Return the documents, best first."""
     by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
     single = scores == "single"
-    value = {doc: to_single(score) if single else score for doc, score in run.items()}
+    score_of_doc = {doc: to_single(score) if single else score for doc, score in run.items()}
     lowest = min([*judgments.values(), 0]) - 1
     if ties in ("best", "worst"):
-        up = -1 if ties == "best" else 1
-        by_id.sort(key=lambda doc: up * judgments.get(doc, lowest))
-    docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -value[doc])
+        direction = -1 if ties == "best" else 1
+        by_id.sort(key=lambda doc: direction * judgments.get(doc, lowest))
+    docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -score_of_doc[doc])
     docs = docs[:depth]
     return [doc for doc in docs if not judged_only or judgments.get(doc, -1) >= 0]

@@ -17,17 +17,17 @@ RUN = {"q1": ["b", "x", "a", "c"], "q2": ["y", "e"]}
 
 def takes_fractions(measure: Measure) -> bool:
     """Tell whether a measure takes fractions, as far as its declaration says."""
-    of_r = str(measure.cutoff).endswith(("R", "R)"))
+    cut_at_relevant = str(measure.cutoff).endswith(("R", "R)"))
     if "binary" in measure.parameters.values():
         return False
     if measure.fractions == "level":
         return "rel" in measure.stated
-    return measure.fractions == "taken" and (not of_r or "rel" in measure.parameters)
+    return measure.fractions == "taken" and (not cut_at_relevant or "rel" in measure.parameters)
 
 
 def list_measures(name: str) -> list[Measure]:
     """Return the measure in all its variants, and with thresholds that are fractions."""
-    found = list(variants(name))
+    measures = list(variants(name))
     if "rel" in Measure(name).definition.parameters:
-        found += [one(rel=rel) for one in list(found) for rel in THRESHOLDS]
-    return [one for one in dict.fromkeys(found) if takes_fractions(one)]
+        measures += [measure(rel=rel) for measure in list(measures) for rel in THRESHOLDS]
+    return [measure for measure in dict.fromkeys(measures) if takes_fractions(measure)]

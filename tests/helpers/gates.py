@@ -15,12 +15,12 @@ A, B, C = CASE_A.values()
 
 
 def make_scores(hundredths: Sequence[float]) -> dict[str, float]:
-    return {f"q{i:03}": value / 100 for i, value in enumerate(hundredths)}
+    return {f"q{i:03}": score / 100 for i, score in enumerate(hundredths)}
 
 
 def gate_scores(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
-    data = {"left": make_scores(left), "right": make_scores(right)}
-    return gate(data, baseline="right", margin=margin, **options)
+    scores = {"left": make_scores(left), "right": make_scores(right)}
+    return gate(scores, baseline="right", margin=margin, **options)
 
 
 def gate_differences(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:
@@ -39,16 +39,16 @@ BM25, DENSE, FUSION, TFIDF = (
 
 
 def number_queries(scores: Any) -> dict[str, float]:
-    return {f"q{i:03}": float(value) for i, value in enumerate(scores)}
+    return {f"q{i:03}": float(score) for i, score in enumerate(scores)}
 
 
 def run_gate(*arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(cli, ["gate", *arguments])
-    return done.exit_code, done.stdout, done.stderr
+    invocation = CliRunner().invoke(cli, ["gate", *arguments])
+    return invocation.exit_code, invocation.stdout, invocation.stderr
 
 
 def save_scores(folder: Path, name: str, scores: Sequence[float], measure: str = "nDCG@10") -> str:
     path = folder / f"{name}.csv"
-    rows = [f"q{i},{value}" for i, value in enumerate(scores)]
+    rows = [f"q{i},{score}" for i, score in enumerate(scores)]
     path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
     return str(path)

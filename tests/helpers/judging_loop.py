@@ -53,44 +53,44 @@ REPEAT_MARK = "\0"  # at the end of an id: a row that has a rank, and does not c
 def select_docs(rows: list[Row], query: str, options: Options) -> list[tuple[str, float]]:
     """Return the documents of a query that are kept, with their scores, in the order of the run."""
 
-    def as_told(score: float) -> float:
+    def to_precision(score: float) -> float:
         return float(np.float32(score)) if options["scores"] == "single" else score
 
-    docs = [(doc, as_told(score)) for q, doc, score in rows if q == query]
-    kept: list[tuple[str, float]] = []
+    docs = [(doc, to_precision(score)) for q, doc, score in rows if q == query]
+    kept_docs: list[tuple[str, float]] = []
     for i, (doc, score) in enumerate(docs):
-        same = [j for j, (other, _) in enumerate(docs) if other == doc]
-        best = max(same, key=lambda j: (docs[j][1], -j))
-        counts = i == (same[0] if options["duplicates"] == "first" else best)
-        if counts or options["duplicates"] in ("each", "joined"):
-            kept.append((doc, score))
+        positions = [j for j, (other_doc, _) in enumerate(docs) if other_doc == doc]
+        best_position = max(positions, key=lambda j: (docs[j][1], -j))
+        is_kept = i == (positions[0] if options["duplicates"] == "first" else best_position)
+        if is_kept or options["duplicates"] in ("each", "joined"):
+            kept_docs.append((doc, score))
         elif options["duplicates"] == "once":
-            kept.append((doc + REPEAT_MARK, score))
+            kept_docs.append((doc + REPEAT_MARK, score))
     if options["identical_ids"] == "drop":
-        kept = [(doc, score) for doc, score in kept if doc.removesuffix(REPEAT_MARK) != query]
+        kept_docs = [(doc, score) for doc, score in kept_docs if doc.removesuffix(REPEAT_MARK) != query]
     if options["scores_above"] is not None:
-        kept = [(doc, score) for doc, score in kept if score > as_told(options["scores_above"])]
-    return kept
+        kept_docs = [(doc, score) for doc, score in kept_docs if score > to_precision(options["scores_above"])]
+    return kept_docs
 
 
 def order_ties(tied_docs: list[str], judgments: Mapping[str, int], ties: str) -> Iterator[list[str]]:
     """Yield the orders of documents of one score over which is averaged."""
 
-    def by(doc: str) -> bytes:
+    def id_bytes(doc: str) -> bytes:
         return doc.removesuffix(REPEAT_MARK).encode()
 
-    by_id = sorted(tied_docs, key=by, reverse=True)
+    by_id = sorted(tied_docs, key=id_bytes, reverse=True)
     if ties == "expected":
         yield from map(list, itertools.permutations(by_id))
     elif ties == "document":
         yield by_id
     elif ties == "ascending":
-        yield sorted(tied_docs, key=by)
+        yield sorted(tied_docs, key=id_bytes)
     elif ties == "given":
         yield tied_docs
     else:
-        best = sorted(by_id, key=lambda doc: judgments.get(doc, -100), reverse=True)
-        yield best if ties == "best" else best[::-1]
+        best_first = sorted(by_id, key=lambda doc: judgments.get(doc, -100), reverse=True)
+        yield best_first if ties == "best" else best_first[::-1]
 
 
 def list_rankings(
@@ -98,58 +98,58 @@ def list_rankings(
 ) -> Iterator[list[str]]:
     """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
     levels = sorted({score for _, score in docs}, reverse=True)
-    tied = [[doc for doc, score in docs if score == level] for level in levels]
-    for several in itertools.product(*(order_ties(one, judgments, options["ties"]) for one in tied)):
-        cut = list(itertools.chain(*several))[: options["depth"]]
-        below = [doc for doc in judgments if doc not in cut]
+    docs_of_level = [[doc for doc, score in docs if score == level] for level in levels]
+    for orders_of_level in itertools.product(*(order_ties(tied_docs, judgments, options["ties"]) for tied_docs in docs_of_level)):
+        docs_above = list(itertools.chain(*orders_of_level))[: options["depth"]]
+        docs_below = [doc for doc in judgments if doc not in docs_above]
         if options["unretrieved"] == "leave-out":
-            below = []
-        for last in order_ties(below, judgments, options["ties"]):
-            ranked = cut + last
+            docs_below = []
+        for order_below in order_ties(docs_below, judgments, options["ties"]):
+            ranking = docs_above + order_below
             if options["judged_only"]:
-                ranked = [doc for doc in ranked if judgments.get(doc, -1) >= 0]
-            yield ranked
+                ranking = [doc for doc in ranking if judgments.get(doc, -1) >= 0]
+            yield ranking
 
 
 def choose_queries(qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options) -> list[str]:
     """Return the queries over which is averaged, of a run that has the queries `run`."""
 
-    def retrieved(query: str) -> bool:
+    def has_results(query: str) -> bool:
         return bool(select_docs(rows, query, options))
 
-    def relevant(query: str) -> bool:
+    def has_relevant(query: str) -> bool:
         return any(grade > 0 for grade in qrels[query].values())
 
-    found = {
+    queries_of_choice = {
         "judged": set(qrels),
         "both": set(qrels) & run_queries,
-        "relevant": {q for q in qrels if relevant(q)},
-        "relevant-and-both": {q for q in qrels if relevant(q) and q in run_queries},
-        "retrieved": {q for q in qrels if retrieved(q)},
-        "relevant-and-retrieved": {q for q in qrels if relevant(q) and retrieved(q)},
-        "run": {q for q in run_queries if retrieved(q)},
+        "relevant": {q for q in qrels if has_relevant(q)},
+        "relevant-and-both": {q for q in qrels if has_relevant(q) and q in run_queries},
+        "retrieved": {q for q in qrels if has_results(q)},
+        "relevant-and-retrieved": {q for q in qrels if has_relevant(q) and has_results(q)},
+        "run": {q for q in run_queries if has_results(q)},
     }
-    return sorted(found[options["queries"]], key=str.encode)
+    return sorted(queries_of_choice[options["queries"]], key=str.encode)
 
 
 def compute_scores(
     qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options
 ) -> dict[str, dict[str, float]]:
     """Return {query: {measure: value}}."""
-    found = {}
+    scores_of_query = {}
     for query in choose_queries(qrels, rows, run_queries, options):
-        judged, docs = qrels.get(query, {}), select_docs(rows, query, options)
-        grades = [*judged.values()]
+        judgments, docs = qrels.get(query, {}), select_docs(rows, query, options)
+        grades = [*judgments.values()]
         if options["duplicates"] == "joined":
             names = [doc for doc, _ in docs]
-            grades += [judged[doc] for doc in judged for _ in range(names.count(doc) - 1)]
+            grades += [judgments[doc] for doc in judgments for _ in range(names.count(doc) - 1)]
         grades.sort(reverse=True)
-        every = [[judged.get(doc) for doc in ranked] for ranked in list_rankings(docs, judged, options)]
-        found[query] = {
-            name: sum(value(ranking, grades) for ranking in every) / len(every)
-            for name, value in SLOW_MEASURES.items()
+        rankings = [[judgments.get(doc) for doc in docs_in_order] for docs_in_order in list_rankings(docs, judgments, options)]
+        scores_of_query[query] = {
+            name: sum(slow_measure(ranking, grades) for ranking in rankings) / len(rankings)
+            for name, slow_measure in SLOW_MEASURES.items()
         }
-    return found
+    return scores_of_query
 
 
 def make_collection(seed: int, *, repeat_docs: bool) -> tuple[Judgments, list[Row], set[str]]:
@@ -167,23 +167,23 @@ def make_collection(seed: int, *, repeat_docs: bool) -> tuple[Judgments, list[Ro
     }
     scores = [1.0, 1.0 + 1e-9, 1.0, 2.0, 0.0, -1.0]
     rows = []
-    for query in (run := chance.sample(queries, chance.randint(1, 5))):
+    for query in (run_queries := chance.sample(queries, chance.randint(1, 5))):
         n = chance.randint(0, 4)
-        drawn = chance.choices(docs, k=n) if repeat_docs else chance.sample(docs, n)
-        rows += [(query, doc, chance.choice(scores)) for doc in drawn]
+        retrieved_docs = chance.choices(docs, k=n) if repeat_docs else chance.sample(docs, n)
+        rows += [(query, doc, chance.choice(scores)) for doc in retrieved_docs]
     if chance.random() < 0.5:  # apart, each query's rows in their order
-        places = [query for query, *_ in rows]
-        chance.shuffle(places)
-        left = {query: [row for row in rows if row[0] == query] for query in run}
-        rows = [left[query].pop(0) for query in places]
-    return qrels, rows, set(run)
+        row_queries = [query for query, *_ in rows]
+        chance.shuffle(row_queries)
+        rows_of_query = {query: [row for row in rows if row[0] == query] for query in run_queries}
+        rows = [rows_of_query[query].pop(0) for query in row_queries]
+    return qrels, rows, set(run_queries)
 
 
 def nest_rows(rows: list[Row], run_queries: set[str]) -> dict[str, dict[str, float]]:
-    nested: dict[str, dict[str, float]] = {query: {} for query in sorted(run_queries)}
+    scores_of_query: dict[str, dict[str, float]] = {query: {} for query in sorted(run_queries)}
     for query, doc, score in rows:
-        nested[query][doc] = score
-    return nested
+        scores_of_query[query][doc] = score
+    return scores_of_query
 
 
 OPTION_CASES: list[Options] = [

@@ -21,8 +21,8 @@ def severities(comparison: Any) -> dict[str, str]:
 
 def find_note(notes: Iterable[Note], code: str) -> Note:
     """Return the one note with a code."""
-    (found,) = [note for note in notes if note.code == code]
-    return found
+    (matching_note,) = [note for note in notes if note.code == code]
+    return matching_note
 
 
 def sentence(notes: Iterable[Note], code: str) -> str:

@@ -46,12 +46,12 @@ def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str =
 
 
 def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "judged") -> float:
-    several = {
+    denominator_of_choice = {
         "judged": n_relevant(grades, rel),
         "reachable": min(k, n_relevant(grades, rel)),
         "retrieved": count_hits(ranking, rel),
     }
-    return divide(count_hits(ranking, rel, k), several[over])
+    return divide(count_hits(ranking, rel, k), denominator_of_choice[over])
 
 
 def mean_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
@@ -69,9 +69,9 @@ def f(
     x: float | None = None,
     rel: int = 1,
 ) -> float:
-    a, b = p(ranking, grades, k, rel), r(ranking, grades, k, rel)
+    precision, recall = p(ranking, grades, k, rel), r(ranking, grades, k, rel)
     x = beta * beta if x is None else x
-    return divide((1 + x) * a * b, x * a + b)
+    return divide((1 + x) * precision * recall, x * precision + recall)
 
 
 def rel_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
@@ -99,9 +99,9 @@ def rr(
     rel: int = 1,
     over: str = "first",
 ) -> float:
-    every = [1 / rank for rank in relevant_ranks(ranking, rel, k)]
-    some = every[:1] if over == "first" else every
-    return divide(sum_in_order(some), len(some))
+    reciprocal_ranks = [1 / rank for rank in relevant_ranks(ranking, rel, k)]
+    averaged_ranks = reciprocal_ranks[:1] if over == "first" else reciprocal_ranks
+    return divide(sum_in_order(averaged_ranks), len(averaged_ranks))
 
 
 def sum_precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
@@ -116,47 +116,47 @@ def ap(
     rel: int = 1,
     over: str = "judged",
 ) -> float:
-    several = n_relevant(grades, rel)
+    denominator = n_relevant(grades, rel)
     if over == "reachable" and k is not None:
-        several = min(k, several)
+        denominator = min(k, denominator)
     if over == "retrieved":
-        several = sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
+        denominator = sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
     if over == "returned":
-        several = min(several, len(ranking[:k]))
+        denominator = min(denominator, len(ranking[:k]))
     if over == "cutoff" and k is not None:
-        several = k
-    return divide(sum_precisions(ranking, rel, k), several)
+        denominator = k
+    return divide(sum_precisions(ranking, rel, k), denominator)
 
 
 def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    relevant = n_relevant(grades, rel)
-    nonrelevant = sum(1 for grade in grades if 0 <= grade < rel)
-    above, total = 0, 0.0
+    n_rel = n_relevant(grades, rel)
+    n_nonrelevant = sum(1 for grade in grades if 0 <= grade < rel)
+    n_above, total = 0, 0.0
     for grade in ranking:
         if grade is None or grade < 0:
             continue
         if grade < rel:
-            above += 1
-        elif above:
-            total += 1.0 - min(above, relevant) / min(nonrelevant, relevant)
+            n_above += 1
+        elif n_above:
+            total += 1.0 - min(n_above, n_rel) / min(n_nonrelevant, n_rel)
         else:
             total += 1.0
-    return divide(total, relevant)
+    return divide(total, n_rel)
 
 
 def iprec(
     ranking: Ranking, grades: Sequence[int], recall: float, version: int = 10, rel: int = 1
 ) -> float:
-    wanted = recall * n_relevant(grades, rel)
-    needed = math.floor(wanted) + (1 if wanted - math.floor(wanted) >= 0.5 else 0)
+    exact_count = recall * n_relevant(grades, rel)
+    n_needed = math.floor(exact_count) + (1 if exact_count - math.floor(exact_count) >= 0.5 else 0)
     if version == 9:
-        needed = int(wanted + 0.9)
-    best, found = 0.0, 0
+        n_needed = int(exact_count + 0.9)
+    best_precision, n_found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
-        found += grade is not None and grade >= rel
-        if found >= needed:
-            best = max(best, found / rank)
-    return best
+        n_found += grade is not None and grade >= rel
+        if n_found >= n_needed:
+            best_precision = max(best_precision, n_found / rank)
+    return best_precision
 
 
 def iap(
@@ -166,12 +166,12 @@ def iap(
     version: int = 10,
     rel: int = 1,
 ) -> float:
-    every = [iprec(ranking, grades, point, version, rel) for point in reversed(points)]
-    return sum_in_order(every) / len(points)
+    interpolated_precisions = [iprec(ranking, grades, point, version, rel) for point in reversed(points)]
+    return sum_in_order(interpolated_precisions) / len(points)
 
 
 def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    total, relevant, others, unjudged = 0.0, 0, 0, 0
+    total, n_rel, n_nonrelevant, n_unjudged = 0.0, 0, 0, 0
     for rank, grade in enumerate(ranking, 1):
         if grade is None:
             continue
@@ -179,15 +179,15 @@ def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
             if rank == 1:
                 total += 1
             else:
-                above = rank - 1.0
-                share = (relevant + others + unjudged) / above
-                precision = (relevant + 1e-5) / (relevant + others + 2 * 1e-5)
-                total += 1 / (above + 1) + above / (above + 1) * share * precision
-            relevant += 1
+                n_above = rank - 1.0
+                share = (n_rel + n_nonrelevant + n_unjudged) / n_above
+                precision = (n_rel + 1e-5) / (n_rel + n_nonrelevant + 2 * 1e-5)
+                total += 1 / (n_above + 1) + n_above / (n_above + 1) * share * precision
+            n_rel += 1
         elif grade >= 0:
-            others += 1
+            n_nonrelevant += 1
         else:
-            unjudged += 1
+            n_unjudged += 1
     return divide(total, n_relevant(grades, rel))
 
 
@@ -222,19 +222,19 @@ def rbp(
     rel: int = 1,
 ) -> float:
     top = max([0, *grades])
-    every = [gain_of(0, gain), gain_of(top, gain)]
+    gains = [gain_of(0, gain), gain_of(top, gain)]
     if isinstance(gain, Mapping):
-        every = [*(gain_of(level, gain) for level in range(int(top) + 1)), *gain.values()]
-    low, high = min(every), max(every)
+        gains = [*(gain_of(level, gain) for level in range(int(top) + 1)), *gain.values()]
+    lowest_gain, highest_gain = min(gains), max(gains)
     total, weight = 0.0, 1.0
     for grade in ranking[:k]:
         if gain is None and grade is not None and grade >= rel:
             total += weight
         elif gain is not None and grade is not None and grade >= 0:
-            value = gain_of(grade, gain)
-            if low < 0 or high > 1:
-                value = divide(value - low, high - low)
-            total += value * weight
+            doc_gain = gain_of(grade, gain)
+            if lowest_gain < 0 or highest_gain > 1:
+                doc_gain = divide(doc_gain - lowest_gain, highest_gain - lowest_gain)
+            total += doc_gain * weight
         weight *= p
     return (1 - p) * total
 
@@ -242,13 +242,13 @@ def rbp(
 def rbp_residual(
     ranking: Ranking, grades: Sequence[int], p: float = 0.8, tail: str = "counts"
 ) -> float:
-    total, weight, any_unjudged = 0.0, 1.0, False
+    total, weight, has_unjudged = 0.0, 1.0, False
     for grade in ranking:
         if grade is None or grade < 0:
             total += weight
-            any_unjudged = True
+            has_unjudged = True
         weight *= p
-    return (weight if any_unjudged or tail == "counts" else 0.0) + (1 - p) * total
+    return (weight if has_unjudged or tail == "counts" else 0.0) + (1 - p) * total
 
 
 def compat(
@@ -264,27 +264,27 @@ def compat(
         weights.append(weight / i)
         weight *= p
 
-    def share(first: int) -> float:
-        return sum_in_order(weights[first - 1 :][::-1])
+    def sum_weights(first_depth: int) -> float:
+        return sum_in_order(weights[first_depth - 1 :][::-1])
 
-    found: dict[int, int] = {}
-    score = best = most = 0.0
+    n_found_of_grade: dict[int, int] = {}
+    score = ideal_score = maximum = 0.0
     for rank, grade in enumerate(ranking, 1):
         if grade is not None and grade > 0:
-            found[grade] = found.get(grade, 0) + 1
-            score += share(max(rank, sum(g > grade for g in grades) + found[grade]))
-    for place in range(1, sum(g > 0 for g in grades) + 1):
-        best += share(place)
+            n_found_of_grade[grade] = n_found_of_grade.get(grade, 0) + 1
+            score += sum_weights(max(rank, sum(g > grade for g in grades) + n_found_of_grade[grade]))
+    for ideal_rank in range(1, sum(g > 0 for g in grades) + 1):
+        ideal_score += sum_weights(ideal_rank)
     weight = 1.0
     for _ in range(depth):
-        most += weight
+        maximum += weight
         weight *= p
-    return divide(score, best if normalize else most)
+    return divide(score, ideal_score if normalize else maximum)
 
 
 def judged_share(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
-    top = ranking[:k]
-    return divide(sum(1 for grade in top if grade is not None), len(top))
+    ranking_top = ranking[:k]
+    return divide(sum(1 for grade in ranking_top if grade is not None), len(ranking_top))
 
 
 def gain_of(grade: int | None, gain: Any) -> float:
@@ -317,11 +317,11 @@ def divisor(rank: int, discount: Any) -> float:
 def sum_discounted(values: Sequence[float], discount: Any, k: int) -> float:
     """Add up the values, rank by rank; `k` is the cutoff or the number of documents retrieved."""
     if discount == "linear":  # (k + 1 - i) / k, with one division
-        plain, by_rank = 0.0, 0.0
+        value_sum, rank_weighted_sum = 0.0, 0.0
         for rank, value in enumerate(values[:k], 1):
-            plain += value
-            by_rank += value * rank
-        return divide((k + 1) * plain - by_rank, k)
+            value_sum += value
+            rank_weighted_sum += value * rank
+        return divide((k + 1) * value_sum - rank_weighted_sum, k)
     return sum_in_order([value / divisor(rank, discount) for rank, value in enumerate(values, 1)])
 
 
@@ -350,15 +350,15 @@ def idcg(
     ideal: str = "judged",
     top_grade: int = 0,
 ) -> float:
-    end = len(ranking) if k is None else k
+    depth = len(ranking) if k is None else k
     if ideal == "top":
-        best = [gain_of(top_grade, gain)] * end
+        best = [gain_of(top_grade, gain)] * depth
     else:
-        pool = [g for g in ranking if g is not None] if ideal == "retrieved" else grades
-        best = ideal_gains(pool, gain)
+        grade_pool = [g for g in ranking if g is not None] if ideal == "retrieved" else grades
+        best = ideal_gains(grade_pool, gain)
     if ideal == "uncut":
         return sum_discounted(best, discount, len(best))
-    return sum_discounted(best[:k], discount, end)
+    return sum_discounted(best[:k], discount, depth)
 
 
 def ndcg(
@@ -370,56 +370,56 @@ def ndcg(
     ideal: str = "judged",
     top_grade: int = 0,
 ) -> float:
-    best = idcg(ranking, grades, k, gain, discount, ideal, top_grade)
-    return divide(dcg(ranking, grades, k, gain, discount), best)
+    ideal_dcg = idcg(ranking, grades, k, gain, discount, ideal, top_grade)
+    return divide(dcg(ranking, grades, k, gain, discount), ideal_dcg)
 
 
 def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
     n_gaining = len(ideal_gains(grades, gain))
-    total, found = 0.0, 0
+    total, n_found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         if gain_of(grade, gain) > 0:
             total += divide(
                 dcg(ranking, grades, rank, gain),
                 idcg(ranking, grades, min(rank, n_gaining), gain),
             )
-            found += 1
-    missing = (n_gaining - found) * dcg(ranking, grades, None, gain)
-    total += divide(missing, idcg(ranking, grades, None, gain))
+            n_found += 1
+    missing_sum = (n_gaining - n_found) * dcg(ranking, grades, None, gain)
+    total += divide(missing_sum, idcg(ranking, grades, None, gain))
     return divide(total, n_gaining)
 
 
 def rndcg(ranking: Ranking, grades: Sequence[int], gain: Any = "linear", rel: int = 1) -> float:
-    best = ideal_gains(grades, gain)
-    total, points = 0.0, 0
-    for rank, value in enumerate(best, 1):
-        if rank == len(best) or best[rank] != value:
+    ideal = ideal_gains(grades, gain)
+    total, n_points = 0.0, 0
+    for rank, value in enumerate(ideal, 1):
+        if rank == len(ideal) or ideal[rank] != value:
             total += divide(dcg(ranking, grades, rank, gain), idcg(ranking, grades, rank, gain))
-            points += 1
-    if len(ranking) >= len(best) + 2:
+            n_points += 1
+    if len(ranking) >= len(ideal) + 2:
         total += divide(dcg(ranking, grades, None, gain), idcg(ranking, grades, None, gain))
-        points += 1
-    return divide(total, points) if n_relevant(grades, rel) else 0.0
+        n_points += 1
+    return divide(total, n_points) if n_relevant(grades, rel) else 0.0
 
 
 def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
-    best = ideal_gains(grades, gain)
-    cost, so_far, total = 0.0, 0.0, 0.0
+    ideal = ideal_gains(grades, gain)
+    cost, gain_sum, total = 0.0, 0.0, 0.0
     for i, grade in enumerate(ranking):
-        cost += max(best[i], 1) if i < len(best) else 1
-        so_far += gain_of(grade, gain)
-        total += gain_of(grade, gain) / math.log2(2 + cost - so_far)
-    return divide(total, sum_in_order(best))
+        cost += max(ideal[i], 1) if i < len(ideal) else 1
+        gain_sum += gain_of(grade, gain)
+        total += gain_of(grade, gain) / math.log2(2 + cost - gain_sum)
+    return divide(total, sum_in_order(ideal))
 
 
 def set_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure at a cutoff for that at the number of documents retrieved."""
-    return lambda ranking, grades, **given: measure(ranking, grades, len(ranking), **given)
+    return lambda ranking, grades, **parameters: measure(ranking, grades, len(ranking), **parameters)
 
 
 def set_ap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    found = count_hits(ranking, rel)
-    return divide(found * found, len(ranking) * n_relevant(grades, rel))
+    n_found = count_hits(ranking, rel)
+    return divide(n_found * n_found, len(ranking) * n_relevant(grades, rel))
 
 
 def num_nonrel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -433,10 +433,10 @@ def utility(
     collection: int = 0,
     rel: int = 1,
 ) -> float:
-    found, retrieved, relevant = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
-    a, b, c, d = weights
-    total = a * found + b * (retrieved - found) + c * (relevant - found)
-    return total + d * (collection + found - retrieved - relevant)
+    n_found, n_retrieved, n_rel = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
+    hit_weight, nonrelevant_weight, missed_weight, rejected_weight = weights
+    total = hit_weight * n_found + nonrelevant_weight * (n_retrieved - n_found) + missed_weight * (n_rel - n_found)
+    return total + rejected_weight * (collection + n_found - n_retrieved - n_rel)
 
 
 # ---- C/W/L ----------------------------------------------------------------------------------
@@ -488,9 +488,9 @@ def cwl_continuation(
     if name == "INST":
         return square((rank + T + (T - total_gain) - 1) / (rank + T + (T - total_gain)))
     if name.startswith("IFT"):
-        goal = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - total_gain))))
-        rate = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - total_gain / total_cost))))
-        return {"IFT_C1": goal, "IFT_C2": rate, "IFT": goal * rate}[name]
+        goal_probability = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - total_gain))))
+        rate_probability = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - total_gain / total_cost))))
+        return {"IFT_C1": goal_probability, "IFT_C2": rate_probability, "IFT": goal_probability * rate_probability}[name]
     if name == "BPM":
         return 1.0 if total_gain < T and total_cost < k else 0.0
     if name == "BPM_dynamic":
@@ -519,22 +519,22 @@ def cwl_weights(
     L: float = 1000.0,
 ) -> list[float]:
     n = len(g)
-    gained, spent = list(accumulate(g)), list(accumulate(c))
+    gain_sums, cost_sums = list(accumulate(g)), list(accumulate(c))
     if name == "TrAP":
-        return [(a or 1.0) / (b * max(n_gaining, 1)) for a, b in zip(gained, spent, strict=True)]
+        return [(gain_sum or 1.0) / (cost_sum * max(n_gaining, 1)) for gain_sum, cost_sum in zip(gain_sums, cost_sums, strict=True)]
     if name == "AP":
         weights = list(accumulate(g[i] / (i + 1) for i in range(n - 1, -1, -1)))[::-1]
     elif name == "TBG":
-        weights = [math.exp(before * -(math.log(2) / h)) for before in [0.0, *spent[:-1]]]
+        weights = [math.exp(cost_above * -(math.log(2) / h)) for cost_above in [0.0, *cost_sums[:-1]]]
     else:
-        weights = [max(0.0, 1 - before / L) for before in [0.0, *spent[:-1]]]
+        weights = [max(0.0, 1 - cost_above / L) for cost_above in [0.0, *cost_sums[:-1]]]
     total = sum_in_order(weights)
-    return [w / total for w in weights] if total else [1.0] + [0.0] * (n - 1)
+    return [weight / total for weight in weights] if total else [1.0] + [0.0] * (n - 1)
 
 
 def parse_model(text: str) -> tuple[str, dict[str, float]]:
-    name, _, rest = text.rstrip(")").partition("(")
-    pairs = [pair.split("=") for pair in rest.split(", ") if pair]
+    name, _, parameter_text = text.rstrip(")").partition("(")
+    pairs = [pair.split("=") for pair in parameter_text.split(", ") if pair]
     return name, {key: float(value) for key, value in pairs}
 
 
@@ -552,41 +552,41 @@ def cwl(
     costs: Sequence[float] = (),
 ) -> float:
     top = top or top_grade or max([0, *grades])
-    every = [*ranking[:depth], *[None] * (depth - len(ranking))]
-    g = [cwl_gain(grade, gain, top, unjudged) for grade in every]
-    c = [*costs[:depth], *[1.0] * (depth - len(costs))]
+    padded_ranking = [*ranking[:depth], *[None] * (depth - len(ranking))]
+    gains = [cwl_gain(grade, gain, top, unjudged) for grade in padded_ranking]
+    costs_by_rank = [*costs[:depth], *[1.0] * (depth - len(costs))]
     name, parameters = parse_model(model)
     budget = parameters.pop("K", k or 0)
     if name in ("AP", "TrAP", "TBG", "U"):
         n_gaining = sum(1 for grade in grades if cwl_gain(grade, gain, top, 0) > 0)
         if unjudged:
-            n_gaining = max(n_gaining, sum(1 for one in g if one > 0))
-        w = cwl_weights(name, g, c, n_gaining, **parameters)
-        reached = [one / w[0] for one in w]
-        last = [a - b for a, b in zip(reached, [*reached[1:], 0.0], strict=True)]
+            n_gaining = max(n_gaining, sum(1 for doc_gain in gains if doc_gain > 0))
+        weights = cwl_weights(name, gains, costs_by_rank, n_gaining, **parameters)
+        reach = [weight / weights[0] for weight in weights]
+        stop = [a - b for a, b in zip(reach, [*reach[1:], 0.0], strict=True)]
     else:
         parameters = {"T": 2.0 if name.startswith("IFT") else 1.0, **parameters}
-        reached, last, here, gained, spent = [], [], 1.0, 0.0, 0.0
+        reach, stop, reach_probability, total_gain, total_cost = [], [], 1.0, 0.0, 0.0
         for rank in range(1, depth + 1):
-            gained += g[rank - 1]
-            spent += c[rank - 1]
-            goes_on = 0.0
-            if here:  # where nobody comes, nobody goes on
-                goes_on = cwl_continuation(name, rank, budget, gained, spent, g, **parameters)
-            reached.append(here)
-            last.append(here * (1 - goes_on))
-            here *= goes_on
-        total = sum_in_order(reached)
-        w = [one / total for one in reached]
+            total_gain += gains[rank - 1]
+            total_cost += costs_by_rank[rank - 1]
+            continuation = 0.0
+            if reach_probability:  # where nobody comes, nobody goes on
+                continuation = cwl_continuation(name, rank, budget, total_gain, total_cost, gains, **parameters)
+            reach.append(reach_probability)
+            stop.append(reach_probability * (1 - continuation))
+            reach_probability *= continuation
+        total = sum_in_order(reach)
+        weights = [probability / total for probability in reach]
     if value == "EU":
-        return sum_in_order([a * b for a, b in zip(w, g, strict=True)])
+        return sum_in_order([a * b for a, b in zip(weights, gains, strict=True)])
     if value == "EC":
-        return sum_in_order([a * b for a, b in zip(w, c, strict=True)])
+        return sum_in_order([a * b for a, b in zip(weights, costs_by_rank, strict=True)])
     if value == "ETU":
-        return sum_in_order([a * b for a, b in zip(last, accumulate(g), strict=True)])
+        return sum_in_order([a * b for a, b in zip(stop, accumulate(gains), strict=True)])
     if value == "ETC":
-        return sum_in_order([a * b for a, b in zip(last, accumulate(c), strict=True)])
-    return 1 / w[0]
+        return sum_in_order([a * b for a, b in zip(stop, accumulate(costs_by_rank), strict=True)])
+    return 1 / weights[0]
 
 
 def square(value: float) -> float:
@@ -601,15 +601,15 @@ def stop_probability(grade: int | None, stop: Any, top: int) -> float:
         return 0.0
     if isinstance(stop, Mapping):
         return float(stop.get(grade, 0))
-    positive = max(grade, 0)
-    return positive / (top + 1) if stop == "linear" else float((2**positive - 1) / 2**top)
+    positive_grade = max(grade, 0)
+    return positive_grade / (top + 1) if stop == "linear" else float((2**positive_grade - 1) / 2**top)
 
 
 def expected_reciprocal_rank(chances: Sequence[float]) -> float:
-    total, goes_on = 0.0, 1.0
+    total, continuation = 0.0, 1.0
     for rank, p in enumerate(chances, 1):
-        total += goes_on * p / rank
-        goes_on *= 1 - p
+        total += continuation * p / rank
+        continuation *= 1 - p
     return total
 
 
@@ -634,8 +634,8 @@ def nerr(
     top_grade: int = 0,
 ) -> float:
     scale = (top_grade if top_grade > 0 else 1) if top is None else top
-    best = sorted((stop_probability(grade, stop, scale) for grade in grades), reverse=True)
-    return divide(err(ranking, grades, k, stop, top, top_grade), expected_reciprocal_rank(best[:k]))
+    ideal_chances = sorted((stop_probability(grade, stop, scale) for grade in grades), reverse=True)
+    return divide(err(ranking, grades, k, stop, top, top_grade), expected_reciprocal_rank(ideal_chances[:k]))
 
 
 def gap(
@@ -646,28 +646,28 @@ def gap(
     top_grade: int = 0,
 ) -> float:
     shares = dict.fromkeys(range(1, top_grade + 1), 1.0) if share == "uniform" else share
-    found, possible = 0.0, 0.0
-    for rel, part in shares.items():
-        found += part * sum_precisions(ranking, rel, k)
-        possible += part * n_relevant(grades, rel)
-    return divide(found, possible)
+    gap_sum, maximum = 0.0, 0.0
+    for rel, share_of_level in shares.items():
+        gap_sum += share_of_level * sum_precisions(ranking, rel, k)
+        maximum += share_of_level * n_relevant(grades, rel)
+    return divide(gap_sum, maximum)
 
 
 def blended_ratios(
     ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
 ) -> list[tuple[int, float, float]]:
     """Return (rank, gain, blended ratio) of what gains something."""
-    best = ideal_gains(grades, gain)
-    found: list[tuple[int, float, float]] = []
-    gained, ideal = 0.0, 0.0
+    ideal = ideal_gains(grades, gain)
+    ratios: list[tuple[int, float, float]] = []
+    gain_sum, ideal_sum = 0.0, 0.0
     for rank, grade in enumerate(ranking, 1):
-        ideal += best[rank - 1] if rank <= len(best) else 0.0
-        value = gain_of(grade, gain)
-        if value > 0:
-            gained += value
-            n = len(found) + 1
-            found.append((rank, value, (n + beta * gained) / (rank + beta * ideal)))
-    return found
+        ideal_sum += ideal[rank - 1] if rank <= len(ideal) else 0.0
+        doc_gain = gain_of(grade, gain)
+        if doc_gain > 0:
+            gain_sum += doc_gain
+            n_found = len(ratios) + 1
+            ratios.append((rank, doc_gain, (n_found + beta * gain_sum) / (rank + beta * ideal_sum)))
+    return ratios
 
 
 def q(
@@ -678,34 +678,34 @@ def q(
     gain: Any = "linear",
 ) -> float:
     total = sum_in_order([ratio for _, _, ratio in blended_ratios(ranking[:k], grades, gain, beta)])
-    relevant = len(ideal_gains(grades, gain))
-    return divide(total, relevant if k is None else min(k, relevant))
+    n_gaining = len(ideal_gains(grades, gain))
+    return divide(total, n_gaining if k is None else min(k, n_gaining))
 
 
 def o_measure(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended_ratios(ranking, grades, gain, beta)
-    return found[0][2] if found else 0.0
+    ratios = blended_ratios(ranking, grades, gain, beta)
+    return ratios[0][2] if ratios else 0.0
 
 
 def p_measure(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended_ratios(ranking, grades, gain, beta)
-    best = max((value for _, value, _ in found), default=0.0)
-    return next((ratio for _, value, ratio in found if value == best), 0.0)
+    ratios = blended_ratios(ranking, grades, gain, beta)
+    best_gain = max((doc_gain for _, doc_gain, _ in ratios), default=0.0)
+    return next((ratio for _, doc_gain, ratio in ratios if doc_gain == best_gain), 0.0)
 
 
 def p_plus(
     ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
 ) -> float:
-    found = blended_ratios(ranking, grades, gain, beta)
-    best = max((value for _, value, _ in found), default=0.0)
+    ratios = blended_ratios(ranking, grades, gain, beta)
+    best_gain = max((doc_gain for _, doc_gain, _ in ratios), default=0.0)
     total = 0.0
-    for n, (_, value, ratio) in enumerate(found, 1):
+    for n, (_, doc_gain, ratio) in enumerate(ratios, 1):
         total += ratio
-        if value == best:
+        if doc_gain == best_gain:
             return total / n
     return 0.0
 
@@ -720,35 +720,35 @@ def ncu(
     stops: Any = "linear",
 ) -> float:
     base = gamma if users == "rb" else 1.0
-    pool = sorted((grade for grade in grades if gain_of(grade, gain) > 0), reverse=True)
-    pool.sort(key=lambda grade: -gain_of(grade, gain))
-    weights, weight = 0.0, 1.0
-    for each in pool:
-        weights += gain_of(each, stops) if users == "gu" else weight
+    ideal_grades = sorted((grade for grade in grades if gain_of(grade, gain) > 0), reverse=True)
+    ideal_grades.sort(key=lambda grade: -gain_of(grade, gain))
+    weight_sum, weight = 0.0, 1.0
+    for each in ideal_grades:
+        weight_sum += gain_of(each, stops) if users == "gu" else weight
         weight *= base
-    found = [grade for grade in ranking if gain_of(grade, gain) > 0]
+    gaining_grades = [grade for grade in ranking if gain_of(grade, gain) > 0]
     total, weight = 0.0, 1.0
-    for grade, (_, _, ratio) in zip(found, blended_ratios(ranking, grades, gain, beta), strict=True):
+    for grade, (_, _, ratio) in zip(gaining_grades, blended_ratios(ranking, grades, gain, beta), strict=True):
         total += (gain_of(grade, stops) if users == "gu" else weight) * ratio
         weight *= base
-    return divide(total, weights)
+    return divide(total, weight_sum)
 
 
 def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -> float:
-    relevant = n_relevant(grades, rel)
-    target = divide(sum_in_order([p**i for i in range(relevant)]), relevant)
-    total, found = 0.0, 0
+    n_rel = n_relevant(grades, rel)
+    target = divide(sum_in_order([p**i for i in range(n_rel)]), n_rel)
+    total, n_found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         is_relevant = grade is not None and grade >= rel
         total += (p ** (rank - 1) - (target if is_relevant else 0)) ** 2
-        found += is_relevant
-    return total + (relevant - found) * target**2
+        n_found += is_relevant
+    return total + (n_rel - n_found) * target**2
 
 
 def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    good = [grade is not None and grade >= rel for grade in ranking[:k]]
-    above = sum(b and not a for i, a in enumerate(good) for b in good[i + 1 :])
-    return 1 - divide(above, sum(good) * (len(good) - sum(good))) if any(good) else 0.0
+    is_relevant = [grade is not None and grade >= rel for grade in ranking[:k]]
+    n_discordant = sum(b and not a for i, a in enumerate(is_relevant) for b in is_relevant[i + 1 :])
+    return 1 - divide(n_discordant, sum(is_relevant) * (len(is_relevant) - sum(is_relevant))) if any(is_relevant) else 0.0
 
 
 def fall_out(
@@ -758,24 +758,24 @@ def fall_out(
     collection: int = 0,
     rel: int = 1,
 ) -> float:
-    in_vain = len(ranking[:k]) - count_hits(ranking, rel, k)
-    others = len(ranking) - count_hits(ranking, rel)
+    n_nonrelevant_hits = len(ranking[:k]) - count_hits(ranking, rel, k)
+    n_nonrelevant = len(ranking) - count_hits(ranking, rel)
     if collection:
-        others = max(max(collection, len(ranking)) - n_relevant(grades, rel), in_vain)
-    return divide(in_vain, others)
+        n_nonrelevant = max(max(collection, len(ranking)) - n_relevant(grades, rel), n_nonrelevant_hits)
+    return divide(n_nonrelevant_hits, n_nonrelevant)
 
 
 def wss(
     ranking: Ranking, grades: Sequence[int], recall: float, collection: int = 0, rel: int = 1
 ) -> float:
     size = max(collection, len(ranking))
-    relevant, read = n_relevant(grades, rel), 0
-    if relevant:
-        while read < len(ranking) and count_hits(ranking, rel, read) / relevant < recall:
-            read += 1
-        if count_hits(ranking, rel, read) / relevant < recall:
-            read = size
-    return divide(size - read, size) - (1 - recall)
+    n_rel, n_read = n_relevant(grades, rel), 0
+    if n_rel:
+        while n_read < len(ranking) and count_hits(ranking, rel, n_read) / n_rel < recall:
+            n_read += 1
+        if count_hits(ranking, rel, n_read) / n_rel < recall:
+            n_read = size
+    return divide(size - n_read, size) - (1 - recall)
 
 
 def search_length(ranking: Ranking, grades: Sequence[int], n: int = 1, rel: int = 1) -> float:
@@ -791,12 +791,12 @@ Groups = Sequence[Sequence[Subgroup]]  # of one query: groups of subgroups
 
 def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
     """Return pairs (better, worse) of a group, with what follows from them."""
-    pairs = {(a, b) for part in group for a in part for b in part if part[a] > part[b] >= 0}
+    pairs = {(a, b) for subgroup in group for a in subgroup for b in subgroup if subgroup[a] > subgroup[b] >= 0}
     while True:
-        more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
-        if not more:
+        implied_pairs = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
+        if not implied_pairs:
             return pairs
-        pairs |= more
+        pairs |= implied_pairs
 
 
 def preference_kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
@@ -815,8 +815,8 @@ COUNTED_KINDS = {
 
 def count_preferences(run: Sequence[str], pairs: set[tuple[str, str]], over: str) -> tuple[int, int]:
     kinds = [preference_kind(run, a, b) for a, b in pairs]
-    counted = [fulfilled for what, fulfilled in kinds if what in COUNTED_KINDS[over]]
-    return sum(counted), len(counted)
+    is_fulfilled = [fulfilled for preference_kind, fulfilled in kinds if preference_kind in COUNTED_KINDS[over]]
+    return sum(is_fulfilled), len(is_fulfilled)
 
 
 def num_prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -836,72 +836,72 @@ def prefs_by_group(run: Sequence[str], groups: Groups, over: str = "all") -> flo
 
 
 def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    every = [preferred_pairs(group) for group in groups]
-    ids = {doc for group in groups for part in group for doc in part}
+    pairs_of_groups = [preferred_pairs(group) for group in groups]
+    ids = {doc for group in groups for subgroup in group for doc in subgroup}
     docs = [doc for doc in run if doc in ids]
     n_found = len(docs)
     docs += sorted(ids - set(docs), key=str.encode)
-    first: list[float] = []
-    second: list[float] = []
+    retrieved_shares: list[float] = []
+    implied_shares: list[float] = []
     n_pairs = 0
     for i, a in enumerate(docs):
         for j in range(i + 1, len(docs)):
-            agree = sum((a, docs[j]) in pairs for pairs in every)
-            against = sum((docs[j], a) in pairs for pairs in every)
-            what = "retrieved" if j < n_found else "implied" if i < n_found else "all"
-            if agree + against and what in COUNTED_KINDS[over]:
+            n_agreeing = sum((a, docs[j]) in pairs for pairs in pairs_of_groups)
+            n_contradicting = sum((docs[j], a) in pairs for pairs in pairs_of_groups)
+            pair_kind = "retrieved" if j < n_found else "implied" if i < n_found else "all"
+            if n_agreeing + n_contradicting and pair_kind in COUNTED_KINDS[over]:
                 n_pairs += 1
-                if what != "all":
-                    (first if what == "retrieved" else second).append(agree / (agree + against))
-    return divide(sum_in_order(first + second), n_pairs)
+                if pair_kind != "all":
+                    (retrieved_shares if pair_kind == "retrieved" else implied_shares).append(n_agreeing / (n_agreeing + n_contradicting))
+    return divide(sum_in_order(retrieved_shares + implied_shares), n_pairs)
 
 
 def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> float:
     """R nonrelevant documents, with trec_eval's extra pairs; from the reading of its source."""
     total = 0.0
     for group in groups:
-        level = {doc: value for part in group for doc, value in part.items() if value >= 0}
+        level = {doc: grade for subgroup in group for doc, grade in subgroup.items() if grade >= 0}
         docs = [doc for doc in run if doc in level]
-        found = set(docs)
-        docs += sorted(level.keys() - found, key=str.encode)
+        retrieved_docs = set(docs)
+        docs += sorted(level.keys() - retrieved_docs, key=str.encode)
         relevant = [doc for doc in docs if level[doc] > 0]
-        others = [doc for doc in docs if level[doc] == 0]
-        n_relevant_found = len([doc for doc in relevant if doc in found])
-        r, n = len(relevant), len(others)
+        nonrelevant_docs = [doc for doc in docs if level[doc] == 0]
+        n_relevant_found = len([doc for doc in relevant if doc in retrieved_docs])
+        n_rel, n_nonrelevant = len(relevant), len(nonrelevant_docs)
         if over == "retrieved":
-            docs = [doc for doc in docs if doc in found]
-            r, n = n_relevant_found, len([doc for doc in others if doc in found])
-        limit = len(relevant) if over == "retrieved" and len(group) > 1 else r
+            docs = [doc for doc in docs if doc in retrieved_docs]
+            n_rel, n_nonrelevant = n_relevant_found, len([doc for doc in nonrelevant_docs if doc in retrieved_docs])
+        limit = len(relevant) if over == "retrieved" and len(group) > 1 else n_rel
         pairs = {(a, b) for a, b in preferred_pairs(group) if a in docs and b in docs}
-        if r < n:
-            left_out = set([doc for doc in docs if level[doc] == 0][limit:])
-            pairs = {(a, b) for a, b in pairs if a not in left_out and b not in left_out}
-        fulfilled, possible = count_preferences(run, pairs, over)
-        if r >= n:
-            fulfilled += n_relevant_found * (r - n)
-            possible += len(relevant) * (r - n)
+        if n_rel < n_nonrelevant:
+            left_out_docs = set([doc for doc in docs if level[doc] == 0][limit:])
+            pairs = {(a, b) for a, b in pairs if a not in left_out_docs and b not in left_out_docs}
+        n_fulfilled, n_possible = count_preferences(run, pairs, over)
+        if n_rel >= n_nonrelevant:
+            n_fulfilled += n_relevant_found * (n_rel - n_nonrelevant)
+            n_possible += len(relevant) * (n_rel - n_nonrelevant)
         elif len(group) == 1:
-            others = [doc for doc in docs if level[doc] == 0]
-            for a in others:
-                for b in others[:r]:
-                    fulfilled += others.index(a) < others.index(b) and a in found
-                    possible += 1
-        total += divide(fulfilled, possible)
+            nonrelevant_docs = [doc for doc in docs if level[doc] == 0]
+            for a in nonrelevant_docs:
+                for b in nonrelevant_docs[:n_rel]:
+                    n_fulfilled += nonrelevant_docs.index(a) < nonrelevant_docs.index(b) and a in retrieved_docs
+                    n_possible += 1
+        total += divide(n_fulfilled, n_possible)
     return total / len(groups)
 
 
 def single_group_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure of groups for plain judgments: a single group of all grades from 0 up."""
 
-    def plain(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
-        levels = [grade for grade in ranking if grade is not None and grade >= 0]
-        missing = [grade for grade in grades if grade >= 0]
-        for grade in levels:
-            missing.remove(grade)
-        part = {f"{i:06}": float(grade) for i, grade in enumerate(levels + missing)}
-        return measure(list(part)[: len(levels)], [[part]], **parameters)
+    def plain_measure(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
+        judged_grades = [grade for grade in ranking if grade is not None and grade >= 0]
+        missing_grades = [grade for grade in grades if grade >= 0]
+        for grade in judged_grades:
+            missing_grades.remove(grade)
+        subgroup = {f"{i:06}": float(grade) for i, grade in enumerate(judged_grades + missing_grades)}
+        return measure(list(subgroup)[: len(judged_grades)], [[subgroup]], **parameters)
 
-    return plain
+    return plain_measure
 
 
 PREFERENCES: dict[str, Callable[..., float]] = {
@@ -987,19 +987,19 @@ def compute_value(
     measure: Measure, ranking: Sequence[Any], grades: Sequence[Any], top_grade: Any
 ) -> Any:
     """Return a measure's value by its slow loop; `top_grade` is that of the collection."""
-    loop, parameters = ORACLES[measure.name], measure.parameters
-    if "top_grade" in inspect.signature(loop).parameters:
+    slow_measure, parameters = ORACLES[measure.name], measure.parameters
+    if "top_grade" in inspect.signature(slow_measure).parameters:
         parameters["top_grade"] = top_grade
     cutoff = measure.cutoff
     if cutoff is None:
-        return loop(ranking, grades, **parameters)
+        return slow_measure(ranking, grades, **parameters)
     if isinstance(cutoff, Depth):
-        relevant = n_relevant(grades, parameters.get("rel", 1))
-        depth = cutoff.n_ranks if cutoff.n_ranks is not None else relevant
-        return loop(
-            ranking, grades, min(depth, relevant) if cutoff.at_relevant else depth, **parameters
+        n_rel = n_relevant(grades, parameters.get("rel", 1))
+        depth = cutoff.n_ranks if cutoff.n_ranks is not None else n_rel
+        return slow_measure(
+            ranking, grades, min(depth, n_rel) if cutoff.at_relevant else depth, **parameters
         )
-    return loop(ranking, grades, cutoff, **parameters)
+    return slow_measure(ranking, grades, cutoff, **parameters)
 
 
 # ---- rankings -------------------------------------------------------------------------------
@@ -1030,16 +1030,16 @@ def make_grouped_collection(seed: int, n_queries: int = 6, *, whole_grades: bool
         for name in chance.sample(["ann", "bob", "cy", "é"], chance.randint(1, 3)):
             docs = chance.sample(pool, chance.randint(1, 9))
             levels = [-1, 0, 0, 1, 2, 3] if whole_grades else [0, 0, 0.5, 1, 2.5]
-            level = {doc: chance.choice(levels) for doc in docs}
+            grade_of_doc = {doc: chance.choice(levels) for doc in docs}
             if whole_grades or chance.random() < 0.5:
-                groups[name] = [level]
+                groups[name] = [grade_of_doc]
             else:  # the same order, told in parts
-                parts = [chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)]
-                groups[name] = [{doc: level[doc] for doc in part} for part in parts]
+                subgroup_docs = [chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)]
+                groups[name] = [{doc: grade_of_doc[doc] for doc in subgroup} for subgroup in subgroup_docs]
         qrels[f"q{i}"] = groups
         if chance.random() < 0.9:
-            found = chance.sample([*pool, "x", "y"], chance.randint(1, 10))
-            run[f"q{i}"] = {doc: chance.choice([0.0, 1.0, chance.gauss(0, 2)]) for doc in found}
+            retrieved_docs = chance.sample([*pool, "x", "y"], chance.randint(1, 10))
+            run[f"q{i}"] = {doc: chance.choice([0.0, 1.0, chance.gauss(0, 2)]) for doc in retrieved_docs}
     run.setdefault("q0", {"x": 1.0})
     return qrels, run
 
@@ -1071,14 +1071,14 @@ def make_collection(
             for number in chance.sample(range(400), 2 * depth)
         ]
         if chance.random() < 0.95:
-            judged = chance.sample(pool, chance.randint(1, depth))
-            qrels[query] = {doc: chance.randint(lowest, 3) for doc in judged}
+            judged_docs = chance.sample(pool, chance.randint(1, depth))
+            qrels[query] = {doc: chance.randint(lowest, 3) for doc in judged_docs}
         if chance.random() < 0.9:
-            found = chance.sample(pool, chance.randint(0 if chance.random() < 0.2 else 1, depth))
-            few = [0.0, 1.5, 1.5 + 1e-8, -2.25]  # two of them are equal as 32-bit floats
+            retrieved_docs = chance.sample(pool, chance.randint(0 if chance.random() < 0.2 else 1, depth))
+            tied_scores = [0.0, 1.5, 1.5 + 1e-8, -2.25]  # two of them are equal as 32-bit floats
             run[query] = {
-                doc: chance.choice(few) if chance.random() < tie_share else chance.gauss(0, 5)
-                for doc in found
+                doc: chance.choice(tied_scores) if chance.random() < tie_share else chance.gauss(0, 5)
+                for doc in retrieved_docs
             }
     if not qrels.keys() & run.keys():
         qrels["q"], run["q"] = {"d1": 1, "d2": 0}, {"d2": 1.0, "d1": 0.5}

@@ -25,29 +25,29 @@ class Element:
     @property
     def text(self) -> str:
         """All text in it."""
-        return "".join(one if isinstance(one, str) else one.text for one in self.children)
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     @property
     def descendants(self) -> list["Element"]:
         """Every element in it, in the order of the page."""
-        found = []
-        for one in self.children:
-            if isinstance(one, Element):
-                found += [one, *one.descendants]
-        return found
+        elements = []
+        for child in self.children:
+            if isinstance(child, Element):
+                elements += [child, *child.descendants]
+        return elements
 
     def find_all(self, tag: str, class_: str | None = None) -> list["Element"]:
         """Return the elements in it with a tag, and of a class."""
         return [
-            one
-            for one in self.descendants
-            if one.tag == tag and (class_ is None or class_ in one.classes)
+            element
+            for element in self.descendants
+            if element.tag == tag and (class_ is None or class_ in element.classes)
         ]
 
     def find_by_id(self, name: str) -> "Element":
         """Return the element with an id."""
-        (found,) = (one for one in self.descendants if one.attributes.get("id") == name)
-        return found
+        (match,) = (element for element in self.descendants if element.attributes.get("id") == name)
+        return match
 
     @property
     def classes(self) -> list[str]:
@@ -63,10 +63,10 @@ class _Parser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = [name for name, _ in attrs]
         assert len(names) == len({*names}), names
-        one = Element(tag, dict(attrs))
-        self.open[-1].children.append(one)
+        element = Element(tag, dict(attrs))
+        self.open[-1].children.append(element)
         if tag not in VOID:
-            self.open.append(one)
+            self.open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open[-1].children.append(Element(tag, dict(attrs)))
@@ -99,51 +99,51 @@ class Page:
         self.archive: dict[str, Any] = json.loads(self._read_script("data"), parse_constant=_refuse_constant)
 
     def _read_script(self, name: str) -> str:
-        (found,) = re.findall(
+        (script_text,) = re.findall(
             rf'<script type="[a-z/]+" id="{name}">(.*?)</script>', self.html, re.S
         )
-        return str(found)
+        return str(script_text)
 
     @property
     def rankings(self) -> dict[int, dict[str, Any]]:
         """The rankings, by the number of the query."""
-        return {int(query): one for query, one in self._unpack_json("lists").items()}
+        return {int(query): ranking for query, ranking in self._unpack_json("lists").items()}
 
     @property
     def worksheets(self) -> dict[tuple[int, int], str]:
         """The worksheets, by the numbers of query and system."""
-        found = {}
+        worksheet_of_pair = {}
         for key, text in self._unpack_json("sheets").items():
             query, _, system = key.partition(",")
-            found[int(query), int(system)] = text
-        return found
+            worksheet_of_pair[int(query), int(system)] = text
+        return worksheet_of_pair
 
     def _unpack_json(self, name: str) -> Any:
-        part = self._read_script(name)
-        return json.loads(gzip.decompress(base64.b64decode(part, validate=True))) if part else {}
+        encoded_text = self._read_script(name)
+        return json.loads(gzip.decompress(base64.b64decode(encoded_text, validate=True))) if encoded_text else {}
 
     def scores(self, measure: int) -> npt.NDArray[np.float64]:
         """Return the scores of a measure: (n_systems, n_queries)."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         shape = len(self.archive["systems"]), len(self.archive["queries"])
-        at = 0
-        blocks = [one for one in self.archive["measures"] if one["queries"] is not None]
-        for n, one in enumerate(blocks):
-            assert one["queries"] == n
-            size = shape[0] * shape[1] * (8 if one["unit"] is None else 2)
-            block, at = raw[at : at + size], at + size
-            if one is self.archive["measures"][measure]:
-                if one["unit"] is None:
+        start = 0
+        blocks = [measure_facts for measure_facts in self.archive["measures"] if measure_facts["queries"] is not None]
+        for n, measure_facts in enumerate(blocks):
+            assert measure_facts["queries"] == n
+            size = shape[0] * shape[1] * (8 if measure_facts["unit"] is None else 2)
+            block, start = raw[start : start + size], start + size
+            if measure_facts is self.archive["measures"][measure]:
+                if measure_facts["unit"] is None:
                     return np.frombuffer(block, "<f8").reshape(shape)
                 steps: npt.NDArray[np.float64] = np.frombuffer(block, "<u2").reshape(shape) / 1.0
-                return steps / float(one["unit"])
+                return steps / float(measure_facts["unit"])
         raise AssertionError(f"measure {measure} has no scores")
 
     def check_sizes(self) -> None:
         """Check that the blocks of scores are as long as they should be, and no longer."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         n = len(self.archive["systems"]) * len(self.archive["queries"])
-        units = [one["unit"] for one in self.archive["measures"] if one["queries"] is not None]
+        units = [measure_facts["unit"] for measure_facts in self.archive["measures"] if measure_facts["queries"] is not None]
         assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
 
 

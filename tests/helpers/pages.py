@@ -44,17 +44,17 @@ class ReportFile:
 
 def demonstration() -> tuple[Comparison, dict[str, Any]]:
     """Four systems, texts of queries and of documents, slices, worksheets."""
-    found = compare(
+    comparison = compare(
         demo.QRELS,
         list(demo.RUNS),
         "nDCG@10 AP RR",
         slices={"words": {q: _length(text) for q, text in demo.queries().items()}},
     )
     docs = {doc for run in demo.RUNS for doc in _documents(run)}
-    texts = {
+    doc_texts = {
         doc: f"What {doc} is for: {'words of its documentation, ' * 8}" for doc in sorted(docs)
     }
-    return found, {"query_texts": demo.queries(), "doc_texts": texts, "title": "The demonstration"}
+    return comparison, {"query_texts": demo.queries(), "doc_texts": doc_texts, "title": "The demonstration"}
 
 
 def _length(text: str) -> str:
@@ -68,10 +68,10 @@ def _documents(run: Path) -> list[str]:
 def deep_learning(data_folder: Path) -> tuple[Comparison, dict[str, Any]]:
     """TREC Deep Learning 2019: 12 systems, 43 queries, no texts."""
     runs = {name: data_folder / "dl19" / f"{name}.run.gz" for name in SYSTEMS}
-    found = compare(
+    comparison = compare(
         data_folder / "dl19" / "qrels.txt", runs, "nDCG@10 AP RR@10 R@100 P@10", baseline="bm25"
     )
-    return found, {}
+    return comparison, {}
 
 
 def saved_scores() -> tuple[Comparison, dict[str, Any]]:
@@ -143,7 +143,7 @@ def odd_grades() -> tuple[Comparison, dict[str, Any]]:
 def hostile_texts() -> tuple[Comparison, dict[str, Any]]:
     """Ids, names, texts and a title that would like to be more than text."""
     chance = random.Random(3)
-    ids = [one.replace(" ", "_").replace("\0", "") for one in HOSTILE]  # what an id may be
+    ids = [text.replace(" ", "_").replace("\0", "") for text in HOSTILE]  # what an id may be
     names = HOSTILE[:4]
     qrels = {query: {doc: chance.randrange(3) for doc in ids[:9]} for query in ids}
     runs = {
@@ -151,8 +151,8 @@ def hostile_texts() -> tuple[Comparison, dict[str, Any]]:
         for name in (*names, HOSTILE[9], HOSTILE[13])
     }
     texts = dict(zip(ids, reversed(HOSTILE), strict=True))
-    told = {"title": HOSTILE[1], "command": " ".join(HOSTILE[:12]), "query_texts": texts}
-    return compare(qrels, runs, "nDCG@10 AP"), {**told, "doc_texts": texts}
+    report_options = {"title": HOSTILE[1], "command": " ".join(HOSTILE[:12]), "query_texts": texts}
+    return compare(qrels, runs, "nDCG@10 AP"), {**report_options, "doc_texts": texts}
 
 
 def large_comparison(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Comparison, dict[str, Any]]:
@@ -161,8 +161,8 @@ def large_comparison(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Compa
     hard = chance.beta(2, 2, n_queries)
     systems = {}
     for i in range(n_systems):
-        values = np.clip(hard + chance.normal(0.1 * i / n_systems, 0.2, n_queries), 0, 1)
-        systems[f"system-{i:02}"] = {f"q{q}": round(v, 4) for q, v in enumerate(values.tolist())}
+        scores = np.clip(hard + chance.normal(0.1 * i / n_systems, 0.2, n_queries), 0, 1)
+        systems[f"system-{i:02}"] = {f"q{q}": round(score, 4) for q, score in enumerate(scores.tolist())}
     return compare(systems, test="t"), {}
 
 
@@ -196,10 +196,10 @@ class Pages:
     def __call__(self, kind: str, data_folder: Path | None = None) -> ReportFile:
         """Return a page; `deep learning` takes the shared data."""
         if kind not in self._report_of_kind:
-            found, told = KINDS[kind]() if data_folder is None else deep_learning(data_folder)
+            comparison, report_options = KINDS[kind]() if data_folder is None else deep_learning(data_folder)
             path = self._folder / f"{kind.replace(' ', '-')}.html"
-            report(found, **told).save(path)
-            self._report_of_kind[kind] = ReportFile(found, path, told)
+            report(comparison, **report_options).save(path)
+            self._report_of_kind[kind] = ReportFile(comparison, path, report_options)
         return self._report_of_kind[kind]
 
 

@@ -28,23 +28,23 @@ def choose_cases(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
     meets more combinations; and then those with a value that none so far has: every value is tried.
     """
     lengths = [len(set(values)) for values in zip(*cases, strict=True)]
-    every = next((n for n in (4, 5, 7) if math.gcd(n, math.prod(lengths)) == 1), 5)
-    tried = [i % every == 0 for i in range(len(cases))]
-    seen = {pair for i, case in enumerate(cases) if tried[i] for pair in enumerate(case)}
+    step = next((n for n in (4, 5, 7) if math.gcd(n, math.prod(lengths)) == 1), 5)
+    is_tried = [i % step == 0 for i in range(len(cases))]
+    tried_pairs = {pair for i, case in enumerate(cases) if is_tried[i] for pair in enumerate(case)}
     for i, case in enumerate(cases):
-        if not seen.issuperset(enumerate(case)):
-            tried[i] = True
-            seen.update(enumerate(case))
-    return tried
+        if not tried_pairs.issuperset(enumerate(case)):
+            is_tried[i] = True
+            tried_pairs.update(enumerate(case))
+    return is_tried
 
 
 def sample_cases(cases: Iterable[Case], step: int = 4) -> list[Case]:
     """Return all cases; in the quick profile every fourth, and the last one."""
-    listed = list(cases)
-    if is_thorough() or len(listed) <= 2:
-        return listed
-    chosen = listed[::step]
-    return chosen if (len(listed) - 1) % step == 0 else [*chosen, listed[-1]]
+    case_list = list(cases)
+    if is_thorough() or len(case_list) <= 2:
+        return case_list
+    sampled_cases = case_list[::step]
+    return sampled_cases if (len(case_list) - 1) % step == 0 else [*sampled_cases, case_list[-1]]
 
 
 def seeds(n: int, step: int = 4) -> range:

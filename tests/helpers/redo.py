@@ -61,9 +61,9 @@ class ExpressionReader:
 
     def read_all(self) -> RowFunction:
         """Read all of it."""
-        found = self.read_choice()
+        row_function = self.read_choice()
         assert not self.remainder, f"{self.remainder!r} of {self.text!r}"
-        return found
+        return row_function
 
     def take(self, token: str) -> bool:
         left = self.remainder.lstrip()
@@ -80,26 +80,26 @@ class ExpressionReader:
     # ---- from what binds least to what binds most
 
     def read_choice(self) -> RowFunction:
-        yes = self.read_or()
+        value_if_true = self.read_or()
         if not self.take("if"):
-            return yes
+            return value_if_true
         condition = self.read_or()
         self.require(",")
         self.require("else")
-        no = self.read_comparison()
-        return lambda row: yes(row) if condition(row) else no(row)
+        value_if_false = self.read_comparison()
+        return lambda row: value_if_true(row) if condition(row) else value_if_false(row)
 
     def read_or(self) -> RowFunction:
-        found = [self.read_and()]
+        alternatives = [self.read_and()]
         while self.take("or"):
-            found.append(self.read_and())
-        return found[0] if len(found) == 1 else lambda row: any(one(row) for one in found)
+            alternatives.append(self.read_and())
+        return alternatives[0] if len(alternatives) == 1 else lambda row: any(alternative(row) for alternative in alternatives)
 
     def read_and(self) -> RowFunction:
-        found = [self.read_comparison()]
+        conditions = [self.read_comparison()]
         while self.take("and"):
-            found.append(self.read_comparison())
-        return found[0] if len(found) == 1 else lambda row: all(one(row) for one in found)
+            conditions.append(self.read_comparison())
+        return conditions[0] if len(conditions) == 1 else lambda row: all(condition(row) for condition in conditions)
 
     def read_comparison(self) -> RowFunction:
         if self.take("not"):
@@ -115,32 +115,32 @@ class ExpressionReader:
     def read_sum(self) -> RowFunction:
         if self.take("-"):
             negative = self.read_power()
-            found: RowFunction = lambda row: -negative(row)  # noqa: E731
+            row_function: RowFunction = lambda row: -negative(row)  # noqa: E731
         else:
-            found = self.read_product()
+            row_function = self.read_product()
         while self.remainder.startswith(("+ ", "- ")):
-            found = self.read_operation(found, "+" if self.take("+") else "-", self.read_product)
-        return found
+            row_function = self.read_operation(row_function, "+" if self.take("+") else "-", self.read_product)
+        return row_function
 
     def read_product(self) -> RowFunction:
-        found = self.read_power()
+        row_function = self.read_power()
         while self.remainder.startswith(("* ", "/ ", "// ")):
             sign = next(sign for sign in ("//", "*", "/") if self.take(sign))
-            found = self.read_operation(found, sign, self.read_power)
-        return found
+            row_function = self.read_operation(row_function, sign, self.read_power)
+        return row_function
 
     def read_operation(self, left: RowFunction, sign: str, read_next: Callable[[], RowFunction]) -> RowFunction:
         if sign == "-":
             self.take("-")
         right = read_next()
-        reckon: dict[str, Callable[[Any, Any], Any]] = {
+        operations: dict[str, Callable[[Any, Any], Any]] = {
             "+": lambda a, b: a + b,
             "-": lambda a, b: a - b,
             "*": lambda a, b: a * b,
             "/": divide,
             "//": lambda a, b: a // b,
         }
-        return lambda row: reckon[sign](left(row), right(row))
+        return lambda row: operations[sign](left(row), right(row))
 
     def read_power(self) -> RowFunction:
         if self.take("e^"):
@@ -153,23 +153,23 @@ class ExpressionReader:
         return lambda row: base(row) ** raised(row)
 
     def read_atom(self) -> RowFunction:
-        found = self.read_operand()
+        row_function = self.read_operand()
         while True:
             if self.take("so far"):
-                found = self.accumulate(found, lambda so_far, one: so_far + one)
+                row_function = self.accumulate(row_function, lambda total, row_value: total + row_value)
             elif self.take("from here down"):
-                found = self.accumulate(found, lambda so_far, one: so_far + one, upwards=True)
+                row_function = self.accumulate(row_function, lambda total, row_value: total + row_value, upwards=True)
             elif self.take("changes below"):
-                found = self.mark_changes(found)
+                row_function = self.mark_changes(row_function)
             elif (
                 start := re.match(r"one above \((\S+) in the first row\)", self.remainder)
             ) is not None:
                 self.remainder = self.remainder[start.end() :].lstrip()
-                found = self.neighbour_value(found, -1, float(start[1]))
+                row_function = self.neighbour_value(row_function, -1, float(start[1]))
             elif self.take("one below (0 in the last row)"):
-                found = self.neighbour_value(found, 1, 0)
+                row_function = self.neighbour_value(row_function, 1, 0)
             else:
-                return found
+                return row_function
 
     def read_operand(self) -> RowFunction:
         for name in self.column_names:
@@ -189,29 +189,29 @@ class ExpressionReader:
         if self.take("rows so far with"):
             return self.count_marked(self.read_or())
         if self.take("rows above with"):
-            marked = self.read_or()
-            so_far = self.count_marked(marked)
-            return lambda row: so_far(row) - marked(row)
+            is_marked = self.read_or()
+            n_marked = self.count_marked(is_marked)
+            return lambda row: n_marked(row) - is_marked(row)
         if self.take("product of"):
             factor = self.read_atom()
             self.require("above")
-            return self.accumulate(self.neighbour_value(factor, -1, 1.0), lambda product, one: product * one)
+            return self.accumulate(self.neighbour_value(factor, -1, 1.0), lambda product, factor_value: product * factor_value)
         if self.take("the ranking's") or self.take("ideal"):
             return self.read_other_column()
         if self.take("(sum of"):
             return self.read_series()
         if self.take("("):
-            found = self.read_choice()
+            row_function = self.read_choice()
             self.require(")")
-            return found
+            return row_function
         if self.index_values and self.take("i"):
             return lambda row: self.index_values[-1]
         return self.read_symbol_or_number()
 
     def read_symbol_or_number(self) -> RowFunction:
-        written = SYMBOL.match(self.remainder)
-        if written is not None:
-            symbol = written[0]
+        symbol_match = SYMBOL.match(self.remainder)
+        if symbol_match is not None:
+            symbol = symbol_match[0]
             assert symbol in self.symbols, f"{symbol} of {self.text!r} is not defined"
             self.require(symbol)
             self.used_symbols.add(symbol)
@@ -221,19 +221,19 @@ class ExpressionReader:
             if len(values) == 1:
                 return lambda row: values[0]
             return lambda row: values[row]  # of the sheet of the groups
-        digits = NUMBER.match(self.remainder)
-        assert digits is not None, f"{self.remainder!r} of {self.text!r}"
-        self.require(digits[0])
-        value = float(digits[0])
-        whole = int(value) if re.fullmatch(r"\d+", digits[0]) else value
-        return lambda row: whole
+        number_match = NUMBER.match(self.remainder)
+        assert number_match is not None, f"{self.remainder!r} of {self.text!r}"
+        self.require(number_match[0])
+        number_value = float(number_match[0])
+        number = int(number_value) if re.fullmatch(r"\d+", number_match[0]) else number_value
+        return lambda row: number
 
     def read_call(self, function: Callable[..., Any]) -> RowFunction:
         arguments = [self.read_choice()]
         while self.take(","):
             arguments.append(self.read_choice())
         self.require(")")
-        return lambda row: function(*(one(row) for one in arguments))
+        return lambda row: function(*(argument(row) for argument in arguments))
 
     def read_series(self) -> RowFunction:
         self.index_values.append(0)
@@ -245,7 +245,7 @@ class ExpressionReader:
         last = self.read_sum()
         self.require(")")
 
-        def added(row: int) -> float:
+        def add_terms(row: int) -> float:
             total = 0.0
             for i in range(int(first(row)), int(last(row)) + 1):
                 self.index_values.append(i)
@@ -253,7 +253,7 @@ class ExpressionReader:
                 self.index_values.pop()
             return total
 
-        return added
+        return add_terms
 
     # ---- other rows
 
@@ -273,25 +273,25 @@ class ExpressionReader:
 
     def accumulate(self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False) -> RowFunction:
         """Go down (or up) the rows, group by group."""
-        found: dict[int, Any] = {}
+        value_of_row: dict[int, Any] = {}
         rows = range(self.count_rows())
         above: int | None = None
         for row in reversed(rows) if upwards else rows:
             is_first = above is None or self.find_group(above) != self.find_group(row)
-            found[row] = row_value(row) if is_first else add(found[above or 0], row_value(row))
+            value_of_row[row] = row_value(row) if is_first else add(value_of_row[above or 0], row_value(row))
             above = row
-        return lambda row: found[row]
+        return lambda row: value_of_row[row]
 
     def count_marked(self, is_marked: RowFunction) -> RowFunction:
-        return self.accumulate(lambda row: int(is_marked(row)), lambda so_far, one: so_far + one)
+        return self.accumulate(lambda row: int(is_marked(row)), lambda total, mark: total + mark)
 
     def neighbour_value(self, row_value: RowFunction, step: int, at_end: Any) -> RowFunction:
-        def found(row: int) -> Any:
-            there = row + step
-            inside = 0 <= there < self.count_rows() and self.find_group(there) == self.find_group(row)
-            return row_value(there) if inside else at_end
+        def value_beside(row: int) -> Any:
+            neighbour = row + step
+            is_in_group = 0 <= neighbour < self.count_rows() and self.find_group(neighbour) == self.find_group(row)
+            return row_value(neighbour) if is_in_group else at_end
 
-        return found
+        return value_beside
 
     def mark_changes(self, row_value: RowFunction) -> RowFunction:
         below = self.neighbour_value(row_value, 1, None)
@@ -299,37 +299,37 @@ class ExpressionReader:
 
     def read_other_column(self) -> RowFunction:
         """Read a column of the other ranking: what is at its last row that is not deeper."""
-        headers = [(column.header, other) for other in self.other_sheets for column in other.columns]
-        found = [(h, other) for h, other in headers if self.remainder.startswith(h)]
-        assert found, f"no column {self.remainder!r} in another table"
-        header, other = max(found, key=lambda one: len(one[0]))
+        headers = [(column.header, other_sheet) for other_sheet in self.other_sheets for column in other_sheet.columns]
+        candidates = [(header, other_sheet) for header, other_sheet in headers if self.remainder.startswith(header)]
+        assert candidates, f"no column {self.remainder!r} in another table"
+        header, other_sheet = max(candidates, key=lambda candidate: len(candidate[0]))
         self.require(header)
-        values = next(column.values for column in other.columns if column.header == header)
-        here = self.sheet
-        assert here is not None
+        values = next(column.values for column in other_sheet.columns if column.header == header)
+        sheet = self.sheet
+        assert sheet is not None
 
-        def looked_up(row: int) -> Any:
-            groups = other.labels.get("group")
-            at = [
+        def look_up_value(row: int) -> Any:
+            groups = other_sheet.labels.get("group")
+            positions = [
                 i
-                for i, rank in enumerate(other.labels["rank"])
-                if rank <= here.labels["rank"][row]
-                and (groups is None or groups[i] == here.labels["group"][row])
+                for i, rank in enumerate(other_sheet.labels["rank"])
+                if rank <= sheet.labels["rank"][row]
+                and (groups is None or groups[i] == sheet.labels["group"][row])
             ]
-            return values[at[-1]] if at else 0
+            return values[positions[-1]] if positions else 0
 
-        return looked_up
+        return look_up_value
 
 
 def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
     """Return the columns that have a name: {name: values}; others are expressions."""
-    found = {name: values for name, values in sheet.labels.items() if name != "document"}
-    if "grade" in found:  # as the title says, what is unjudged counts as 0
-        found["grade"] = [0 if one is None else one for one in found["grade"]]
+    values_of_name = {name: values for name, values in sheet.labels.items() if name != "document"}
+    if "grade" in values_of_name:  # as the title says, what is unjudged counts as 0
+        values_of_name["grade"] = [0 if grade is None else grade for grade in values_of_name["grade"]]
     for column in sheet.columns:
         if column.formula or column.header in LEAVES:
-            found[column.header] = column.values
-    return found
+            values_of_name[column.header] = column.values
+    return values_of_name
 
 
 def is_same(computed_value: Any, shown_value: Any, exact: bool) -> bool:
@@ -348,39 +348,39 @@ def is_exact(text: str) -> bool:
 
 def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
     """Redo all that is shown. AssertionError names what cannot be."""
-    tables = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
+    sheets = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
     symbols: dict[str, Sequence[Any]] = {"groups": list(groups)}
     for entry in worksheet.entries:
         totals = entry.totals if isinstance(entry, Sheet) else ()
         symbols |= {total.symbol: total.values for total in totals}
         if isinstance(entry, Line):
             symbols[entry.symbol] = [entry.value]
-    known: set[str] = set()
+    known_symbols: set[str] = set()
     for entry in worksheet.entries:
         if isinstance(entry, Sheet):
-            assert known.issuperset(SYMBOL.findall(entry.title)), f"{entry.title!r}: {known}"
-            check_sheet(entry, symbols, [one for one in tables if one is not entry])
-            known |= {total.symbol for total in entry.totals}
+            assert known_symbols.issuperset(SYMBOL.findall(entry.title)), f"{entry.title!r}: {known_symbols}"
+            check_sheet(entry, symbols, [sheet for sheet in sheets if sheet is not entry])
+            known_symbols |= {total.symbol for total in entry.totals}
         else:
-            check_line(entry, symbols, known)
-            known.add(entry.symbol)
-    check_line(worksheet.value_line, symbols, known)
-    assert len(symbols) - 1 == len(known), "every symbol stands for one number"
+            check_line(entry, symbols, known_symbols)
+            known_symbols.add(entry.symbol)
+    check_line(worksheet.value_line, symbols, known_symbols)
+    assert len(symbols) - 1 == len(known_symbols), "every symbol stands for one number"
 
 
 def check_line(line: Line, symbols: Symbols, known_symbols: set[str]) -> None:
     if not line.numbers and not SYMBOL.fullmatch(line.words):
         return  # a number that is given
     words = re.sub(r"^[a-zR][a-z]*[\w -]* = ", "", line.words)
-    text = ExpressionReader(words, symbols)
-    found = text.read_all()(0)
-    assert text.used_symbols <= known_symbols, f"{line.words!r} comes before {text.used_symbols - known_symbols}"
-    exact = is_exact(words) and not isinstance(found, str)
-    assert is_same(found, line.value, exact), (line, found)
+    reader = ExpressionReader(words, symbols)
+    computed_value = reader.read_all()(0)
+    assert reader.used_symbols <= known_symbols, f"{line.words!r} comes before {reader.used_symbols - known_symbols}"
+    exact = is_exact(words) and not isinstance(computed_value, str)
+    assert is_same(computed_value, line.value, exact), (line, computed_value)
     if line.numbers:
-        typed = ExpressionReader(line.numbers, {}).read_all()(0)
-        close = math.isclose(typed, float(line.value), rel_tol=2e-5, abs_tol=2e-6)
-        assert close, f"a pocket calculator has {typed}: {line}"
+        typed_value = ExpressionReader(line.numbers, {}).read_all()(0)
+        is_close = math.isclose(typed_value, float(line.value), rel_tol=2e-5, abs_tol=2e-6)
+        assert is_close, f"a pocket calculator has {typed_value}: {line}"
 
 
 def check_sheet(sheet: Sheet, symbols: Symbols, other_sheets: Sequence[Sheet]) -> None:
@@ -390,10 +390,10 @@ def check_sheet(sheet: Sheet, symbols: Symbols, other_sheets: Sequence[Sheet]) -
         if not column.formula and column.header in LEAVES:
             continue
         words = column.formula or column.header
-        redo = ExpressionReader(words, symbols, sheet, other_sheets).read_all()
+        row_function = ExpressionReader(words, symbols, sheet, other_sheets).read_all()
         exact = is_exact(words)
-        for row, shown in enumerate(column.values):
-            assert is_same(redo(row), shown, exact), (sheet.title, column.header, words, row)
+        for row, shown_value in enumerate(column.values):
+            assert is_same(row_function(row), shown_value, exact), (sheet.title, column.header, words, row)
     for total in sheet.totals:
         check_total(sheet, total, symbols["groups"])
 
@@ -404,39 +404,39 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
     of_groups = len(total.values) > 1 or ("group" in sheet.labels and "rank" in sheet.labels)
     names = groups if of_groups else [None]
     assert len(total.values) == len(names)
-    columns = {**sheet.labels, **{one.header: one.values for one in sheet.columns}}
-    for name, shown in zip(names, total.values, strict=True):
+    columns = {**sheet.labels, **{column.header: column.values for column in sheet.columns}}
+    for name, shown_value in zip(names, total.values, strict=True):
         rows = [i for i in range(n_rows) if name is None or sheet.labels["group"][i] == name]
         if total.words in ("number of these", "number of groups"):
-            assert shown == len(rows)
+            assert shown_value == len(rows)
             continue
         values = [columns[total.column][i] for i in rows]
         if total.words.startswith("number of"):
-            assert shown == sum(1 for one in values if one)
+            assert shown_value == sum(1 for value in values if value)
         elif total.words.startswith("sum of"):
-            so_far, running = 0.0, total.running
+            total_value, running = 0.0, total.running
             assert running is not None
             for row, value in zip(rows, values, strict=True):
-                so_far += value
-                assert running[row] == so_far, "it adds up, left to right"
-            assert shown == so_far
+                total_value += value
+                assert running[row] == total_value, "it adds up, left to right"
+            assert shown_value == total_value
         elif "in the first row" in total.words:
-            assert shown == (values[0] if values else 0)
+            assert shown_value == (values[0] if values else 0)
         elif total.words.startswith("highest"):
-            assert shown == max(values, default=0)
+            assert shown_value == max(values, default=0)
         else:
             assert total.words.endswith(", one after the other")
-            assert shown == "".join(map(str, values))
+            assert shown_value == "".join(map(str, values))
 
 
 def describe_form(worksheet: Worksheet) -> list[Any]:
     """Return what a worksheet is except the query's numbers: the same for every query."""
-    found: list[Any] = []
+    description: list[Any] = []
     for entry in (*worksheet.entries, worksheet.value_line):
         if isinstance(entry, Line):
-            found.append((entry.symbol, entry.words))
+            description.append((entry.symbol, entry.words))
         else:
-            columns = [(one.header, one.formula) for one in entry.columns]
-            totals = [(one.symbol, one.words, one.column) for one in entry.totals]
-            found.append((entry.title, list(entry.labels), columns, totals))
-    return found
+            columns = [(column.header, column.formula) for column in entry.columns]
+            totals = [(total.symbol, total.words, total.column) for total in entry.totals]
+            description.append((entry.title, list(entry.labels), columns, totals))
+    return description

@@ -38,20 +38,20 @@ def trec(rows: Iterable[Row]) -> str:
 
 
 def nest_rows(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    scores_of_query: dict[str, dict[str, float]] = {}
     for query, doc, score in rows:
-        found.setdefault(query, {})[doc] = score
-    return found
+        scores_of_query.setdefault(query, {})[doc] = score
+    return scores_of_query
 
 
 def scatter_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the first row of each query, then the second of each: those of one are apart."""
-    seen: Counter[str] = Counter()
-    numbered = []
+    n_rows_of_query: Counter[str] = Counter()
+    numbered_rows = []
     for row in rows:
-        numbered.append((seen[row[0]], row))
-        seen[row[0]] += 1
-    return [row for _, row in sorted(numbered, key=itemgetter(0))]
+        numbered_rows.append((n_rows_of_query[row[0]], row))
+        n_rows_of_query[row[0]] += 1
+    return [row for _, row in sorted(numbered_rows, key=itemgetter(0))]
 
 
 _NAMES = ("query_id", "doc_id", "score")

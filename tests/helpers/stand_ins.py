@@ -37,7 +37,7 @@ class SentenceEvaluator:
         self.primary_metric: str | None = None
 
     def prefix_name_to_metrics(self, metrics: dict[str, float], name: str) -> dict[str, float]:
-        return {f"{name}_{key}" if name else key: float(one) for key, one in metrics.items()}
+        return {f"{name}_{metric}" if name else metric: float(metric_value) for metric, metric_value in metrics.items()}
 
     def store_metrics_in_model_card_data(self, model: Any, *metrics: Any) -> None:
         model.card.append(metrics)
@@ -52,16 +52,16 @@ class Model:
     encoded_texts: list[str] = field(default_factory=list)
 
     def encode_query(self, texts: Sequence[str], *, prompt: str | None = None, **_: Any) -> Floats:
-        given = [f"{prompt or ''}{text}" for text in texts]
-        self.encoded_texts += given
-        return np.array([[one.split().count(word) for word in self.words] for one in given], "f4")
+        prompted_texts = [f"{prompt or ''}{text}" for text in texts]
+        self.encoded_texts += prompted_texts
+        return np.array([[text.split().count(word) for word in self.words] for text in prompted_texts], "f4")
 
     encode_document = encode_query
 
     def similarity(self, queries: Floats, documents: Floats) -> Floats:
-        lengths = [np.linalg.norm(one, axis=1, keepdims=True) for one in (queries, documents)]
-        found: Floats = (queries / lengths[0]) @ (documents / lengths[1]).T
-        return found
+        lengths = [np.linalg.norm(embeddings, axis=1, keepdims=True) for embeddings in (queries, documents)]
+        similarities: Floats = (queries / lengths[0]) @ (documents / lengths[1]).T
+        return similarities
 
 
 def _forget_adapter(patch: "pytest.MonkeyPatch", name: str) -> None:
@@ -73,7 +73,7 @@ def _forget_adapter(patch: "pytest.MonkeyPatch", name: str) -> None:
 def install_sentence_transformers(patch: "pytest.MonkeyPatch") -> None:
     """Let `import sentence_transformers.evaluation` find the base class above."""
     package, evaluation = (
-        types.ModuleType(f"sentence_transformers{end}") for end in ("", ".evaluation")
+        types.ModuleType(f"sentence_transformers{suffix}") for suffix in ("", ".evaluation")
     )
     vars(evaluation)["SentenceEvaluator"] = SentenceEvaluator
     patch.setitem(sys.modules, "sentence_transformers", package)
@@ -130,7 +130,7 @@ class IrProvider:
 
 def install_ir_measures(patch: "pytest.MonkeyPatch") -> None:
     """Let `import ir_measures` find the classes above."""
-    package, providers = (types.ModuleType(f"ir_measures{end}") for end in ("", ".providers"))
+    package, providers = (types.ModuleType(f"ir_measures{suffix}") for suffix in ("", ".providers"))
     runtime = types.SimpleNamespace(supports=lambda measure: False)
     vars(package).update(Metric=IrMetric, runtime=runtime, providers=providers)
     vars(providers).update(
@@ -202,8 +202,8 @@ class Dataset:
         return len(self._table)
 
     def __getitem__(self, column: str) -> list[Any]:
-        found: list[Any] = self._table[column].to_pylist()
-        return found
+        values: list[Any] = self._table[column].to_pylist()
+        return values
 
 
 class DatasetDict(dict[str, Dataset]):
@@ -235,17 +235,17 @@ def make_frames() -> dict[str, "pd.DataFrame"]:
     """Return frames such as RecTools and PyTerrier make and take."""
     import pandas
 
-    recommended = {"user_id": [1, 1, 1, 2, 2, 2], "item_id": [12, 11, 13, 12, 11, 13]}
-    scored = {"score": [3.0, 1.0, 1.0, 3.0, 1.0, 1.0], "rank": [1, 2, 3, 1, 2, 3]}
+    recommendation_columns = {"user_id": [1, 1, 1, 2, 2, 2], "item_id": [12, 11, 13, 12, 11, 13]}
+    score_columns = {"score": [3.0, 1.0, 1.0, 3.0, 1.0, 1.0], "rank": [1, 2, 3, 1, 2, 3]}
     test = {"user_id": [1, 2], "item_id": [13, 11], "weight": [3.0, 5.0]}
     docs = ["csv", "pathlib", "getopt", "argparse"]
-    found = {"qid": ["q1", "q1", "q2", "q2"], "docno": docs, "rank": [0, 1, 0, 1]}
-    judged = {"qid": ["q1", "q2"], "docno": ["csv", "argparse"], "label": [1, 2]}
+    retrieval_columns = {"qid": ["q1", "q1", "q2", "q2"], "docno": docs, "rank": [0, 1, 0, 1]}
+    judgment_columns = {"qid": ["q1", "q2"], "docno": ["csv", "argparse"], "label": [1, 2]}
     return {
-        "recommendations": pandas.DataFrame({**recommended, **scored}),
+        "recommendations": pandas.DataFrame({**recommendation_columns, **score_columns}),
         "test": pandas.DataFrame(test).assign(datetime=pandas.Timestamp("2026-01-01")),
-        "results": pandas.DataFrame({**found, "score": [9.5, 7.25, 8.0, 3.5]}),
-        "judgments": pandas.DataFrame(judged),
+        "results": pandas.DataFrame({**retrieval_columns, "score": [9.5, 7.25, 8.0, 3.5]}),
+        "judgments": pandas.DataFrame(judgment_columns),
     }
 
 

@@ -37,10 +37,10 @@ def list_imports(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, at its top or in a function."""
     for node in ast.walk(_parse_file(path)):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _import_time_code(path: Path) -> str:
@@ -64,8 +64,8 @@ def needs_posix(path: Path) -> bool:
             return True
         parts = Path(*name.split(".")).with_suffix(".py")
         for folder in ("tests", "scripts"):
-            other = ROOT / folder / parts
-            if other != path and other.exists() and needs_posix(other):
+            module_path = ROOT / folder / parts
+            if module_path != path and module_path.exists() and needs_posix(module_path):
                 return True
     return False
 
@@ -73,32 +73,32 @@ def needs_posix(path: Path) -> bool:
 @cache
 def _definitions(path: Path) -> dict[str, ast.AST]:
     """Return the functions, classes and constants at the top of a file."""
-    found: dict[str, ast.AST] = {}
+    definition_of_name: dict[str, ast.AST] = {}
     for node in _parse_file(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = node
+            definition_of_name[node.name] = node
         elif isinstance(node, ast.Assign):
-            found |= {one.id: node for one in node.targets if isinstance(one, ast.Name)}
+            definition_of_name |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found[node.target.id] = node
-    return found
+            definition_of_name[node.target.id] = node
+    return definition_of_name
 
 
 @cache
 def _collect_source(path: Path, name: str) -> str:
     """Return the source of what a test is, and of all that it uses of its file and conftest.py."""
     definitions = _definitions(ROOT / "conftest.py") | _definitions(path)
-    parts, seen, left = [], {name}, [name]
-    while left:
-        node = definitions.get(left.pop())
+    parts, known_names, names_left = [], {name}, [name]
+    while names_left:
+        node = definitions.get(names_left.pop())
         if node is None:
             continue
         parts.append(ast.unparse(node).replace("'", '"'))
-        for one in ast.walk(node):
-            used = one.id if isinstance(one, ast.Name) else getattr(one, "arg", None)
-            if isinstance(used, str) and used not in seen:
-                seen.add(used)
-                left.append(used)
+        for inner_node in ast.walk(node):
+            name_used = inner_node.id if isinstance(inner_node, ast.Name) else getattr(inner_node, "arg", None)
+            if isinstance(name_used, str) and name_used not in known_names:
+                known_names.add(name_used)
+                names_left.append(name_used)
     return "\n".join(parts)
 
 
@@ -107,10 +107,10 @@ def find_marks(path: Path, test: str) -> set[str]:
     """Return the marks of a test of a file: "posix", "linux", both, or none."""
     if path.suffix != ".py":
         return set()
-    used = _collect_source(path, test)
-    found = set()
-    if needs_posix(path) or _POSIX.search(used):
-        found.add("posix")
-    if _LINUX.search(used):
-        found |= {"posix", "linux"}
-    return found
+    source = _collect_source(path, test)
+    marks = set()
+    if needs_posix(path) or _POSIX.search(source):
+        marks.add("posix")
+    if _LINUX.search(source):
+        marks |= {"posix", "linux"}
+    return marks

@@ -22,12 +22,12 @@ def run_on_terminal(
     """Run cranfield on a terminal, as `transcripts.on_terminal` does, but in this process."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    seen = bytearray()
+    terminal_bytes = bytearray()
 
     def read() -> None:
         with contextlib.suppress(OSError):  # the other end is closed
             while chunk := os.read(master, 65536):
-                seen.extend(chunk)
+                terminal_bytes.extend(chunk)
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -37,9 +37,9 @@ def run_on_terminal(
         os.close(slave)
         try:
             with output[0], output[1]:
-                given = io.TextIOWrapper(io.BytesIO(), "utf-8")
-                status = call_main(*arguments, streams=[given, *output], cwd=cwd)
+                stdin = io.TextIOWrapper(io.BytesIO(), "utf-8")
+                status = call_main(*arguments, streams=[stdin, *output], cwd=cwd)
         finally:
             reader.join()
             os.close(master)
-    return status, as_seen(bytes(seen))
+    return status, as_seen(bytes(terminal_bytes))

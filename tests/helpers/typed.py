@@ -9,8 +9,8 @@ QRELS, BM25, DENSE = "demo/qrels.txt", "demo/bm25.run", "demo/dense.run"
 
 def refusal_text(*arguments: str) -> str:
     """Return what a command says that does nothing, on the standard error."""
-    done = CliRunner().invoke(cli, arguments)
-    assert done.exit_code == 2
-    assert not done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    invocation = CliRunner().invoke(cli, arguments)
+    assert invocation.exit_code == 2
+    assert not invocation.stdout
+    assert "Traceback" not in invocation.stderr
+    return invocation.stderr

@@ -11,7 +11,7 @@ def variants(name: str) -> Iterator[Measure]:
     """Yield the measure with every kind of cutoff and other values of its parameters."""
     definition = Measure(name).definition
     bases = [Measure(name)]
-    other: dict[str, list[Any]] = {
+    values_of_parameter: dict[str, list[Any]] = {
         "rel": [0, 2],
         "beta": [0.5, 2, 0.8],
         "alpha": [0, 0.9, 1],
@@ -53,19 +53,19 @@ def variants(name: str) -> Iterator[Measure]:
     # Looking at a thousand ranks each time would take long.
     shallow = {"depth": 20} if "depth" in definition.parameters else {}
     for parameter in definition.parameters:
-        assert parameter in other, f"give {parameter} values to try here"
-        before = len(bases)
-        for value in other[parameter]:
+        assert parameter in values_of_parameter, f"give {parameter} values to try here"
+        n_before = len(bases)
+        for value in values_of_parameter[parameter]:
             with contextlib.suppress(MeasureError):  # PrefsRnonrel knows fewer values of `over`
                 bases.append(Measure(name)(**{**shallow, parameter: value}))
-        assert len(bases) > before, parameter
+        assert len(bases) > n_before, parameter
     for base in bases:
-        cut = [base]
+        cut_measures = [base]
         if definition.cutoff_kind == "recall":
-            cut += [base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1)]
+            cut_measures += [base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1)]
         elif definition.cutoff != "none":
-            cut += [base @ cutoff for cutoff in (1, 2, 3, 5, 1000, "R", "min(4,R)")]
-        for measure in cut:
+            cut_measures += [base @ cutoff for cutoff in (1, 2, 3, 5, 1000, "R", "min(4,R)")]
+        for measure in cut_measures:
             with contextlib.suppress(MeasureError):  # it needs a cutoff, or takes none
                 measure.check_complete()
                 yield measure

@@ -38,4 +38,4 @@ def to_fractions(hundredths: Iterable[float]) -> list[float]:
     >>> parts([70, 5])
     [0.7, 0.05]
     """
-    return [one / 100 for one in hundredths]
+    return [score / 100 for score in hundredths]

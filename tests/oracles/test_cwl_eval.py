@@ -75,8 +75,8 @@ ONE_RANK_MORE = {"U", "U(L=8)"}  # its last rank has no weight: ours at depth n 
 
 
 def test_every_user_model_is_compared() -> None:
-    described = parse("CWL").definition.documentation.split("The user models:\n\n")[1].split("\n\n")
-    names = {text.split(":")[0].split("(")[0] for text in described}
+    model_texts = parse("CWL").definition.documentation.split("The user models:\n\n")[1].split("\n\n")
+    names = {text.split(":")[0].split("(")[0] for text in model_texts}
     assert {name.split("(")[0].split("@")[0] for name in CWL_METRICS} == names
 
 
@@ -105,38 +105,38 @@ def count_equal_values(
             for doc, score in docs.items()
         ]
     values = evaluate(qrels, Run(rows), list(texts.values())).to_dict()
-    compared = 0
+    n_compared = 0
     for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
         gains = [math.nan if g is None else max(g, 0) / top for g in ranking]
         n_relevant = sum(1 for grade in grades if grade > 0)
-        spent = [math.nan] * len(gains)
+        costs_by_rank = [math.nan] * len(gains)
         if costs is not None:
-            spent = [costs[query][doc] for doc in oracle.rank_docs(run.get(query, {}))]
+            costs_by_rank = [costs[query][doc] for doc in oracle.rank_docs(run.get(query, {}))]
         for name, metric in CWL_METRICS.items():
-            seen = Ranking(query, gains, spent, max_n=depth + (name in ONE_RANK_MORE))
-            seen.total_qrel_rels = n_relevant
+            cwl_ranking = Ranking(query, gains, costs_by_rank, max_n=depth + (name in ONE_RANK_MORE))
+            cwl_ranking.total_qrel_rels = n_relevant
             if name == "TrAP" and not np.nansum(gains[:depth]):
                 continue  # see test_trap_without_a_gain
-            metric.measure(seen)
+            metric.measure(cwl_ranking)
             for value, expected in zip(VALUES, metric.get_scores(), strict=True):
-                mine = values[query][texts[name, value]]
-                assert mine == pytest.approx(expected, rel=1e-10, abs=1e-13), (query, name, value)
-                compared += 1
-    return compared
+                own_value = values[query][texts[name, value]]
+                assert own_value == pytest.approx(expected, rel=1e-10, abs=1e-13), (query, name, value)
+                n_compared += 1
+    return n_compared
 
 
 @pytest.mark.parametrize("depth", [10, 30, 1000])
 def test_generated_collections(depth: int) -> None:
-    compared = 0
+    n_compared = 0
     for seed in range(10 if depth < 100 else 1):
         qrels, run = oracle.make_collection(seed, tie_share=0.2)
         top = max(grade for docs in qrels.values() for grade in docs.values())
-        compared += count_equal_values(qrels, run, depth, top)
-    assert compared > (15_000 if depth < 100 else 1500)
+        n_compared += count_equal_values(qrels, run, depth, top)
+    assert n_compared > (15_000 if depth < 100 else 1500)
 
 
 def test_generated_collections_with_costs() -> None:
-    compared = 0
+    n_compared = 0
     for seed in range(10):
         chance = random.Random(seed)
         qrels, run = oracle.make_collection(seed, tie_share=0.2)
@@ -145,8 +145,8 @@ def test_generated_collections_with_costs() -> None:
             for query, docs in run.items()
         }
         top = max(grade for docs in qrels.values() for grade in docs.values())
-        compared += count_equal_values(qrels, run, 25, top, costs)
-    assert compared > 15_000
+        n_compared += count_equal_values(qrels, run, 25, top, costs)
+    assert n_compared > 15_000
 
 
 def test_residuals() -> None:
@@ -164,14 +164,14 @@ def test_residuals() -> None:
             gains = [math.nan if g is None else max(g, 0) / top for g in ranking]
             for name, metric in CWL_METRICS.items():
                 depth = 20 + (name in ONE_RANK_MORE)
-                seen = Ranking(query, gains, [math.nan] * len(gains), max_n=depth)
-                seen.total_qrel_rels = sum(1 for grade in grades if grade > 0)
+                cwl_ranking = Ranking(query, gains, [math.nan] * len(gains), max_n=depth)
+                cwl_ranking.total_qrel_rels = sum(1 for grade in grades if grade > 0)
                 if name == "TrAP" and not np.nansum(gains[:20]):
                     continue  # see test_trap_without_a_gain
-                best = metric._do_score(seen, False)
-                for value, expected in zip(VALUES, best, strict=True):
-                    mine = values[query][texts[name, value]]
-                    assert mine == pytest.approx(expected, rel=1e-10, abs=1e-13), (name, value)
+                best_scores = metric._do_score(cwl_ranking, False)
+                for value, expected in zip(VALUES, best_scores, strict=True):
+                    own_value = values[query][texts[name, value]]
+                    assert own_value == pytest.approx(expected, rel=1e-10, abs=1e-13), (name, value)
 
 
 @pytest.mark.parametrize("system", ["bm25", "splade-rankvicuna"])
@@ -185,9 +185,9 @@ def test_real_systems(system: str, data: Path) -> None:
 
 
 def make_cwl_ranking(gains: list[float], n: int, relevant: int = 1) -> Ranking:
-    made = Ranking("q", gains, [1.0] * len(gains), max_n=n)
-    made.total_qrel_rels = relevant
-    return made
+    cwl_ranking = Ranking("q", gains, [1.0] * len(gains), max_n=n)
+    cwl_ranking.total_qrel_rels = relevant
+    return cwl_ranking
 
 
 def test_their_precision_beyond_the_depth_raises() -> None:
@@ -204,12 +204,12 @@ def test_their_dynamic_bpm_never_changes_the_budget() -> None:
         metric.measure(make_cwl_ranking(gains, 10))
         scores.append(metric.get_scores())
     assert scores[0] == scores[1]
-    truth, found = {"a": 1, "d": 1}, list("abcdefg")
-    ready = [parse(f"CWL('BPM_dynamic(T=9, hb=0, hc={hc})', value='ED')@3") for hc in (0, 5)]
+    grades, ranking_docs = {"a": 1, "d": 1}, list("abcdefg")
+    measures = [parse(f"CWL('BPM_dynamic(T=9, hb=0, hc={hc})', value='ED')@3") for hc in (0, 5)]
     # The budget of 3 becomes 3 + 5 (1 - 0.5) after the first, and 2.5 less after each other.
-    assert [one(truth, found) for one in ready] == [3, 3]
-    assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=1)', value='ED')@4")(truth, found) == 4
-    assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=4, med=0)', value='ED')@2")(truth, found) == 10
+    assert [measure(grades, ranking_docs) for measure in measures] == [3, 3]
+    assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=1)', value='ED')@4")(grades, ranking_docs) == 4
+    assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=4, med=0)', value='ED')@2")(grades, ranking_docs) == 10
 
 
 def test_trap_without_a_gain() -> None:
@@ -217,8 +217,8 @@ def test_trap_without_a_gain() -> None:
     metric = TrAPCWLMetric()
     weights = metric.w_vector(make_cwl_ranking([0.0, 0.0], 4, 0))
     assert weights.tolist() == [1 / 1, 1 / 2, 1 / 3, 0]
-    mine = parse("CWL('TrAP', value='EC', depth=4)")({"x": 0}, ["x"])
-    assert mine == 1 / 1 + 1 / 2 + 1 / 3 + 1 / 4
+    own_value = parse("CWL('TrAP', value='EC', depth=4)")({"x": 0}, ["x"])
+    assert own_value == 1 / 1 + 1 / 2 + 1 / 3 + 1 / 4
 
 
 def test_their_gains_must_not_be_negative_and_ours_count_as_nothing() -> None:
@@ -251,26 +251,26 @@ IR_MEASURES = [
 
 def test_ir_measures_names_have_their_numbers() -> None:
     """Without ties: it leaves equal scores in the order of the input."""
-    theirs = {name: ir_measures.parse_measure(name) for name in IR_MEASURES}
+    metric_of_name = {name: ir_measures.parse_measure(name) for name in IR_MEASURES}
     provider = ir_measures.providers.registry["cwl_eval"]
-    assert all(provider.supports(one) for one in theirs.values())
-    assert [str(one) for one in theirs.values()] == IR_MEASURES
+    assert all(provider.supports(metric) for metric in metric_of_name.values())
+    assert [str(metric) for metric in metric_of_name.values()] == IR_MEASURES
     for seed in range(20):
         qrels, run = oracle.make_collection(seed, tie_share=0)
         scores = evaluate(qrels, run, IR_MEASURES)
-        mine = {name: scores.per_query(name) for name in IR_MEASURES}
-        compared = 0
-        for found in ir_measures.iter_calc(list(theirs.values()), qrels, run):
-            value = mine[str(found.measure)][found.query_id]
-            assert value == pytest.approx(found.value, rel=1e-10, abs=1e-13), found
-            compared += 1
-        assert compared == len(IR_MEASURES) * len(qrels)
+        own_values = {name: scores.per_query(name) for name in IR_MEASURES}
+        n_compared = 0
+        for metric_value in ir_measures.iter_calc(list(metric_of_name.values()), qrels, run):
+            value = own_values[str(metric_value.measure)][metric_value.query_id]
+            assert value == pytest.approx(metric_value.value, rel=1e-10, abs=1e-13), metric_value
+            n_compared += 1
+        assert n_compared == len(IR_MEASURES) * len(qrels)
 
 
 def test_ir_measures_average_precision_is_not_that_of_cwl_eval() -> None:
     """By default it asks trec_eval for AP, P and RR, as cranfield understands these names."""
-    truth, found = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}
-    by_default = ir_measures.calc_aggregate([ir_measures.AP], truth, found)[ir_measures.AP]
-    assert by_default == pytest.approx((1 + 2 / 3) / 3, rel=1e-7)
-    assert parse("AP")(truth["q"], found["q"]) == (1 + 2 / 3) / 3
-    assert parse("CWL('AP')")(truth["q"], found["q"]) == pytest.approx((1 + 2 / 3) / 2, rel=1e-15)
+    qrels, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}
+    default_ap = ir_measures.calc_aggregate([ir_measures.AP], qrels, run)[ir_measures.AP]
+    assert default_ap == pytest.approx((1 + 2 / 3) / 3, rel=1e-7)
+    assert parse("AP")(qrels["q"], run["q"]) == (1 + 2 / 3) / 3
+    assert parse("CWL('AP')")(qrels["q"], run["q"]) == pytest.approx((1 + 2 / 3) / 2, rel=1e-15)

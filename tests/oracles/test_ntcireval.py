@@ -59,8 +59,8 @@ def make_collection(seed: int) -> tuple[dict[str, int], list[str], list[tuple[st
 
 
 def count_levels(grades: dict[str, int]) -> list[int]:
-    values: Sequence[int] = list(grades.values())
-    return [values.count(level) for level in range(len(GRADES) + 1)]
+    grade_list: Sequence[int] = list(grades.values())
+    return [grade_list.count(level) for level in range(len(GRADES) + 1)]
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -73,13 +73,13 @@ def test_every_value_is_pyntcirevals(name: str) -> None:
         if not any(grades.values()):
             assert value == 0, "where theirs divides by 0"
             continue
-        theirs = MEASURES[name](count_levels(grades)).compute(with_levels)
-        assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-15), (seed, value, theirs)
+        peer_value = MEASURES[name](count_levels(grades)).compute(with_levels)
+        assert math.isclose(value, peer_value, rel_tol=1e-12, abs_tol=1e-15), (seed, value, peer_value)
         n_compared += 1
     assert n_compared > 250
 
 
 def test_ap_at_k_is_divided_by_something_else() -> None:
     grades, ranking = {"a": 1, "b": 1, "c": 1}, ["a", "x"]
-    theirs = ntcir.AP(count_levels(grades), GRADES, 2).compute([("a", 1), ("x", None)])
-    assert (parse("AP@2")(grades, ranking), theirs) == (1 / 3, 1 / 2)
+    peer_value = ntcir.AP(count_levels(grades), GRADES, 2).compute([("a", 1), ("x", None)])
+    assert (parse("AP@2")(grades, ranking), peer_value) == (1 / 3, 1 / 2)

@@ -41,7 +41,7 @@ DIFFERENT_MEASURES = "Compat NumQ NumRel SetF(beta=2.0) Accuracy RBP"
 
 
 def parse_measures(text: str) -> list[Any]:
-    return [parse_measure(one) for one in text.split()]
+    return [parse_measure(name) for name in text.split()]
 
 
 def make_collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
@@ -51,11 +51,11 @@ def make_collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
     for query in range(9):
         docs = [f"d{i}" for i in range(30)]
         if query < 8:
-            judged = chance.sample(docs, 12)
-            qrels += [Qrel(str(query), doc, chance.choice([0, 0, 1, 2, 3, 4])) for doc in judged]
+            judged_docs = chance.sample(docs, 12)
+            qrels += [Qrel(str(query), doc, chance.choice([0, 0, 1, 2, 3, 4])) for doc in judged_docs]
         if query > 0:
-            found = chance.sample(docs, chance.choice([3, 10, 20]))
-            run += [ScoredDoc(str(query), doc, 99.5 - i) for i, doc in enumerate(found)]
+            retrieved_docs = chance.sample(docs, chance.choice([3, 10, 20]))
+            run += [ScoredDoc(str(query), doc, 99.5 - i) for i, doc in enumerate(retrieved_docs)]
     return qrels, run
 
 
@@ -68,10 +68,10 @@ def make_frame_without_iteration(rows: list[Any]) -> pd.DataFrame:
 
 
 def nest_rows(rows: list[Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    number_of_doc: dict[str, dict[str, Any]] = {}
     for query, doc, number, *_ in rows:
-        found.setdefault(query, {})[doc] = number
-    return found
+        number_of_doc.setdefault(query, {})[doc] = number
+    return number_of_doc
 
 
 FORMS: dict[str, Any] = {
@@ -87,25 +87,25 @@ FORMS: dict[str, Any] = {
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_those_of_the_other_providers(seed: int, form: str) -> None:
     qrels, run = make_collection(seed)
-    asked = parse_measures(SAME_MEASURES)
-    ours = provider.calc(asked, FORMS[form](qrels), FORMS[form](run))
-    found = {(one.query_id, one.measure): one.value for one in ours.per_query}
+    ir_measures_asked = parse_measures(SAME_MEASURES)
+    ours = provider.calc(ir_measures_asked, FORMS[form](qrels), FORMS[form](run))
+    own_values = {(metric.query_id, metric.measure): metric.value for metric in ours.per_query}
     values: dict[Any, float] = {}
-    for measure in asked:  # one by one: asked together, some of theirs become another's value
+    for measure in ir_measures_asked:  # one by one: asked together, some of theirs become another's value
         theirs = ir_measures.calc([measure], qrels, run)
-        values |= {(one.query_id, one.measure): one.value for one in theirs.per_query}
+        values |= {(metric.query_id, metric.measure): metric.value for metric in theirs.per_query}
         assert ours.aggregated[measure] == pytest.approx(theirs.aggregated[measure], rel=1e-9)
-    assert found == pytest.approx(values, rel=1e-9)
+    assert own_values == pytest.approx(values, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_subtopics(seed: int) -> None:
     chance = random.Random(seed)
     qrels, run = make_collection(seed)
-    several = [one._replace(iteration=topic) for one in qrels for topic in chance.sample("abc", 2)]
-    asked = parse_measures(SUBTOPICS)
-    theirs = {one: ir_measures.calc_aggregate([one], several, run)[one] for one in asked}
-    ours = provider.calc_aggregate(asked, several, run)
+    qrels_of_subtopics = [qrel._replace(iteration=topic) for qrel in qrels for topic in chance.sample("abc", 2)]
+    subtopic_measures = parse_measures(SUBTOPICS)
+    theirs = {measure: ir_measures.calc_aggregate([measure], qrels_of_subtopics, run)[measure] for measure in subtopic_measures}
+    ours = provider.calc_aggregate(subtopic_measures, qrels_of_subtopics, run)
     assert ours == pytest.approx(theirs, rel=1e-9)
 
 
@@ -153,7 +153,7 @@ def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours:
     qrels = [Qrel("1", "a", 1, "s1"), Qrel("1", "b", 0, "s1"), Qrel("1", "z", 1, "s2")]
     run = [ScoredDoc("1", doc, 1.0) for doc in "abc"]
     measure = parse_measure(name)
-    values = [one.calc_aggregate([measure], qrels, run)[measure] for one in (ir_measures, provider)]
+    values = [provider_module.calc_aggregate([measure], qrels, run)[measure] for provider_module in (ir_measures, provider)]
     assert values == pytest.approx([theirs, ours])
 
 
@@ -161,107 +161,107 @@ def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours:
 def test_gdeval(seed: int) -> None:
     qrels, run = make_collection(seed)
     qrels.append(Qrel("1", "d99", 4))
-    asked = parse_measures(ROUNDED_MEASURES)
-    theirs, ours = (one.calc(asked, qrels, run) for one in (ir_measures, provider))
-    values, found = (
-        {(one.query_id, one.measure): one.value for one in each.per_query}
-        for each in (theirs, ours)
+    gdeval_measures = parse_measures(ROUNDED_MEASURES)
+    theirs, ours = (provider_module.calc(gdeval_measures, qrels, run) for provider_module in (ir_measures, provider))
+    values, own_values = (
+        {(metric.query_id, metric.measure): metric.value for metric in results.per_query}
+        for results in (theirs, ours)
     )
-    assert found == pytest.approx(values, abs=5e-6 + 1e-12)
+    assert own_values == pytest.approx(values, abs=5e-6 + 1e-12)
 
 
 def test_every_measure_is_compared_or_named() -> None:
-    named = parse_measures(" ".join((SAME_MEASURES, SUBTOPICS, ROUNDED_MEASURES, DIFFERENT_MEASURES)))
-    assert {one.NAME for one in registry.values()} == {one.NAME for one in named}
-    assert all(map(provider.supports, named[:-1]))
+    named_measures = parse_measures(" ".join((SAME_MEASURES, SUBTOPICS, ROUNDED_MEASURES, DIFFERENT_MEASURES)))
+    assert {measure.NAME for measure in registry.values()} == {one.NAME for one in named_measures}
+    assert all(map(provider.supports, named_measures[:-1]))
 
 
 def test_of_equal_scores_the_higher_id_is_first() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
-    asked = parse_measure("RR@5")
-    assert ir_measures.calc_aggregate([asked], qrels, run)[asked] == 1
-    assert provider.calc_aggregate([asked], qrels, run)[asked] == 1 / 2
+    measure = parse_measure("RR@5")
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == 1
+    assert provider.calc_aggregate([measure], qrels, run)[measure] == 1 / 2
 
 
 def test_a_query_without_results_is_counted() -> None:
     """There it is no query, and has no relevant document; nor an accuracy."""
     qrels, run = {"1": {"a": 1, "b": 0}, "2": {"a": 1, "b": 1}}, {"1": {"a": 1.0, "b": 0.5}}
     for name, theirs, ours in (("NumQ", 1, 2), ("NumRel", 1, 3), ("Accuracy", 1, 1 / 2)):
-        asked = parse_measure(name)
-        assert ir_measures.calc_aggregate([asked], qrels, run)[asked] == theirs
-        assert provider.calc_aggregate([asked], qrels, run)[asked] == ours
+        measure = parse_measure(name)
+        assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == theirs
+        assert provider.calc_aggregate([measure], qrels, run)[measure] == ours
 
 
 def test_the_beta_of_set_f_is_squared() -> None:
     """As in van Rijsbergen's F: (1 + b^2) P R / (b^2 P + R)."""
     qrels, run = {"1": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"1": {"a": 1.0}}
-    asked, p, r = parse_measure("SetF(beta=2.0)"), 1, 1 / 4
-    by_2, by_4 = ((1 + b) * p * r / (b * p + r) for b in (2, 4))
-    assert ir_measures.calc_aggregate([asked], qrels, run)[asked] == pytest.approx(by_2)
-    assert provider.calc_aggregate([asked], qrels, run)[asked] == pytest.approx(by_4)
+    measure, p, r = parse_measure("SetF(beta=2.0)"), 1, 1 / 4
+    by_2, by_4 = ((1 + beta) * p * r / (beta * p + r) for beta in (2, 4))
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(by_2)
+    assert provider.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(by_4)
 
 
 def test_compatibility_looks_at_1000_ranks() -> None:
     """There at as many as the longer of ranking and ideal has."""
     qrels, run = {"1": {"a": 1, "b": 1}}, {"1": {"x": 1.0, "a": 0.5}}
-    asked = parse_measure("Compat(p=0.5)")
+    measure = parse_measure("Compat(p=0.5)")
     weights = [0.5**i / (i + 1) for i in range(1000)]
 
     def ratio(depth: int) -> float:
         """Return that of a ranking that agrees on 0, 1, 1, ... with an ideal of 1, 2, 2, ..."""
         return sum(weights[1:depth]) / (weights[0] + 2 * sum(weights[1:depth]))
 
-    assert ir_measures.calc_aggregate([asked], qrels, run)[asked] == pytest.approx(ratio(2))
-    assert provider.calc_aggregate([asked], qrels, run)[asked] == pytest.approx(ratio(1000))
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(ratio(2))
+    assert provider.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(ratio(1000))
 
 
 def test_expected_reciprocal_rank_goes_up_to_the_highest_grade_of_the_judgments() -> None:
-    asked = parse_measure("ERR@5")
-    found = provider.calc_aggregate([asked], {"q": {"a": 2, "b": 3}}, {"q": {"a": 1.0}})
-    assert found[asked] == (2**2 - 1) / 2**3
+    measure = parse_measure("ERR@5")
+    aggregates = provider.calc_aggregate([measure], {"q": {"a": 2, "b": 3}}, {"q": {"a": 1.0}})
+    assert aggregates[measure] == (2**2 - 1) / 2**3
 
 
 def test_a_run_of_nothing_has_the_values_of_queries_without_results() -> None:
-    asked = parse_measures("AP NumRet")
-    none: list[Any] = [{}, [], iter([]), pd.DataFrame(columns=["query_id", "doc_id", "score"])]
-    for empty in none:
-        assert provider.calc_aggregate(asked, {"q": {"a": 1}}, empty) == dict.fromkeys(asked, 0)
+    zero_measures = parse_measures("AP NumRet")
+    empty_runs: list[Any] = [{}, [], iter([]), pd.DataFrame(columns=["query_id", "doc_id", "score"])]
+    for empty_run in empty_runs:
+        assert provider.calc_aggregate(zero_measures, {"q": {"a": 1}}, empty_run) == dict.fromkeys(zero_measures, 0)
 
 
 def test_what_cranfield_lacks_is_left_to_others() -> None:
-    own = ir_measures.define_byquery(lambda qrels, run: 7.0, name="AP")
-    graded = parse_measure("RBP(p=0.8)")  # ir_measures takes it for one of grades
-    assert not provider.supports(own)
-    assert not provider.supports(graded)
+    foreign_measure = ir_measures.define_byquery(lambda qrels, run: 7.0, name="AP")
+    graded_rbp = parse_measure("RBP(p=0.8)")  # ir_measures takes it for one of grades
+    assert not provider.supports(foreign_measure)
+    assert not provider.supports(graded_rbp)
     with pytest.raises(MeasureError, match="rel=1"):
-        provider.calc_aggregate([graded], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+        provider.calc_aggregate([graded_rbp], {"q": {"a": 1}}, {"q": {"a": 1.0}})
 
 
 def test_a_document_twice_is_refused() -> None:
-    twice = [ScoredDoc("q", "a", 1.0), ScoredDoc("q", "a", 0.5)]
+    duplicate_rows = [ScoredDoc("q", "a", 1.0), ScoredDoc("q", "a", 0.5)]
     with pytest.raises(DuplicateError):
-        provider.calc_aggregate([ir_measures.AP], {"q": {"a": 1}}, twice)
+        provider.calc_aggregate([ir_measures.AP], {"q": {"a": 1}}, duplicate_rows)
 
 
 @pytest.fixture
 def default_pipeline() -> Iterator[list[Any]]:
     providers = ir_measures.DefaultPipeline.providers
-    before = [*providers]
+    providers_before = [*providers]
     yield providers
-    providers[:] = before
+    providers[:] = providers_before
 
 
 def test_the_default_pipeline_takes_it(default_pipeline: list[Any]) -> None:
     assert ir_measures.providers.registry["cranfield"] is provider
     default_pipeline.insert(0, provider)
-    own = ir_measures.define_byquery(lambda qrels, run: 7.0, name="Seven")
-    asked = [parse_measure("RR@5"), own]
+    foreign_measure = ir_measures.define_byquery(lambda qrels, run: 7.0, name="Seven")
+    measures = [parse_measure("RR@5"), foreign_measure]
     frame = pd.DataFrame({"query_id": ["q"] * 2, "doc_id": ["a", "b"], "score": [1.0, 1.0]})
-    judged = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]})
-    assert ir_measures.calc_aggregate(asked, judged, frame) == dict(
-        zip(asked, (1 / 2, 7), strict=True)
+    judgments = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]})
+    assert ir_measures.calc_aggregate(measures, judgments, frame) == dict(
+        zip(measures, (1 / 2, 7), strict=True)
     )
-    assert math.isclose(ir_measures.nDCG.calc_aggregate(judged, frame), 1 / math.log2(3))
+    assert math.isclose(ir_measures.nDCG.calc_aggregate(judgments, frame), 1 / math.log2(3))
 
 
 def test_the_example_runs(default_pipeline: list[Any]) -> None:

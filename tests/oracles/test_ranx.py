@@ -21,22 +21,22 @@ PERMUTATIONS = 20_000
 def make_scores(seed: int, n: int = 43) -> Floats:
     """Return scores of six systems on as many queries as of TREC DL 2019: (6, n), 0 to 1."""
     chance = np.random.default_rng(seed)
-    of_query = chance.beta(3, 2, n)
+    query_mean = chance.beta(3, 2, n)
     noise = chance.normal(0, 0.12, (6, n)) + np.linspace(-0.15, 0.05, 6)[:, None]
-    return np.clip(of_query + noise, 0, 1).round(4)
+    return np.clip(query_mean + noise, 0, 1).round(4)
 
 
 def compare_with_first(scores: Floats, flips: int) -> list[tuple[float, float]]:
     """Return p and p_t of each system with the first."""
-    given = {f"s{j}": {f"q{i}": x for i, x in enumerate(one)} for j, one in enumerate(scores)}
-    pairs = compare(given, flips=flips)["score"].pairs
+    scores_of_system = {f"s{j}": {f"q{i}": x for i, x in enumerate(scores)} for j, scores in enumerate(scores)}
+    pairs = compare(scores_of_system, flips=flips)["score"].pairs
     return [(pair.p or 1.0, pair.p_t or 1.0) for pair in pairs]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_student(seed: int) -> None:
     values = make_scores(seed)
-    theirs = [paired_student_t_test(values[0], other)[0] for other in values[1:]]
+    theirs = [paired_student_t_test(values[0], system_scores)[0] for system_scores in values[1:]]
     ours = [p_t for _, p_t in compare_with_first(values, 99)]
     assert ours == pytest.approx(theirs, rel=1e-9)
 
@@ -48,7 +48,7 @@ def test_randomization(seed: int) -> None:
     As their seed does nothing, theirs are others each time: 20 of them pass once in 10^5 times.
     """
     values = make_scores(seed)
-    for other, (p, _) in zip(values[1:], compare_with_first(values, 100_000), strict=True):
-        theirs, _ = fisher_randomization_test(values[0], other, PERMUTATIONS)
+    for system_scores, (p, _) in zip(values[1:], compare_with_first(values, 100_000), strict=True):
+        theirs, _ = fisher_randomization_test(values[0], system_scores, PERMUTATIONS)
         error = math.sqrt(p * (1 - p) * (1 / PERMUTATIONS + 1 / 100_000))
         assert theirs == pytest.approx(p, abs=5 * error + 1 / 100_000)

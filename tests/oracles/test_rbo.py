@@ -30,17 +30,17 @@ def test_its_rbo_is_cut_off_and_not_normalized() -> None:
     With `ext`, it goes on from there with the agreement at that depth, without a look at what the
     longer list holds below: of uneven lists, that is another number than `rbo_ext`.
     """
-    same = list("abcde")
-    assert RankingSimilarity(same, same).rbo(p=0.9) == pytest.approx(1 - 0.9**5)
-    assert rbo(same, same).ext == pytest.approx(1)
-    other = 0
+    letters = list("abcde")
+    assert RankingSimilarity(letters, letters).rbo(p=0.9) == pytest.approx(1 - 0.9**5)
+    assert rbo(letters, letters).ext == pytest.approx(1)
+    n_different = 0
     for seed in range(200):
         a, b = make_lists(seed, same_length=False)
         k = min(len(a), len(b))
         theirs = RankingSimilarity(a, b).rbo(p=0.9, ext=True)
         assert theirs == pytest.approx(rbo(a[:k], b[:k]).ext, rel=1e-13, abs=1e-15)
-        other += theirs != pytest.approx(rbo(a, b).ext, rel=1e-9)
-    assert other == 148
+        n_different += theirs != pytest.approx(rbo(a, b).ext, rel=1e-9)
+    assert n_different == 148
 
 
 def test_two_empty_lists() -> None:

@@ -38,41 +38,41 @@ def make_lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray,
 
 @pytest.mark.parametrize("k", [None, 1, 5, 10])
 def test_dcg_and_ndcg(k: int | None) -> None:
-    at = "" if k is None else f"@{k}"
+    cutoff_text = "" if k is None else f"@{k}"
     for seed in range(300):
-        truth, run, grades, scores = make_lists(seed)
-        gain = parse(f"DCG{at}")(truth, run)
+        grade_of_doc, run, grades, scores = make_lists(seed)
+        gain = parse(f"DCG{cutoff_text}")(grade_of_doc, run)
         assert math.isclose(gain, dcg_score(grades, scores, k=k), rel_tol=1e-12, abs_tol=1e-15)
         theirs = ndcg_score(grades, scores, k=k)
-        for name in (f"nDCG{at}", f"nDCG(ideal='retrieved'){at}"):
-            value = parse(name)(truth, run)
+        for name in (f"nDCG{cutoff_text}", f"nDCG(ideal='retrieved'){cutoff_text}"):
+            value = parse(name)(grade_of_doc, run)
             assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-15), (name, seed)
 
 
 def test_auc_ap_and_label_ranking_average_precision() -> None:
     n_compared = 0
     for seed in range(300):
-        truth, run, grades, scores = make_lists(seed)
-        relevant = (grades > 0).astype(int)
-        if relevant.min() == relevant.max():
+        grade_of_doc, run, grades, scores = make_lists(seed)
+        is_relevant = (grades > 0).astype(int)
+        if is_relevant.min() == is_relevant.max():
             continue
         n_compared += 1
         for name, theirs in (
-            ("AUC", roc_auc_score(relevant[0], scores[0])),
-            ("AP", average_precision_score(relevant[0], scores[0])),
-            ("LRAP", label_ranking_average_precision_score(relevant, scores)),
+            ("AUC", roc_auc_score(is_relevant[0], scores[0])),
+            ("AP", average_precision_score(is_relevant[0], scores[0])),
+            ("LRAP", label_ranking_average_precision_score(is_relevant, scores)),
         ):
-            value = parse(name)(truth, run)
+            value = parse(name)(grade_of_doc, run)
             assert math.isclose(value, theirs, rel_tol=1e-12), (name, seed)
     assert n_compared > 250
 
 
 def test_ndcg_of_what_was_retrieved_only() -> None:
     """Where a judged document was not retrieved, its ideal does not know it."""
-    truth, run = {"a": 1, "b": 3, "c": 2}, {"a": 2.0, "c": 1.0}
+    grade_of_doc, run = {"a": 1, "b": 3, "c": 2}, {"a": 2.0, "c": 1.0}
     theirs = ndcg_score([[1, 2]], [[2.0, 1.0]])
-    assert math.isclose(parse("nDCG(ideal='retrieved')")(truth, run), theirs, rel_tol=1e-12)
-    assert parse("nDCG")(truth, run) < theirs
+    assert math.isclose(parse("nDCG(ideal='retrieved')")(grade_of_doc, run), theirs, rel_tol=1e-12)
+    assert parse("nDCG")(grade_of_doc, run) < theirs
 
 
 def test_kappa() -> None:
@@ -81,16 +81,16 @@ def test_kappa() -> None:
         chance = random.Random(seed)
         n = chance.randint(2, 40)
         a, b = ([chance.choice([0, 0, 1, 2, 3]) for _ in range(n)] for _ in range(2))
-        qrels = ({"q": {f"d{i}": grade for i, grade in enumerate(one)}} for one in (a, b))
-        found = agreement(*qrels, rel=2).pooled
-        binary = [[int(grade >= 2) for grade in one] for one in (a, b)]
-        for ours, pair, options in (
-            (found.kappa, binary, {}),
-            (found.weighted_kappa, [a, b], {"weights": "quadratic", "labels": [0, 1, 2, 3]}),
+        qrels = ({"q": {f"d{i}": grade for i, grade in enumerate(grades)}} for grades in (a, b))
+        pooled_agreement = agreement(*qrels, rel=2).pooled
+        binary = [[int(grade >= 2) for grade in grades] for grades in (a, b)]
+        for ours, grade_lists, options in (
+            (pooled_agreement.kappa, binary, {}),
+            (pooled_agreement.weighted_kappa, [a, b], {"weights": "quadratic", "labels": [0, 1, 2, 3]}),
         ):
-            if len({*pair[0], *pair[1]}) == 1:  # of which it says NaN, and warns
+            if len({*grade_lists[0], *grade_lists[1]}) == 1:  # of which it says NaN, and warns
                 assert ours is None
                 continue
-            theirs = cohen_kappa_score(*pair, **options)
+            theirs = cohen_kappa_score(*grade_lists, **options)
             assert ours is not None
             assert math.isclose(ours, theirs, rel_tol=1e-12, abs_tol=1e-14), seed

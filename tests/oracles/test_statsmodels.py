@@ -32,8 +32,8 @@ A, B = (to_fractions(CASE_A[name]) for name in "ab")
 def make_scores(n: int, m: int, seed: int, *, digits: int = 12) -> Floats:
     """Return scores of m systems on n queries, some harder than others: (n, m)."""
     chance = np.random.default_rng(seed)
-    found: Floats = chance.normal(0.5, 0.15, (n, 1)) + chance.normal(0, 0.1, (n, m))
-    return np.clip(found + np.linspace(0, 0.05, m), 0, 1).round(digits)
+    unclipped_scores: Floats = chance.normal(0.5, 0.15, (n, 1)) + chance.normal(0, 0.1, (n, m))
+    return np.clip(unclipped_scores + np.linspace(0, 0.05, m), 0, 1).round(digits)
 
 
 def pair_all(scores: Floats) -> PairedScores:
@@ -55,17 +55,17 @@ def test_corrections(name: str, ours: Callable[[Floats], Floats], m: int) -> Non
     chance = np.random.default_rng(m)
     for power_of in (1, 3, 9):  # few small ones, and many
         p = chance.random(m) ** power_of
-        for some in (p, p.round(1).clip(0.1), np.sort(p)):  # with equal ones, and in order
-            np.testing.assert_allclose(ours(some), multipletests(some, method=name)[1], 1e-13)
+        for p_values in (p, p.round(1).clip(0.1), np.sort(p)):  # with equal ones, and in order
+            np.testing.assert_allclose(ours(p_values), multipletests(p_values, method=name)[1], 1e-13)
 
 
 def run_anova(scores: Floats) -> "pd.Series[float]":
     """Return statsmodels' F of the systems, and its degrees of freedom."""
     query, system = np.indices(scores.shape)
     columns = {"query": query.ravel(), "system": system.ravel(), "score": scores.ravel()}
-    found = AnovaRM(pd.DataFrame(columns), "score", "query", within=["system"]).fit()
-    of_systems: pd.Series[float] = found.anova_table.loc["system"]
-    return of_systems
+    anova = AnovaRM(pd.DataFrame(columns), "score", "query", within=["system"]).fit()
+    systems_row: pd.Series[float] = anova.anova_table.loc["system"]
+    return systems_row
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (43, 12), (500, 4)])
@@ -93,8 +93,8 @@ def test_tukey(n: int, m: int) -> None:
 @pytest.mark.parametrize("n", [2, 3, 20, 43, 1_000])
 def test_student(n: int) -> None:
     values = make_scores(n, 4, 100 + n)
-    paired = pair_all(values)
-    moments = Moments.of(paired)
+    paired_scores = pair_all(values)
+    moments = Moments.of(paired_scores)
     p, low, high = t_test(moments), *t_interval(moments, 0.1)
     for i, (x, y) in enumerate(combinations(values.T, 2)):
         theirs = stats.ttest_rel(x, y)
@@ -108,31 +108,31 @@ def test_student(n: int) -> None:
 @pytest.mark.parametrize("n", [5, 12, 43, 60, 1_000])
 def test_ranks_and_signs(n: int, digits: int) -> None:
     values = make_scores(n, 4, 200 + n, digits=digits)
-    paired = pair_all(values)
-    drawn = 20_000
-    ours = zip(wilcoxon(paired, Flips(n, drawn)), sign_test(paired), strict=True)
-    for (of_ranks, of_signs), (x, y) in zip(ours, combinations(values.T, 2), strict=True):
+    paired_scores = pair_all(values)
+    n_drawn = 20_000
+    ours = zip(wilcoxon(paired_scores, Flips(n, n_drawn)), sign_test(paired_scores), strict=True)
+    for (rank_p, sign_p), (x, y) in zip(ours, combinations(values.T, 2), strict=True):
         d = (x - y).round(9)
         d = d[d != 0]
         if n <= 20:  # all flips, with ties too
-            every = stats.PermutationMethod(n_resamples=2**n)
-            assert of_ranks == pytest.approx(stats.wilcoxon(d, method=every).pvalue, rel=1e-12)
+            all_flips = stats.PermutationMethod(n_resamples=2**n)
+            assert rank_p == pytest.approx(stats.wilcoxon(d, method=all_flips).pvalue, rel=1e-12)
         else:
             p = stats.wilcoxon(d, method="asymptotic").pvalue  # good to 0.02 at 25 differences
-            chance = 4 * np.sqrt(p * (1 - p) / drawn)
-            assert of_ranks == pytest.approx(p, abs=chance + 0.02)
+            chance = 4 * np.sqrt(p * (1 - p) / n_drawn)
+            assert rank_p == pytest.approx(p, abs=chance + 0.02)
         theirs = stats.binomtest(int((d > 0).sum()), len(d)).pvalue
-        assert of_signs == pytest.approx(theirs, rel=1e-9)
+        assert sign_p == pytest.approx(theirs, rel=1e-9)
 
 
 def test_they_are_what_compare_shows() -> None:
     values = make_scores(43, 3, 7)
-    given = {f"s{j}": {str(i): x for i, x in enumerate(one)} for j, one in enumerate(values.T)}
-    pairs = compare(given, all_pairs=True, test="t")["score"].pairs
+    scores_of_system = {f"s{j}": {str(i): x for i, x in enumerate(scores)} for j, scores in enumerate(values.T)}
+    pairs = compare(scores_of_system, all_pairs=True, test="t")["score"].pairs
     theirs = [stats.ttest_rel(x, y).pvalue for x, y in combinations(values.T, 2)]
-    assert [one.p for one in pairs] == pytest.approx(theirs, rel=1e-9)
-    corrected = multipletests(theirs, method="holm")[1]
-    assert [one.p_adjusted for one in pairs] == pytest.approx(corrected.tolist(), rel=1e-9)
+    assert [pair.p for pair in pairs] == pytest.approx(theirs, rel=1e-9)
+    corrected_p = multipletests(theirs, method="holm")[1]
+    assert [pair.p_adjusted for pair in pairs] == pytest.approx(corrected_p.tolist(), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 5, 20, 50, 200, 6_980])
@@ -159,6 +159,6 @@ def test_numbers_of_queries(effect: float) -> None:
 def test_equivalence(margin: float) -> None:
     a, b = np.array(A), np.array(B)
     theirs = ttost_paired(a, b, -margin, margin)
-    scores = {name: {str(i): x for i, x in enumerate(of)} for name, of in (("a", a), ("b", b))}
+    scores = {name: {str(i): x for i, x in enumerate(scores_of_query)} for name, scores_of_query in (("a", a), ("b", b))}
     ours = gate(scores, baseline="b", margin=margin, equivalence=True, test="t").verdicts[0]
     assert ours.p == pytest.approx(theirs[0], rel=1e-10)

@@ -43,8 +43,8 @@ def make_collection(n_queries: int, shortest: int) -> tuple[dict[str, Any], dict
         docs = [f"d{j}" for j in range(chance.randint(shortest, 40))]
         scores = [chance.gauss(0, 1) for _ in range(chance.choice([1, 2, 5, 40]))]
         run[f"q{i:04}"] = {doc: chance.choice(scores) for doc in docs}
-        judged = {doc: chance.choice([0, 0, 0, 1, 2, 3]) for doc in docs if chance.random() < 0.7}
-        qrels[f"q{i:04}"] = judged or {"d0": 1}
+        judgments = {doc: chance.choice([0, 0, 0, 1, 2, 3]) for doc in docs if chance.random() < 0.7}
+        qrels[f"q{i:04}"] = judgments or {"d0": 1}
     return qrels, run
 
 
@@ -64,16 +64,16 @@ def test_mean_and_extremes(theirs: str) -> None:
         measures = [f"{NAMES[theirs]}@{k}" for k in CUTOFFS]
         scores = evaluate(qrels, run, measures, ties=ties)  # type: ignore[call-overload] # of a Literal
         for measure, k in zip(measures, CUTOFFS, strict=True):
-            found = list(scores.per_query(measure).values())
-            assert found == pytest.approx([getattr(one, kind) for one in peer[k]], rel=1e-14), kind
+            own_values = list(scores.per_query(measure).values())
+            assert own_values == pytest.approx([getattr(extremes, kind) for extremes in peer[k]], rel=1e-14), kind
 
 
 def test_extremes_beyond_the_end() -> None:
     """Two tied documents, one relevant, P@4: 1/4 in both orders; the peer says 1/2."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
     assert evaluate(qrels, run, "P@4", ties="best")["P@4"] == 1 / 4
-    one = score_by_peer(qrels, run, [4])["precision"][4][0]
-    assert (one.minimum, one.expected, one.maximum) == (1 / 2, 1 / 4, 1 / 2)
+    extremes = score_by_peer(qrels, run, [4])["precision"][4][0]
+    assert (extremes.minimum, extremes.expected, extremes.maximum) == (1 / 2, 1 / 4, 1 / 2)
 
 
 def test_what_was_not_retrieved() -> None:
@@ -86,11 +86,11 @@ def test_what_was_not_retrieved() -> None:
 @pytest.mark.parametrize("k", [None, *CUTOFFS, 100])
 def test_scikit_learn_averages_over_ties(k: int | None) -> None:
     qrels, run = make_collection(600, shortest=2)
-    at = "" if k is None else f"@{k}"
-    scores = evaluate(qrels, run, [f"nDCG{at}", f"DCG{at}"], ties="expected")
+    cutoff_text = "" if k is None else f"@{k}"
+    scores = evaluate(qrels, run, [f"nDCG{cutoff_text}", f"DCG{cutoff_text}"], ties="expected")
     for query, docs in run.items():
         grades = np.array([[qrels[query].get(doc, 0) for doc in docs]])
         values = np.array([list(docs.values())])
         ndcg, dcg = ndcg_score(grades, values, k=k), dcg_score(grades, values, k=k)
-        assert scores.per_query(f"nDCG{at}")[query] == pytest.approx(ndcg, rel=1e-13)
-        assert scores.per_query(f"DCG{at}")[query] == pytest.approx(dcg, rel=1e-13)
+        assert scores.per_query(f"nDCG{cutoff_text}")[query] == pytest.approx(ndcg, rel=1e-13)
+        assert scores.per_query(f"DCG{cutoff_text}")[query] == pytest.approx(dcg, rel=1e-13)

@@ -35,27 +35,27 @@ def load_package() -> Any:
 
 
 def find_object(name: str) -> Any:
-    one = load_package()[name if "." in name else f"{HOMES[name]}.{name}"]
-    return one.final_target if one.is_alias else one
+    api_object = load_package()[name if "." in name else f"{HOMES[name]}.{name}"]
+    return api_object.final_target if api_object.is_alias else api_object
 
 
 def public_names(module: Any) -> set[str]:
     """Return the public names that a module has of its own, or gives as its own."""
     return {
         name
-        for name, one in vars(module).items()
+        for name, member in vars(module).items()
         if not name.startswith("_")
         and (
-            getattr(one, "__module__", "").startswith(module.__name__)
+            getattr(member, "__module__", "").startswith(module.__name__)
             or name in getattr(module, "__all__", ())
         )
     }
 
 
 def test_members_that_are_left_out_exist() -> None:
-    known = {name.rpartition(".")[2]: name for name in NAMES}
+    full_name_of_member = {name.rpartition(".")[2]: name for name in NAMES}
     for name, members in INTERNAL.items():
-        assert set(members.split()) <= set(members_of(find_object(known[name])))
+        assert set(members.split()) <= set(members_of(find_object(full_name_of_member[name])))
 
 
 def test_every_public_name_is_on_one_page() -> None:
@@ -76,27 +76,27 @@ def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_member_has_a_sentence(name: str) -> None:
-    for part in members_of(find_object(name)).values():
-        if (part.is_function or "property" in part.labels) and not part.name.startswith("_"):
-            assert docstring_of(part), part.path
+    for member in members_of(find_object(name)).values():
+        if (member.is_function or "property" in member.labels) and not member.name.startswith("_"):
+            assert docstring_of(member), member.path
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_described(name: str) -> None:
-    one = find_object(name)
-    if not one.is_function:
+    function = find_object(name)
+    if not function.is_function:
         return
-    text = docstring_of(one)
-    listed = {
-        each.name
-        for section in sections_of(one)
+    text = docstring_of(function)
+    described_names = {
+        parameter.name
+        for section in sections_of(function)
         if section.kind.value == "parameters"
-        for each in section.value
+        for parameter in section.value
     }
-    takes_options = any("takes(" in str(mark.value) for mark in one.decorators)
-    for each in one.parameters:
-        is_options = each.kind.value == "variadic keyword" and takes_options
-        if each.name.startswith("_") or is_options:
+    takes_options = any("takes(" in str(mark.value) for mark in function.decorators)
+    for parameter in function.parameters:
+        is_options = parameter.kind.value == "variadic keyword" and takes_options
+        if parameter.name.startswith("_") or is_options:
             continue
-        is_named = re.search(rf"`[^`\n]*\b{each.name}\b[^`\n]*`", text)
-        assert each.name in {word.lstrip("*") for word in listed} or is_named, each.name
+        is_named = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
+        assert parameter.name in {word.lstrip("*") for word in described_names} or is_named, parameter.name

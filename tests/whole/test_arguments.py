@@ -57,7 +57,7 @@ def drop_unjudged_shares(result: Any) -> Any:
     """Return what a verb found, except what is known of runs alone: how much is judged."""
     if isinstance(result, Comparison):
         rows = result.rows()
-        return [{k: v for k, v in row.items() if not k.startswith("unjudged")} for row in rows]
+        return [{name: cell for name, cell in row.items() if not name.startswith("unjudged")} for row in rows]
     if isinstance(result, Gate):
         return result.verdicts
     return result.pairs if isinstance(result, Correlation) else result
@@ -67,11 +67,11 @@ def drop_unjudged_shares(result: Any) -> Any:
 @pytest.mark.parametrize("verb", SCORE_VERBS.values(), ids=SCORE_VERBS)
 def test_scores_take_the_place_of_qrels_and_runs(verb: Callable[..., Any]) -> None:
     measures = "RR P@2"
-    of_runs = drop_unjudged_shares(verb(QRELS, RUNS, measures))
-    assert drop_unjudged_shares(verb(qrels=QRELS, runs=RUNS, measures=measures)) == of_runs
+    numbers_of_runs = drop_unjudged_shares(verb(QRELS, RUNS, measures))
+    assert drop_unjudged_shares(verb(qrels=QRELS, runs=RUNS, measures=measures)) == numbers_of_runs
     systems = evaluate(QRELS, RUNS, measures)
     for scores in (systems, list(systems.values()), tuple(systems.values()), dict(systems)):
-        assert drop_unjudged_shares(verb(scores)) == drop_unjudged_shares(verb(scores, measures=measures)) == of_runs
+        assert drop_unjudged_shares(verb(scores)) == drop_unjudged_shares(verb(scores, measures=measures)) == numbers_of_runs
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -92,22 +92,22 @@ def test_qrels_and_runs_in_each_others_place(verb: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 def test_scores_beside_runs(verb: Callable[..., Any]) -> None:
     """Only where scores may be given are they told their place."""
-    place = "Scores are given instead of qrels and runs"
+    scores_message = "Scores are given instead of qrels and runs"
     systems = evaluate(QRELS, RUNS, "AP RR")
     scores = systems["old"]
-    named = {"old": scores, "new": scores}
+    scores_of_name = {"old": scores, "new": scores}
     for wrong in (
         (systems, "AP"),
         (scores, RUNS),
         ([scores, scores], "AP"),
         (QRELS, systems),
-        (named, "AP"),
+        (scores_of_name, "AP"),
         (["old.txt", "new.txt"], "AP"),
     ):
-        with pytest.raises(InputError, match="scores") as refused:
+        with pytest.raises(InputError, match="scores") as excinfo:
             verb(*wrong)
-        assert (place in str(refused.value)) == (verb in SCORE_VERBS.values())
-        assert ("The order is" in str(refused.value)) == (verb not in SCORE_VERBS.values())
+        assert (scores_message in str(excinfo.value)) == (verb in SCORE_VERBS.values())
+        assert ("The order is" in str(excinfo.value)) == (verb not in SCORE_VERBS.values())
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -178,16 +178,16 @@ def test_a_file_may_have_the_name_of_a_measure(
         (joint_bounds, (QRELS, "AP")),
         (agreement, (QRELS, QRELS, "AP")),
     ],
-    ids=lambda one: getattr(one, "__name__", ""),
+    ids=lambda argument: getattr(argument, "__name__", ""),
 )
 def test_the_order_is_that_of_the_verb(
     verb: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
-    every = inspect.signature(verb).parameters.values()
-    order = [one.name for one in every if one.kind is one.POSITIONAL_OR_KEYWORD]
-    with pytest.raises(InputError) as refused:
+    parameters = inspect.signature(verb).parameters.values()
+    order = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    with pytest.raises(InputError) as excinfo:
         verb(*arguments)
-    assert ", ".join(order) in str(refused.value).splitlines()[-1]
+    assert ", ".join(order) in str(excinfo.value).splitlines()[-1]
 
 
 def test_what_is_named_is_the_argument() -> None:
@@ -249,31 +249,31 @@ def test_rates_may_be_a_file(write: Callable[[str, str], str]) -> None:
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_a_query_called_as_a_measure_is_a_query() -> None:
-    found = compare({"A": {"q": 0.5}, "B": {"q": 0.75}})
-    assert [(one["system"], one["difference"]) for one in found.rows()] == [("B", 0.25)]
-    for of_one in ({"AP": {"q": 0.5}, "RR": {"q": 0.5}}, {"q": {"AP": 0.5}, "r": {"AP": 0.5}}):
+    comparison = compare({"A": {"q": 0.5}, "B": {"q": 0.75}})
+    assert [(row["system"], row["difference"]) for row in comparison.rows()] == [("B", 0.25)]
+    for scores_of_system in ({"AP": {"q": 0.5}, "RR": {"q": 0.5}}, {"q": {"AP": 0.5}, "r": {"AP": 0.5}}):
         with pytest.raises(InputError, match="one system"):
-            compare(of_one)
+            compare(scores_of_system)
 
 
 def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
-    found: dict[str, list[str]] = {}
+    parameter_names: dict[str, list[str]] = {}
     for name in cranfield.__all__:
-        one = getattr(cranfield, name)
-        if inspect.isfunction(one) and "qrels" in (names := [*inspect.signature(one).parameters]):
-            found[name] = names
-    assert set(found) >= {*VERBS, "check", "explain"}
-    for name, names in found.items():
-        usual = ["qrels", "runs", "measures"]
+        function = getattr(cranfield, name)
+        if inspect.isfunction(function) and "qrels" in (names := [*inspect.signature(function).parameters]):
+            parameter_names[name] = names
+    assert set(parameter_names) >= {*VERBS, "check", "explain"}
+    for name, names in parameter_names.items():
+        expected_names = ["qrels", "runs", "measures"]
         if name in ("explain", "conventions"):
-            usual = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
+            expected_names = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
         if name in ("check", "pool"):
-            usual = usual[:2]
+            expected_names = expected_names[:2]
         if name == "tune":  # as `fuse` takes the method, and one measure
-            usual = ["qrels", "runs", "method", "measure"]
+            expected_names = ["qrels", "runs", "method", "measure"]
         if name == "reproduce":
-            usual = ["qrels", "original", "reproduced", "measures"]
-        assert names[: len(usual)] == usual, name
+            expected_names = ["qrels", "original", "reproduced", "measures"]
+        assert names[: len(expected_names)] == expected_names, name
 
 
 @pytest.mark.parametrize("name", ["metric", "metrics", "measure"])

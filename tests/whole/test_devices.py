@@ -15,7 +15,7 @@ def test_a_device_without_an_end_is_refused(
 ) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     names = {"QRELS": str(tmp_path / "qrels.txt"), "PATH": path}
-    done = run_bytes(*(names.get(argument, argument) for argument in arguments))
-    assert done.returncode == 2, done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"null bytes" in done.stderr + done.stdout
+    process = run_bytes(*(names.get(argument, argument) for argument in arguments))
+    assert process.returncode == 2, process.stderr
+    assert b"Traceback" not in process.stderr
+    assert b"null bytes" in process.stderr + process.stdout

@@ -24,10 +24,10 @@ def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_commands_of_page(page: Path, folder: Path, *, shared: bool) -> int:
     """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
-    chosen = [one for one in transcripts(page.read_text("utf-8")) if one.on_shared_data == shared]
-    for one in chosen:
-        assert one.run(folder) == one.output.rstrip(), f"{page.name}: {one.command}"
-    return len(chosen)
+    page_transcripts = [transcript for transcript in transcripts(page.read_text("utf-8")) if transcript.on_shared_data == shared]
+    for transcript in page_transcripts:
+        assert transcript.run(folder) == transcript.output.rstrip(), f"{page.name}: {transcript.command}"
+    return len(page_transcripts)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -76,19 +76,19 @@ def test_the_readme_shows_commands() -> None:
 
 def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
     page = "A page.\n\n```console\n$ cranfield evaluate demo/qrels.txt demo/bm25.run -m AP\n{}```\n"
-    written = rewritten(page.format("old\n"), demo_folder, None)
-    assert "old" not in written
-    assert "0.3388" in written
-    assert rewritten(written, demo_folder, None) == written
-    short = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
-    assert short == page.format("\n".join([*written.split("\n")[4:6], "...", ""]))
-    first, line, last = written.split("\n")[4:6] + written.split("\n")[-3:-2]
-    cut = page.format("\n".join([first, "...", line, "...", last, ""]))
-    assert rewritten(cut, demo_folder, None) == cut
-    assert rewritten(cut.replace(line, "not printed"), demo_folder, None) != cut
-    assert "not printed" not in rewritten(cut.replace(line, "not printed"), demo_folder, None)
-    other = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
-    assert rewritten(other, demo_folder, None) == other  # there is no shared data to run it on
+    page_with_output = rewritten(page.format("old\n"), demo_folder, None)
+    assert "old" not in page_with_output
+    assert "0.3388" in page_with_output
+    assert rewritten(page_with_output, demo_folder, None) == page_with_output
+    shortened_page = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
+    assert shortened_page == page.format("\n".join([*page_with_output.split("\n")[4:6], "...", ""]))
+    first_line, line, last_line = page_with_output.split("\n")[4:6] + page_with_output.split("\n")[-3:-2]
+    abridged_page = page.format("\n".join([first_line, "...", line, "...", last_line, ""]))
+    assert rewritten(abridged_page, demo_folder, None) == abridged_page
+    assert rewritten(abridged_page.replace(line, "not printed"), demo_folder, None) != abridged_page
+    assert "not printed" not in rewritten(abridged_page.replace(line, "not printed"), demo_folder, None)
+    page_on_shared_data = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
+    assert rewritten(page_on_shared_data, demo_folder, None) == page_on_shared_data  # there is no shared data to run it on
 
 
 def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:
@@ -115,6 +115,6 @@ def test_links_within_the_repository_lead_somewhere() -> None:
 def test_no_path_of_a_machine_stands_in_the_repository() -> None:
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        read = path.suffix in {".py", ".md", ".ipynb", ".toml", ".txt"}
-        if read and not parts[0].startswith("."):
+        is_read = path.suffix in {".py", ".md", ".ipynb", ".toml", ".txt"}
+        if is_read and not parts[0].startswith("."):
             assert "/ho" + "me/" not in path.read_text("utf-8", "replace"), path

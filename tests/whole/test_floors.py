@@ -32,13 +32,13 @@ FLOORS = [part for part in PARTS if part != "extensions"]
 
 def find_modules() -> dict[str, Path]:
     """Return the package's modules except its own __init__, which holds the public names only."""
-    found = {}
+    path_of_module = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if name:
-            found[name] = path
-    return found
+            path_of_module[name] = path
+    return path_of_module
 
 
 MODULES = find_modules()
@@ -76,9 +76,9 @@ def list_imports(path: Path, *, for_types: bool = True) -> set[str]:
             assert node.level == 0, f"{path}: imports are written from the top"
             module = node.module or ""
             for alias in node.names:
-                full = f"{module}.{alias.name}".removeprefix("cranfield.")
-                within = module.removeprefix("cranfield.")
-                names.add(full if full in MODULES else within if within in MODULES else "")
+                full_name = f"{module}.{alias.name}".removeprefix("cranfield.")
+                name_in_package = module.removeprefix("cranfield.")
+                names.add(full_name if full_name in MODULES else name_in_package if name_in_package in MODULES else "")
         elif isinstance(node, ast.Import):
             names |= {alias.name.removeprefix("cranfield.") for alias in node.names} & {*MODULES}
     return names - {""}
@@ -127,11 +127,11 @@ def is_command(name: str) -> bool:
 
 def test_no_module_outside_imports_an_extension() -> None:
     arrows = {
-        (name, other)
+        (name, imported_module)
         for name in MODULES
         if extension_of(name) is None and not is_alias(name) and name not in KEYWORDS
-        for other in list_imports(MODULES[name])
-        if extension_of(other) is not None
+        for imported_module in list_imports(MODULES[name])
+        if extension_of(imported_module) is not None
     }
     assert arrows == set()
 
@@ -166,14 +166,14 @@ def test_keywords_are_for_type_checkers() -> None:
 
 
 def test_an_extension_imports_those_that_the_table_names() -> None:
-    used = {
-        (extension, other)
+    pairs_used = {
+        (extension, imported_extension)
         for name in MODULES
         if (extension := extension_of(name)) is not None
         for module in list_imports(MODULES[name])
-        if (other := extension_of(module)) not in (None, extension)
+        if (imported_extension := extension_of(module)) not in (None, extension)
     }
-    assert used == {(extension, other) for extension, others in USES.items() for other in others}
+    assert pairs_used == {(extension, imported_extension) for extension, imported_extensions in USES.items() for imported_extension in imported_extensions}
 
 
 def test_every_place_in_the_table_exists() -> None:
@@ -250,12 +250,12 @@ def list_extension_imports(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Attribute):
             names.add(ast.unparse(node))
-    within = {name.removeprefix("cranfield.") for name in names if name.startswith("cranfield.")}
-    of_extensions = {name for name, home in HOMES.items() if home.startswith("extensions.")}
+    names_in_package = {name.removeprefix("cranfield.") for name in names if name.startswith("cranfield.")}
+    extension_names = {name for name, home in HOMES.items() if home.startswith("extensions.")}
     return {
         name
-        for name in within
-        if name.split(".")[0] in {*ALIASES, *of_extensions}
+        for name in names_in_package
+        if name.split(".")[0] in {*ALIASES, *extension_names}
         or (name.startswith("extensions.") and name.split(".")[1] in {*FOLDERS})
     }
 
@@ -283,35 +283,35 @@ def test_every_folder_has_its_floor() -> None:
 def test_nothing_is_imported_from_above() -> None:
     floors = {name: name.split(".")[0] for name in MODULES if not name.startswith("extensions")}
     for name, floor in floors.items():
-        for other in list_imports(MODULES[name]) & {*floors} - {*KEYWORDS}:
-            above = FLOORS.index(floors[other]) > FLOORS.index(floor)
-            assert not above, f"{name} imports {other}"
+        for imported_module in list_imports(MODULES[name]) & {*floors} - {*KEYWORDS}:
+            above = FLOORS.index(floors[imported_module]) > FLOORS.index(floor)
+            assert not above, f"{name} imports {imported_module}"
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """When it runs: a seam names the types of those that use it, for type checkers."""
     imports = {name: list_runtime_imports(name) for name in MODULES}
     for name in MODULES:
-        reached: set[str] = set()
-        new = imports[name]
-        while new:
-            reached |= new
-            new = {other for module in new for other in imports[module]} - reached
-        assert name not in reached
+        reached_modules: set[str] = set()
+        new_modules = imports[name]
+        while new_modules:
+            reached_modules |= new_modules
+            new_modules = {imported_module for module in new_modules for imported_module in imports[module]} - reached_modules
+        assert name not in reached_modules
 
 
 def test_the_tree_names_the_folders() -> None:
     folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
     assert TREE is not None
-    listed = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
-    assert folders <= listed
+    folders_in_tree = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
+    assert folders <= folders_in_tree
 
 
 def test_the_files_that_the_page_names_are_there() -> None:
-    named = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
-    assert len(named) > 30
+    paths_on_page = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
+    assert len(paths_on_page) > 30
     folders = (PACKAGE, ROOT / "src", ROOT)
-    assert [name for name in named if not any((above / name).exists() for above in folders)] == []
+    assert [name for name in paths_on_page if not any((parent / name).exists() for parent in folders)] == []
 
 
 # What a file of an extension is for.
@@ -320,7 +320,7 @@ SHARED_FILE_NAMES = ("options", "columns", "sentences", "units", "way")
 
 def test_no_two_files_have_one_name() -> None:
     """Commands are exempt, which have the name of what they call, and names that users import."""
-    others = [
+    own_modules = [
         name
         for name in MODULES
         if not name.startswith("cli.")
@@ -328,7 +328,7 @@ def test_no_two_files_have_one_name() -> None:
         and name not in KEYWORDS
         and not (extension_of(name) and name.split(".")[-1] in SHARED_FILE_NAMES)
     ]
-    names = [MODULES[name].name for name in others if MODULES[name].name != "__init__.py"]
+    names = [MODULES[name].name for name in own_modules if MODULES[name].name != "__init__.py"]
     assert sorted(names) == sorted(set(names))
 
 

@@ -34,13 +34,13 @@ def test_what_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / target).exists(), target
-    for named in re.findall(r"`((?:src|docs|tests|scripts|changelog\.d|\.github)/[\w./-]*)`", text):
-        assert (ROOT / named).exists(), named
+    for named_path in re.findall(r"`((?:src|docs|tests|scripts|changelog\.d|\.github)/[\w./-]*)`", text):
+        assert (ROOT / named_path).exists(), named_path
 
 
 def test_ci_and_the_hooks_check_what_the_guide_says() -> None:
     lint = RECIPES["lint"].split(" && ")
-    hooks = [one["entry"] for one in read_yaml(".pre-commit-config.yaml")["repos"][0]["hooks"]]
+    hooks = [hook["entry"] for hook in read_yaml(".pre-commit-config.yaml")["repos"][0]["hooks"]]
     steps = read_yaml(".github/workflows/ci.yml")["jobs"]["lint"]["steps"]
     assert hooks == lint
     for command in lint:
@@ -50,30 +50,30 @@ def test_ci_and_the_hooks_check_what_the_guide_says() -> None:
 
 def test_the_matrix_is_what_the_package_states() -> None:
     matrix = read_yaml(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
-    classified = [
-        one.rpartition(" ")[2]
-        for one in PROJECT["project"]["classifiers"]
-        if re.search(r"Python :: 3\.\d+$", one)
+    versions = [
+        classifier.rpartition(" ")[2]
+        for classifier in PROJECT["project"]["classifiers"]
+        if re.search(r"Python :: 3\.\d+$", classifier)
     ]
-    assert matrix["python"] == classified
-    assert PROJECT["project"]["requires-python"] == f">={classified[0]}"
+    assert matrix["python"] == versions
+    assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
 
 
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda one: one.name
 )
 def test_a_workflow_or_a_form_has_what_a_host_asks_for(path: Path) -> None:
-    found = yaml.safe_load(path.read_text("utf-8"))
+    form = yaml.safe_load(path.read_text("utf-8"))
     if path.parent.name == "workflows":
-        assert {"name", True, "permissions", "jobs"} <= set(found)  # YAML reads `on` as True
-        for job in found["jobs"].values():
+        assert {"name", True, "permissions", "jobs"} <= set(form)  # YAML reads `on` as True
+        for job in form["jobs"].values():
             assert job["runs-on"]
             assert all(("uses" in step) != ("run" in step) for step in job["steps"])
     else:
-        ids = [one["id"] for one in found["body"] if one["type"] != "markdown"]
+        ids = [field["id"] for field in form["body"] if field["type"] != "markdown"]
         assert len(ids) == len(set(ids)) > 0
-        assert found["name"]
-        assert found["description"]
+        assert form["name"]
+        assert form["description"]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_an_action_is_pinned_by_its_hash(path: Path) -> None:
 def test_a_release_is_built_where_only_pinned_tools_are() -> None:
     jobs = read_yaml(".github/workflows/release.yml")["jobs"]
     commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
-    installed = [command for command in commands if "install" in command]
-    assert len(installed) == 1
-    for requirement in installed[0].removeprefix("pip install ").split():
+    install_commands = [command for command in commands if "install" in command]
+    assert len(install_commands) == 1
+    for requirement in install_commands[0].removeprefix("pip install ").split():
         assert re.fullmatch(r"'\w+==[\d.]+'", requirement), requirement
     assert "python -m build --no-isolation" in commands
     assert jobs["publish"]["needs"] == ["test", "build"]
@@ -116,21 +116,21 @@ def test_no_test_looks_at_a_clock_of_the_wall(path: Path) -> None:
     """Time is that of the processor (`time.process_time`); a limit only ends what hangs."""
     text = path.read_text("utf-8")
     assert not _CLOCK.findall(text)
-    for found in _LIMIT.finditer(text):
-        assert float(found[1] or found[2]) >= 60, found[0]
+    for limit in _LIMIT.finditer(text):
+        assert float(limit[1] or limit[2]) >= 60, limit[0]
     for settings in re.findall(r"suppress_health_check=\[(.*?)\]", text, re.S):
         assert "HealthCheck.too_slow" in settings
 
 
 def test_what_is_cited_is_this_version() -> None:
-    cited = read_yaml("CITATION.cff")
-    assert cited["version"] == cranfield.__version__
-    assert cited["license"] == PROJECT["project"]["license"]
-    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    citation = read_yaml("CITATION.cff")
+    assert citation["version"] == cranfield.__version__
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 
 def test_fragments_of_the_changelog_have_a_kind() -> None:
-    kinds = {one["directory"] for one in PROJECT["tool"]["towncrier"]["type"]}
+    kinds = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
     for path in (ROOT / "changelog.d").iterdir():
         if path.name != "README.md":
             assert path.suffixes[-1] == ".md", path.name
@@ -171,10 +171,10 @@ def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_p
 def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> None:
     for lengths in ([3, 51], [6, 4], [2, 2, 3], [4, 4], [5, 7, 4], [1, 9]):
         cases = [*product(*map(range, lengths))]
-        tried = [*compress(cases, profile.choose_cases(cases))]
-        for values, length in zip(zip(*tried, strict=True), lengths, strict=True):
+        tried_cases = [*compress(cases, profile.choose_cases(cases))]
+        for values, length in zip(zip(*tried_cases, strict=True), lengths, strict=True):
             assert {*values} == {*range(length)}
-        assert len(tried) <= max(len(cases) / 4 + 1, *lengths) + len(lengths)
+        assert len(tried_cases) <= max(len(cases) / 4 + 1, *lengths) + len(lengths)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_a_profile_says_how_much_is_tried(
     name: str, chosen: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(profile.VARIABLE, name)
-    some = profile.sample_cases(range(9)), profile.sample_cases(range(6)), [*profile.seeds(5)]
-    assert (*some, profile.examples(300), profile.repetitions(2_000)) == chosen
+    sampled_cases = profile.sample_cases(range(9)), profile.sample_cases(range(6)), [*profile.seeds(5)]
+    assert (*sampled_cases, profile.examples(300), profile.repetitions(2_000)) == chosen
 
 
 def test_files_have_the_same_bytes_on_every_system() -> None:

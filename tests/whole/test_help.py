@@ -29,25 +29,25 @@ PAGES += [["figure", part] for part in figure.commands]
 
 @pytest.mark.parametrize("names", PAGES, ids=" ".join)
 def test_no_line_is_wider_than_80_columns(names: list[str]) -> None:
-    shown = invoke(*names, "--help")
-    assert shown.exit_code == 0
-    assert max(map(len, shown.stdout.splitlines())) <= 80
+    invocation = invoke(*names, "--help")
+    assert invocation.exit_code == 0
+    assert max(map(len, invocation.stdout.splitlines())) <= 80
 
 
 def test_the_pictures_are_listed_with_their_whole_sentences() -> None:
-    shown = invoke("figure", "--help").stdout.partition("Commands:")[2]
-    assert "precision-recall" in shown
-    assert not re.search(r"\.\.\.$", shown, re.M)
+    help_text = invoke("figure", "--help").stdout.partition("Commands:")[2]
+    assert "precision-recall" in help_text
+    assert not re.search(r"\.\.\.$", help_text, re.M)
 
 
 @pytest.mark.parametrize("name", ["evaluate", "compare", "gate", "correlate"])
 def test_options_are_listed_in_groups(name: str) -> None:
-    shown = invoke(name, "--help").stdout
-    found = re.findall(r"^(\w[\w ]*):$", shown, re.M)
-    headings = found[len(GROUPS) - 1 : -1]  # of extensions
-    assert [*found[: len(GROUPS) - 1], found[-1]] == list(GROUPS)
+    help_text = invoke(name, "--help").stdout
+    section_headings = re.findall(r"^(\w[\w ]*):$", help_text, re.M)
+    headings = section_headings[len(GROUPS) - 1 : -1]  # of extensions
+    assert [*section_headings[: len(GROUPS) - 1], section_headings[-1]] == list(GROUPS)
     assert headings == HEADINGS[name]
-    section = dict(zip(found, re.split(r"^\w[\w ]*:$", shown, flags=re.M)[1:], strict=True))
+    section = dict(zip(section_headings, re.split(r"^\w[\w ]*:$", help_text, flags=re.M)[1:], strict=True))
     assert "--measure" in section["Options"]
     assert "--run-columns" in section["Files"]
     assert "--ties" in section["Ranking"]
@@ -57,12 +57,12 @@ def test_options_are_listed_in_groups(name: str) -> None:
 
 def test_every_option_of_a_command_is_listed_once() -> None:
     for name in COMMANDS:
-        shown = invoke(name, "--help").stdout
+        help_text = invoke(name, "--help").stdout
         parameters = load_command(name).params
         assert len({parameter.name for parameter in parameters}) == len(parameters)
-        for one in parameters:
-            if isinstance(one, click.Option) and not one.hidden:
-                assert len(re.findall(rf"^  .*?{one.opts[0]}(?![-\w])", shown, re.M)) >= 1, one.name
+        for parameter in parameters:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                assert len(re.findall(rf"^  .*?{parameter.opts[0]}(?![-\w])", help_text, re.M)) >= 1, parameter.name
 
 
 def test_help_and_version_are_understood_as_commands() -> None:
@@ -74,29 +74,29 @@ def test_help_and_version_are_understood_as_commands() -> None:
 
 
 def test_the_choices_of_formats_are_in_the_sentence() -> None:
-    shown = " ".join(invoke("evaluate", "--help").stdout.split())
-    assert "--qrels-format NAME" in shown
-    assert "One of trec, msmarco," in shown
-    done = invoke("evaluate", "a", "b", "--qrels-format", "no")
-    assert done.exit_code == 2
-    assert "'msmarco'" in done.output
+    help_text = " ".join(invoke("evaluate", "--help").stdout.split())
+    assert "--qrels-format NAME" in help_text
+    assert "One of trec, msmarco," in help_text
+    invocation = invoke("evaluate", "a", "b", "--qrels-format", "no")
+    assert invocation.exit_code == 2
+    assert "'msmarco'" in invocation.output
 
 
-@pytest.mark.parametrize("names", [one for one in PAGES if one != ["trec-eval"]], ids=" ".join)
+@pytest.mark.parametrize("names", [page for page in PAGES if page != ["trec-eval"]], ids=" ".join)
 def test_the_short_help_is_a_screen(names: list[str]) -> None:
-    shown = invoke(*names, "-h")
-    assert shown.exit_code == 0
-    assert len(shown.stdout.splitlines()) <= 45
-    if len(invoke(*names, "--help").stdout) > len(shown.stdout):
-        assert f"{' '.join(names)} --help" in shown.stdout.splitlines()[-1]
+    invocation = invoke(*names, "-h")
+    assert invocation.exit_code == 0
+    assert len(invocation.stdout.splitlines()) <= 45
+    if len(invoke(*names, "--help").stdout) > len(invocation.stdout):
+        assert f"{' '.join(names)} --help" in invocation.stdout.splitlines()[-1]
 
 
 def test_the_short_help_has_the_usual_options_in_a_sentence_each() -> None:
-    shown = " ".join(invoke("evaluate", "-h").stdout.split())
-    for one in ("--measure", "--ties", "--queries", "--format", "--output"):
-        assert one in shown
-    assert "--span-pattern" not in shown
-    assert "How tied documents are ranked. [default: document]" in shown
+    help_text = " ".join(invoke("evaluate", "-h").stdout.split())
+    for option_name in ("--measure", "--ties", "--queries", "--format", "--output"):
+        assert option_name in help_text
+    assert "--span-pattern" not in help_text
+    assert "How tied documents are ranked. [default: document]" in help_text
     assert invoke("evaluate", "-h", "--help").stdout == invoke("evaluate", "--help").stdout
 
 
@@ -104,14 +104,14 @@ def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
-        for one in command.params:
-            if isinstance(one, click.Option) and one.help:
-                said = re.sub(r"\s*\[default: .*\]$", "", one.help)
-                assert said.endswith((".", "?")), f"{name} {one.opts[0]}: {said}"
-                assert said[0].isupper(), f"{name} {one.opts[0]}: {said}"
-                first = re.match(r".*?[.?](?= |$)", said, re.S)
-                assert first is not None
-                assert len(first[0]) <= 160, f"{name} {one.opts[0]}: {first[0]}"
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and parameter.help:
+                sentences = re.sub(r"\s*\[default: .*\]$", "", parameter.help)
+                assert sentences.endswith((".", "?")), f"{name} {parameter.opts[0]}: {sentences}"
+                assert sentences[0].isupper(), f"{name} {parameter.opts[0]}: {sentences}"
+                first_sentence = re.match(r".*?[.?](?= |$)", sentences, re.S)
+                assert first_sentence is not None
+                assert len(first_sentence[0]) <= 160, f"{name} {parameter.opts[0]}: {first_sentence[0]}"
 
 
 def list_examples(names: list[str]) -> list[str]:
@@ -141,20 +141,20 @@ def test_the_examples_of_the_help_run(
     (tmp_path / "assignments.jsonl").write_text(line)
     for name, grade in (("pool", ""), ("ann", "1"), ("ben", "1")):
         (tmp_path / f"{name}.csv").write_text(f"query_id,doc_id,relevance\nq1,d1,{grade}\n")
-    who = {"assessor": "ann@example.org"}
-    given = [{"query_id": "q1", "doc_id": doc, "relevance": 1, **who} for doc in "ab"]
-    (tmp_path / "export.json").write_text(json.dumps(given))
+    assessor = {"assessor": "ann@example.org"}
+    labels = [{"query_id": "q1", "doc_id": doc, "relevance": 1, **assessor} for doc in "ab"]
+    (tmp_path / "export.json").write_text(json.dumps(labels))
     monkeypatch.chdir(tmp_path)
-    found = list_examples(names)
-    assert found or names in (["demo"], ["measures"]), "there is no example"
-    for example in found:
+    examples = list_examples(names)
+    assert examples or names in (["demo"], ["measures"]), "there is no example"
+    for example in examples:
         words = [
             path
             for word in shlex.split(example)[1:]
             for path in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
         ]
-        done = invoke(*words)
-        assert done.exit_code == 0, f"{example}\n{done.output}"
+        invocation = invoke(*words)
+        assert invocation.exit_code == 0, f"{example}\n{invocation.output}"
 
 
 def test_help_explains_a_measure() -> None:
@@ -163,19 +163,19 @@ def test_help_explains_a_measure() -> None:
 
 
 def test_a_shell_can_complete_what_is_typed() -> None:
-    def completed(*words: str) -> list[str]:
+    def complete_words(*words: str) -> list[str]:
         shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
-        return [one.value for one in shell.get_completions(list(words[:-1]), words[-1])]
+        return [completion.value for completion in shell.get_completions(list(words[:-1]), words[-1])]
 
-    assert completed("ev") == ["evaluate"]
-    assert "--per-query" in completed("evaluate", "--per")
-    assert completed("evaluate", "--ties", "exp") == ["expected"]
-    assert completed("figure", "lead") == ["leaderboard"]
+    assert complete_words("ev") == ["evaluate"]
+    assert "--per-query" in complete_words("evaluate", "--per")
+    assert complete_words("evaluate", "--ties", "exp") == ["expected"]
+    assert complete_words("figure", "lead") == ["leaderboard"]
     for words in (["evaluate", "-m"], ["explain", "a", "b", "--measure"], ["measures"]):
-        assert completed(*words, "ndcg") == ["nDCG", "nDCG_rel"]
+        assert complete_words(*words, "ndcg") == ["nDCG", "nDCG_rel"]
     for words in (["evaluate"], ["compare", "a"], ["check", "a", "b"], ["gate", "--baseline"]):
         shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
-        assert [one.type for one in shell.get_completions(words, "de")] == ["file"]
+        assert [completion.type for completion in shell.get_completions(words, "de")] == ["file"]
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_a_shell_can_complete_what_is_typed() -> None:
     ],
 )
 def test_a_number_that_is_none_is_refused_with_what_was_expected(arguments: str, said: str) -> None:
-    done = invoke(*arguments.split())
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert "not a valid" not in done.stderr
+    invocation = invoke(*arguments.split())
+    assert invocation.exit_code == 2
+    assert said in invocation.stderr
+    assert "not a valid" not in invocation.stderr
 
 
 @pytest.mark.parametrize(
@@ -210,15 +210,15 @@ def test_the_command_that_says_why_can_be_pasted(
     arguments: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(demo_folder)
-    shown = invoke(*shlex.split(arguments), "--format", "table").stdout
-    (why,) = re.findall(r"^Why: cranfield (.*)$", shown, re.M)
-    done = invoke(*shlex.split(why))
-    assert done.exit_code == 0, done.output
-    score = done.stdout.splitlines()[0]
-    assert score.startswith(re.findall(r"-m '?([^' ]+)", why)[0])
-    for one in ("--rel 2", "--depth 20", "--ties ascending", "--map-docs-pattern '^(.*)$'"):
-        assert (one in why) == (one.replace("--rel", "-l") in arguments)
-    assert not re.search("--seed|--changes|--margin|--at-least|--topics|--limit", why)
+    output_text = invoke(*shlex.split(arguments), "--format", "table").stdout
+    (explain_command,) = re.findall(r"^Why: cranfield (.*)$", output_text, re.M)
+    invocation = invoke(*shlex.split(explain_command))
+    assert invocation.exit_code == 0, invocation.output
+    score = invocation.stdout.splitlines()[0]
+    assert score.startswith(re.findall(r"-m '?([^' ]+)", explain_command)[0])
+    for options in ("--rel 2", "--depth 20", "--ties ascending", "--map-docs-pattern '^(.*)$'"):
+        assert (options in explain_command) == (options.replace("--rel", "-l") in arguments)
+    assert not re.search("--seed|--changes|--margin|--at-least|--topics|--limit", explain_command)
 
 
 def test_what_was_saved_names_no_file_to_explain(
@@ -227,8 +227,8 @@ def test_what_was_saved_names_no_file_to_explain(
     """Scores alone do not say which documents made them, no matter what command came before."""
     monkeypatch.chdir(demo_folder)
     runs = ["demo/bm25.run", "demo/dense.run"]
-    saved = str(tmp_path / "scores.json")
+    saved_path = str(tmp_path / "scores.json")
     assert invoke("compare", "demo/qrels.txt", *runs).exit_code == 0
-    assert invoke("evaluate", "demo/qrels.txt", *runs, "-q", "-o", saved).exit_code == 0
-    shown = invoke("compare", "--saved", saved, "--changes", "1", "-m", "AP").stdout
-    assert "Why: cranfield explain ... -m AP" in shown
+    assert invoke("evaluate", "demo/qrels.txt", *runs, "-q", "-o", saved_path).exit_code == 0
+    output_text = invoke("compare", "--saved", saved_path, "--changes", "1", "-m", "AP").stdout
+    assert "Why: cranfield explain ... -m AP" in output_text

@@ -39,10 +39,10 @@ RARE = {"cranfield.data.unretrieved", *(f"cranfield.extensions.tools.{name}" for
 
 
 def test_a_small_evaluation_loads_no_convention() -> None:
-    asked = SMALL.replace("'nDCG@10 AP IAP", "'AP', convention='sbert') #")
+    convention_code = SMALL.replace("'nDCG@10 AP IAP", "'AP', convention='sbert') #")
     assert not loaded_modules(SMALL) & RARE
     rule_and_join = {"cranfield.extensions.tools.rule", "cranfield.extensions.tools.join"}
-    assert rule_and_join <= loaded_modules(asked) & RARE
+    assert rule_and_join <= loaded_modules(convention_code) & RARE
 
 
 def test_arrow_in_and_out_loads_no_frame_library() -> None:

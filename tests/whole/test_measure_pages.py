@@ -8,26 +8,26 @@ from measure_pages import FORMULAS, WEIGHTS, families
 
 from cranfield.measures import Definition, definitions, make_example
 
-MEASURES = [pytest.param(one, id=one.name) for one in definitions()]
+MEASURES = [pytest.param(definition, id=definition.name) for definition in definitions()]
 
 
 def test_every_measure_is_on_one_page() -> None:
     counts = Counter(name for names in families().values() for name in names)
-    assert counts == {one.name: 1 for one in definitions()}
+    assert counts == {definition.name: 1 for definition in definitions()}
     assert set(FORMULAS) == set(counts)
     assert set(WEIGHTS) <= set(families())
 
 
 @pytest.mark.parametrize("definition", MEASURES)
 def test_the_arithmetic_gives_the_value(definition: Definition) -> None:
-    one, value = make_example(definition)
+    measure, value = make_example(definition)
     arithmetic = FORMULAS[definition.name].get("worked")
     if isinstance(value, str):
         assert arithmetic is None
         return
     assert arithmetic is not None
     names = {"log2": math.log2, "log": math.log, "exp": math.exp}
-    assert eval(arithmetic, names) == pytest.approx(value, rel=1e-12), one  # noqa: S307 # our own
+    assert eval(arithmetic, names) == pytest.approx(value, rel=1e-12), measure  # noqa: S307 # our own
 
 
 @pytest.mark.more

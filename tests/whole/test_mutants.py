@@ -20,31 +20,31 @@ def test_the_list_has_its_mutants() -> None:
 def test_what_the_mutants_change_exists() -> None:
     mutants = read_mutants()
     sites = read_sites(sorted({find_path(m) for m in mutants if find_path(m).exists()}))
-    gone = [
+    missing_mutants = [
         f"{mutant.module}.{mutant.function}: {mutant.before} ({mutant.count})"
         for mutant in mutants
         if mutant.place not in sites or sites[mutant.place].mutant.after != mutant.after
     ]
-    assert not gone, f"python scripts/mutants.py --refresh looks for {gone}"
+    assert not missing_mutants, f"python scripts/mutants.py --refresh looks for {missing_mutants}"
 
 
 def test_the_tests_that_kill_the_mutants_exist() -> None:
     paths: dict[str, list[Path]] = {}
     for path in TESTS.rglob("test_*.py"):
         paths.setdefault(path.name, []).append(path)
-    gone = []
+    missing_killers = []
     for mutant in read_mutants():
         file_name, *classes, test = mutant.killer.partition("[")[0].split("::")
         (text,) = [path.read_text() for path in paths.get(file_name, [])] or [""]
         patterns = [rf"^class {name}\b" for name in classes] + [rf"^\s*def {test}\("]
         if not all(re.search(pattern, text, re.MULTILINE) for pattern in patterns):
-            gone.append(mutant.killer)
-    assert not gone, f"python scripts/mutants.py --refresh finds others for {gone}"
+            missing_killers.append(mutant.killer)
+    assert not missing_killers, f"python scripts/mutants.py --refresh finds others for {missing_killers}"
 
 
 def test_a_change_leaves_valid_code_that_differs() -> None:
     for path in sorted({find_path(mutant) for mutant in read_mutants()})[::50]:
-        before = ast.dump(ast.parse(path.read_bytes()))
+        tree_before = ast.dump(ast.parse(path.read_bytes()))
         changes = {ast.dump(ast.parse(site.change())) for site in read_sites([path]).values()}
-        assert before not in changes
+        assert tree_before not in changes
         assert len(changes) == len(read_sites([path]))

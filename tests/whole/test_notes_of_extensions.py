@@ -15,5 +15,5 @@ def test_results_about_something_else_warn_of_the_runs_too(verb: str, write: Any
         "holes": [write("copy.tsv", qrels_csv("score"))],
         "conventions": ["-m", "AP"],
     }[verb]
-    said = invoke(verb, judgments, judgments, *options).output
-    assert "the judgments seem to be given as a run" in " ".join(said.split())
+    output_text = invoke(verb, judgments, judgments, *options).output
+    assert "the judgments seem to be given as a run" in " ".join(output_text.split())

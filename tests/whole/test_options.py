@@ -108,18 +108,18 @@ def test_what_is_of_a_type_of_whole_numbers() -> None:
     ],
 )
 def test_checks(check: Any, right: Any, wrong: Any, said: str) -> None:
-    for value in right:
-        assert check_option("x", value, check) == value
-        assert type(check_option("x", value, check)) in (int, float, bool)
-    for value in wrong:
-        with pytest.raises(OptionError) as refused:
-            check_option("x", value, check)
-        assert str(refused.value) == f"x={value!r}: expected {said}"
+    for right_value in right:
+        assert check_option("x", right_value, check) == right_value
+        assert type(check_option("x", right_value, check)) in (int, float, bool)
+    for right_value in wrong:
+        with pytest.raises(OptionError) as excinfo:
+            check_option("x", right_value, check)
+        assert str(excinfo.value) == f"x={right_value!r}: expected {said}"
 
 
 def test_a_family_checks_its_options() -> None:
-    made = Cutting(depth=np.int64(5), end="end", level=0.1)  # type: ignore[arg-type] # numpy's
-    assert made.to_dict() == {
+    cutting = Cutting(depth=np.int64(5), end="end", level=0.1)  # type: ignore[arg-type] # numpy's
+    assert cutting.to_dict() == {
         "how": "sharp",
         "where": "end",
         "depth": 5,
@@ -127,11 +127,11 @@ def test_a_family_checks_its_options() -> None:
         "least": 0.0,
         "twice": False,
     }
-    assert type(made.depth) is int
-    assert made.changed_options() == {"where": "end", "depth": 5, "level": 0.1}
+    assert type(cutting.depth) is int
+    assert cutting.changed_options() == {"where": "end", "depth": 5, "level": 0.1}
     assert Cutting(end=None, depth=None) == Cutting() == Cutting.of({}) == Cutting.of({"x": 1})
     assert Cutting.of({"depth": 3, "other": 1}) == Cutting(depth=3)
-    wrong: list[dict[str, Any]] = [
+    wrong_options: list[dict[str, Any]] = [
         {"how": "dull"},
         {"how": None},
         {"where": "middle"},
@@ -140,9 +140,9 @@ def test_a_family_checks_its_options() -> None:
         {"least": -1},
         {"twice": 1},
     ]
-    for each in wrong:
-        with pytest.raises(OptionError, match=f"^{next(iter(each))}="):
-            Cutting(**each)
+    for wrong_option in wrong_options:
+        with pytest.raises(OptionError, match=f"^{next(iter(wrong_option))}="):
+            Cutting(**wrong_option)
 
 
 def test_a_function_names_the_options_it_takes() -> None:
@@ -150,52 +150,52 @@ def test_a_function_names_the_options_it_takes() -> None:
         "(rows, *, again=False, how='sharp', where=None, depth=None, level=0.05, twice=False) -> "
         "list[int] | None"
     )
-    said = inspect.getdoc(cut_rows)
-    assert said is not None
-    assert "    again: whether to go on.\n    how: cut so.\n    where: cut there.\n" in said
-    assert "**cutting" not in said
-    assert "    twice: cut again.\n\nReturns:\n" in said
+    docstring = inspect.getdoc(cut_rows)
+    assert docstring is not None
+    assert "    again: whether to go on.\n    how: cut so.\n    where: cut there.\n" in docstring
+    assert "**cutting" not in docstring
+    assert "    twice: cut again.\n\nReturns:\n" in docstring
     assert cut_rows([1, 2, 3], depth=2) == [1, 2]
-    for wrong in ("least", "rows_", "cutting"):
-        with pytest.raises(TypeError) as refused:
-            cut_rows([1], **{wrong: True})
-        assert str(refused.value) == (
-            f"cut() got an unexpected keyword argument {wrong!r}; its options are again, how, "
+    for option_name in ("least", "rows_", "cutting"):
+        with pytest.raises(TypeError) as excinfo:
+            cut_rows([1], **{option_name: True})
+        assert str(excinfo.value) == (
+            f"cut() got an unexpected keyword argument {option_name!r}; its options are again, how, "
             "where, depth, level, twice"
         )
 
 
 def test_a_command_has_the_options_of_a_family() -> None:
-    got: list[Any] = []
+    cuttings: list[Any] = []
 
     def keep(cutting: Cutting) -> None:
-        got.append(cutting)
+        cuttings.append(cutting)
 
     declared = family_options(Cutting, without=("least",), depth={"names": ("-d", "--depth")})
     command = click.command()(declared("cutting")(keep))
-    typed = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
-    for arguments in ([], typed):
+    typed_options = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
+    for arguments in ([], typed_options):
         assert CliRunner().invoke(command, arguments).exit_code == 0
-    stated = Cutting(manner="blunt", end="top", depth=3, level=0.2, repeats=True)
-    assert got == [Cutting(), stated]
-    shown = CliRunner().invoke(command, ["--help"]).output
-    for part in ("[sharp|blunt]", "[top|end]", "-d, --depth N", "[default: 0.05]", "Cut so."):
-        assert part in shown
-    assert "--least" not in shown
+    expected_cutting = Cutting(manner="blunt", end="top", depth=3, level=0.2, repeats=True)
+    assert cuttings == [Cutting(), expected_cutting]
+    help_text = CliRunner().invoke(command, ["--help"]).output
+    for option_text in ("[sharp|blunt]", "[top|end]", "-d, --depth N", "[default: 0.05]", "Cut so."):
+        assert option_text in help_text
+    assert "--least" not in help_text
     for option_, value in (("--depth", "0"), ("--level", "0.9")):
-        refused = CliRunner().invoke(command, [option_, value]).exception
-        assert isinstance(refused, OptionError)
-        assert str(refused).startswith(f"{option_[2:]}={value}: expected a")
+        exception = CliRunner().invoke(command, [option_, value]).exception
+        assert isinstance(exception, OptionError)
+        assert str(exception).startswith(f"{option_[2:]}={value}: expected a")
 
 
 def test_how_runs_are_judged_is_said_once() -> None:
-    names = [one.name for one in fields(Judging)]
+    names = [field.name for field in fields(Judging)]
     assert list(keywords.Judging.__annotations__) == names
     for function in (evaluate, explain):
         parameters = inspect.signature(function).parameters
-        for one in list_options(Judging):
-            assert parameters[one.name].default == one.default
-            assert f"        {one.name}: " in str(function.__doc__)
+        for parsed_option in list_options(Judging):
+            assert parameters[parsed_option.name].default == parsed_option.default
+            assert f"        {parsed_option.name}: " in str(function.__doc__)
     recipe = evaluate({"q": {"a": 1}}, {"q": ["a"]}, "AP", depth=3).recipe
     assert {name: recipe[name] for name in names} == Judging(depth=3).to_dict()
 
@@ -207,11 +207,11 @@ VERBS = (*FAMILIES, "check", "correlate", "tune", "pool", "agreement")
 def test_type_checkers_know_the_options_of_functions(verb: str) -> None:
     function = inspect.unwrap(getattr(cranfield, verb))
     home = extension_keywords if ".extensions." in function.__module__ else keywords
-    stated = getattr(home, verb.title()).__annotations__.keys()
+    stated_options = getattr(home, verb.title()).__annotations__.keys()
     parameters = inspect.signature(function).parameters.values()
-    given = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
-    assert given - {*(function.__kwdefaults__ or {})} <= stated
-    assert verb not in FAMILIES or stated - {"queries"} <= given
+    keyword_names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    assert keyword_names - {*(function.__kwdefaults__ or {})} <= stated_options
+    assert verb not in FAMILIES or stated_options - {"queries"} <= keyword_names
 
 
 @pytest.mark.parametrize("verb", VERBS)

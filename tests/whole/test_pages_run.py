@@ -18,11 +18,11 @@ _COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
 
 def _commands() -> list[tuple[str, list[str]]]:
     """Return the commands of each page that has some: (page, commands)."""
-    found = []
+    commands_of_page = []
     for page in sorted(DOCS.rglob("*.md")):
         text = "\n".join(_BLOCK.findall(page.read_text("utf-8")))
-        found.append((str(page.relative_to(DOCS)), _COMMAND.findall(text)))
-    return [(page, commands) for page, commands in found if commands]
+        commands_of_page.append((str(page.relative_to(DOCS)), _COMMAND.findall(text)))
+    return [(page, commands) for page, commands in commands_of_page if commands]
 
 
 COMMANDS = _commands()
@@ -47,17 +47,17 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path / name).parent.mkdir(exist_ok=True)
         run.write(tmp_path / name)
     for name in ("bm25.run", "dense.run", "new.run", "dl19/b.run", "dl20/b.run", "marco/b.run"):
-        of = "bm25" if name.startswith("bm25") else "dense"
-        (tmp_path / name).write_bytes((demo / f"{of}.run").read_bytes())
-    judged, retrieved = qrels.to_dict(), run.to_dict()
-    rows = [(query, doc, grade) for query in judged for doc, grade in judged[query].items()]
+        run_name = "bm25" if name.startswith("bm25") else "dense"
+        (tmp_path / name).write_bytes((demo / f"{run_name}.run").read_bytes())
+    grades_of_query, scores_of_query = qrels.to_dict(), run.to_dict()
+    rows = [(query, doc, grade) for query in grades_of_query for doc, grade in grades_of_query[query].items()]
     (tmp_path / "qrels").mkdir()
     text = "".join(f"{query}\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
     (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{text}")
-    (tmp_path / "results.json").write_text(json.dumps(retrieved))
+    (tmp_path / "results.json").write_text(json.dumps(scores_of_query))
     text = "".join(f"{query}\t0\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
     (tmp_path / "qrels.dev.small.tsv").write_text(text)
-    ranked = {query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in retrieved.items()}
+    ranked = {query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in scores_of_query.items()}
     text = "".join(
         f"{query}\t{doc}\t{rank}\n"
         for query, docs in ranked.items()
@@ -68,13 +68,13 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "labels.csv").write_text(f"query_id,doc_id,relevance\n{text}")
     for name in ("rag.json", "rag-new.json"):
         (tmp_path / name).write_bytes((demo / name).read_bytes())
-    asked = pool(qrels, run, k=20, unjudged=True).to_csv()
+    pool_text = pool(qrels, run, k=20, unjudged=True).to_csv()
     for name, grade in (("pool", ""), ("ann", "1"), ("ben", "0")):
-        (tmp_path / f"{name}.csv").write_text(asked.replace(",\n", f",{grade}\n"))
+        (tmp_path / f"{name}.csv").write_text(pool_text.replace(",\n", f",{grade}\n"))
     (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
     (tmp_path / "recs.csv").write_text("user,item,score\nann,a,2\nann,x,1\nbob,y,3\nbob,c,2\n")
     for system, score in (("old", 0.4), ("new", 0.5)):  # as trec_eval -q writes them
-        lines = [f"map\t{query}\t{score + i / 100}\n" for i, query in enumerate(judged)]
+        lines = [f"map\t{query}\t{score + i / 100}\n" for i, query in enumerate(grades_of_query)]
         (tmp_path / f"{system}.txt").write_text("".join(lines))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -88,11 +88,11 @@ def test_what_a_page_tells_to_type_works(page: str, commands: list[str], folder:
             for word in shlex.split(command)[1:]
             for path in (sorted(map(str, Path().glob(word))) or [word] if "*" in word else [word])
         ]
-        done = invoke(*words)
+        invocation = invoke(*words)
         statuses = (0, 1, 3) if words[0] == "gate" else (0,)
-        assert done.exit_code in statuses, f"{page}: {command}\n{done.output}"
-        for before, name in itertools.pairwise(words):
-            if before == "-o":
+        assert invocation.exit_code in statuses, f"{page}: {command}\n{invocation.output}"
+        for previous_word, name in itertools.pairwise(words):
+            if previous_word == "-o":
                 assert (folder / name).stat().st_size > 0, f"{page}: {command}"
 
 
@@ -101,13 +101,13 @@ def test_what_a_page_tells_to_type_works(page: str, commands: list[str], folder:
 def test_the_recipe_for_dask_has_the_exact_means(folder: Path) -> None:
     pytest.importorskip("dask.dataframe")
     page = (DOCS / "background" / "scale.md").read_text("utf-8")
-    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "dask" in one)
+    (recipe,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "dask" in code)
     read_qrels("demo/qrels.txt").write("judgments.parquet")
     read_run("demo/dense.run").write("recommendations.parquet")
-    found: dict[str, dict[str, float]] = {}
-    exec(compile(recipe, "scale.md", "exec"), found)  # noqa: S102 - it is the page's
-    expected = evaluate("demo/qrels.txt", "demo/dense.run", "nDCG@10 AP").means(exact=True)
-    assert found["means"] == expected
+    recipe_names: dict[str, dict[str, float]] = {}
+    exec(compile(recipe, "scale.md", "exec"), recipe_names)  # noqa: S102 - it is the page's
+    expected_means = evaluate("demo/qrels.txt", "demo/dense.run", "nDCG@10 AP").means(exact=True)
+    assert recipe_names["means"] == expected_means
 
 
 def test_pages_have_commands_that_are_run() -> None:

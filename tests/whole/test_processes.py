@@ -74,25 +74,25 @@ def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.M
     inside, go_on = threading.Event(), threading.Event()
     parent, hash_ids = os.getpid(), Ids.hash
 
-    def slow_hash(ids: Ids, *more: Any) -> Any:
+    def slow_hash(ids: Ids, *arguments: Any) -> Any:
         if os.getpid() == parent:
             inside.set()
             assert go_on.wait(PATIENCE)
-        return hash_ids(ids, *more)
+        return hash_ids(ids, *arguments)
 
     # A thread is within a cached property of Qrels at the fork, and stays there.
-    first = Ids.of([b"q1"])
+    query_ids = Ids.of([b"q1"])
     qrels = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
     monkeypatch.setattr(Ids, "hash", slow_hash)
-    thread = threading.Thread(target=lambda: qrels.find_codes(first))
+    thread = threading.Thread(target=lambda: qrels.find_codes(query_ids))
     thread.start()
     try:
         assert inside.wait(PATIENCE)
 
         def child() -> bool:
-            other = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
-            found = evaluate(other, Run([("q1", "d2", 2.0), ("q1", "d1", 1.0)]), "AP")
-            return other.find_codes(first).tolist() == [0] and found["AP"] == 1 / 2
+            child_qrels = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
+            scores = evaluate(child_qrels, Run([("q1", "d2", 2.0), ("q1", "d1", 1.0)]), "AP")
+            return child_qrels.find_codes(query_ids).tolist() == [0] and scores["AP"] == 1 / 2
 
         assert run_in_fork(child)
     finally:
@@ -108,20 +108,20 @@ def test_who_may_not_write_a_file_does_not_replace_it() -> None:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
-        with pytest.raises(InputError, match="cannot be written: Permission denied"), open_to_write(old):
+        with pytest.raises(InputError, match="cannot be written: Permission denied"), open_to_write(old_path):
             pass
-        with open_to_write(new) as stream:
+        with open_to_write(new_path) as stream:
             stream.write(b"new")
         return True
 
     with tempfile.TemporaryDirectory() as folder:  # that of pytest is closed to others
         os.chmod(folder, 0o777)  # noqa: S103 - for the child, which is somebody else
-        old, new = Path(folder, "old.csv"), Path(folder, "new.csv")
-        with open_to_write(old) as stream:  # and what that imports may be out of the child's reach
+        old_path, new_path = Path(folder, "old.csv"), Path(folder, "new.csv")
+        with open_to_write(old_path) as stream:  # and what that imports may be out of the child's reach
             stream.write(b"old")
-        old.chmod(0o444)
+        old_path.chmod(0o444)
         assert run_in_fork(write)
-        assert (old.read_bytes(), new.read_bytes()) == (b"old", b"new")
+        assert (old_path.read_bytes(), new_path.read_bytes()) == (b"old", b"new")
 
 
 class CountingObject:
@@ -137,9 +137,9 @@ class CountingObject:
 
 
 def test_a_cached_property_is_computed_once_for_each_object() -> None:
-    one, other = CountingObject(), CountingObject()
-    assert (one.value, one.value, other.value) == (7, 7, 7)
-    assert (one.n_computed, other.n_computed) == (1, 1)
+    first_object, second_object = CountingObject(), CountingObject()
+    assert (first_object.value, first_object.value, second_object.value) == (7, 7, 7)
+    assert (first_object.n_computed, second_object.n_computed) == (1, 1)
     assert CountingObject.value.__doc__ == "What is computed once."
 
 
@@ -169,16 +169,16 @@ def test_what_was_read_from_files_is_evaluated_by_a_worker(tmp_path: Path) -> No
         query.replace(" ", "_"): {doc.replace(" ", "_"): n for doc, n in docs.items()}
         for query, docs in GRADES.items()
     }
-    ranked = {
+    plain_scores = {
         query.replace(" ", "_"): {doc.replace(" ", "_"): n for doc, n in docs.items()}
         for query, docs in SCORES.items()
     }
-    expected = evaluate_all(Qrels(plain), Run(ranked))
+    expected = evaluate_all(Qrels(plain), Run(plain_scores))
     with start_worker() as work:
         for suffix in (".txt", ".txt.gz", ".csv", ".json", ".jsonl", ".parquet", ".arrow"):
             qrels_path, run_path = tmp_path / f"qrels{suffix}", tmp_path / f"run{suffix}"
             Qrels(plain).write(qrels_path)
-            Run(ranked).write(run_path)
+            Run(plain_scores).write(run_path)
             qrels, run = read_qrels(qrels_path), read_run(run_path)
             assert work(qrels, run) == expected, suffix
             assert evaluate_all(qrels, run) == expected  # now that they hold what was computed of them,
@@ -191,14 +191,14 @@ def test_a_relative_path_is_found_from_another_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Run(SCORES).write("a.csv")
-    sent = pickle.dumps(read_run("a.csv"))
+    pickled_run = pickle.dumps(read_run("a.csv"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert pickle.loads(sent).to_dict() == SCORES  # noqa: S301 - our own
+    assert pickle.loads(pickled_run).to_dict() == SCORES  # noqa: S301 - our own
 
 
 COPIES: dict[str, Callable[[Any], Any]] = {
-    "pickled": lambda one: pickle.loads(pickle.dumps(one)),  # noqa: S301 - our own
+    "pickled": lambda run: pickle.loads(pickle.dumps(run)),  # noqa: S301 - our own
     "deep copy": copy.deepcopy,
 }
 
@@ -213,12 +213,12 @@ def test_a_file_that_changed_since_it_was_copied_is_refused(
     run = read_run(f"file://{path}" if is_url else path)
     if is_opened:
         assert run.to_dict() == {"q1": {"d1": 2.5}}
-    found, late = COPIES[how](run), COPIES[how](run)
-    assert found.to_dict() == {"q1": {"d1": 2.5}}
+    run_copy, late_copy = COPIES[how](run), COPIES[how](run)
+    assert run_copy.to_dict() == {"q1": {"d1": 2.5}}
     write("a.run", "q1 Q0 d2 1 7.5 t\nq1 Q0 d1 2 2.5 t\n")
-    for one in (found, late, COPIES[how](late)):
+    for refused_run in (run_copy, late_copy, COPIES[how](late_copy)):
         with pytest.raises(InputError, match="the file changed"):
-            one.to_dict()
+            refused_run.to_dict()
 
 
 def test_a_worker_refuses_a_file_that_changed(write: Any) -> None:
@@ -264,31 +264,31 @@ def test_every_result_can_be_copied_and_pickled(name: str, demo_folder: Path) ->
     paths = [demo / "qrels.txt", demo / "bm25.run", demo / "dense.run"]
     result = RESULTS[name](read_qrels(paths[0]), read_run(paths[1]), read_run(paths[2]))
 
-    def content(one: Any) -> Any:
-        shown = getattr(one, "to_dict", None)
-        return repr(one) if shown is None else shown()
+    def content(any_result: Any) -> Any:
+        to_dict = getattr(any_result, "to_dict", None)
+        return repr(any_result) if to_dict is None else to_dict()
 
-    for made in (
+    for result_copy in (
         copy.copy(result),
         copy.deepcopy(result),
         pickle.loads(pickle.dumps(result)),  # noqa: S301 - our own
     ):
-        assert type(made) is type(result)
-        assert repr(content(made)) == repr(content(result))
+        assert type(result_copy) is type(result)
+        assert repr(content(result_copy)) == repr(content(result))
 
 
 def test_what_was_left_out_is_said_in_a_copy(write: Any) -> None:
     qrels = read_qrels(write("qrels.txt", "q 0 a 1\nq 0 b x\n"), errors="skip")
-    sent = pickle.dumps(qrels)
+    pickled_qrels = pickle.dumps(qrels)
     os.unlink(qrels.sources[0].path)  # it cannot be looked up any more
-    found = pickle.loads(sent)  # noqa: S301 - our own
-    assert "qrels.txt:2: expected a number" in found.left_out.said("the qrels")
+    qrels_copy = pickle.loads(pickled_qrels)  # noqa: S301 - our own
+    assert "qrels.txt:2: expected a number" in qrels_copy.left_out.said("the qrels")
 
 
 def test_an_error_comes_back_whole_from_a_worker() -> None:
     error = InputError("is odd", source="a.run", line=3, text="q x", hint="Mend it.", kind="id")
-    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
-    assert (str(found), vars(found)) == (str(error), vars(error))
+    error_copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (str(error_copy), vars(error_copy)) == (str(error), vars(error))
 
 
 # ---- pipes and forks ---------------------------------------------------------------------------
@@ -303,19 +303,19 @@ def test_a_pipe_that_cannot_be_kept_says_where(
     writer = threading.Thread(target=path.write_bytes, args=(b"q1 Q0 d1 1 1.5 t\n",))
     writer.start()
 
-    def full(*_: Any, **__: Any) -> Any:
+    def raise_full(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     class Full(io.BytesIO):
-        write = full
+        write = raise_full
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(tempfile, "TemporaryFile", full if at_once else lambda **_: Full())
-    with pytest.raises(InputError, match=os.strerror(errno.ENOSPC)) as found:
+    monkeypatch.setattr(tempfile, "TemporaryFile", raise_full if at_once else lambda **_: Full())
+    with pytest.raises(InputError, match=os.strerror(errno.ENOSPC)) as excinfo:
         read_run(path).to_dict()
     writer.join(PATIENCE)
-    assert found.value.source == str(path)
-    assert str(tmp_path) in str(found.value.hint)
+    assert excinfo.value.source == str(path)
+    assert str(tmp_path) in str(excinfo.value.hint)
 
 
 def test_a_pipe_that_is_half_read_is_refused_in_a_child(tmp_path: Path) -> None:

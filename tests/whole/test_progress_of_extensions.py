@@ -29,17 +29,17 @@ def test_a_function_hears_of_every_stored_byte_once(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 1 << 10)
     qrels, runs = files
-    heard: list[int] = []
-    swap_rate(qrels, runs, "RR", progress=heard.append)
-    assert sum(heard) == sum(os.path.getsize(path) for path in (qrels, *runs))
-    assert len(heard) > 3, "not all at once"
+    byte_counts: list[int] = []
+    swap_rate(qrels, runs, "RR", progress=byte_counts.append)
+    assert sum(byte_counts) == sum(os.path.getsize(path) for path in (qrels, *runs))
+    assert len(byte_counts) > 3, "not all at once"
 
 
 def test_conventions_tell_of_what_they_read(files: tuple[Path, list[Path]]) -> None:
     qrels, runs = files
-    heard: list[int] = []
-    conventions(qrels, runs[0], "RR", progress=heard.append)
-    assert sum(heard) >= os.path.getsize(qrels) + os.path.getsize(runs[0])
+    byte_counts: list[int] = []
+    conventions(qrels, runs[0], "RR", progress=byte_counts.append)
+    assert sum(byte_counts) >= os.path.getsize(qrels) + os.path.getsize(runs[0])
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_conventions_tell_of_what_they_read(files: tuple[Path, list[Path]]) -> N
 )
 def test_the_statistics_show_what_they_draw(call: Callable[..., Any], shown: str, bar: Bar) -> None:
     call(SCORES, progress=True)
-    of_this = [(share, done) for what, share, done in bar.drawings if what == shown]
-    assert of_this
-    assert all(unit == shown for _, (_, unit) in of_this)
-    assert all(share is not None and 0 <= share <= 1 for share, _ in of_this)
+    drawings = [(share, progress) for activity, share, progress in bar.drawings if activity == shown]
+    assert drawings
+    assert all(unit == shown for _, (_, unit) in drawings)
+    assert all(share is not None and 0 <= share <= 1 for share, _ in drawings)
     assert bar.n_closed
 
 
@@ -58,17 +58,17 @@ def test_buckets_show_no_reading_of_files(files: tuple[Path, list[Path]], bar: B
     """Their rows were read before, and come from a file of their own."""
     qrels, runs = files
     evaluate(qrels, runs, "RR", buckets=4, progress=True)
-    drawn = [what for what, _, _ in bar.drawings]
-    first = drawn.index("buckets")
-    assert {what.split()[0] for what in drawn[:first]} == {"reading"}
-    assert set(drawn[first:]) == {"buckets"}
+    activities = [activity for activity, _, _ in bar.drawings]
+    first_bucket = activities.index("buckets")
+    assert {activity.split()[0] for activity in activities[:first_bucket]} == {"reading"}
+    assert set(activities[first_bucket:]) == {"buckets"}
 
 
 def test_bounds_and_conventions_show_their_steps(bar: Bar) -> None:
     qrels, run = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, {"q1": ["a", "x"], "q2": ["y", "c"]}
     evaluate(qrels, run, "AP nDCG@10", bounds=True, progress=True)
     conventions(qrels, run, "AP", progress=True)
-    assert {"bounds", "conventions"} <= {what for what, _, _ in bar.drawings}
+    assert {"bounds", "conventions"} <= {activity for activity, _, _ in bar.drawings}
 
 
 def test_python_is_interrupted_while_it_draws(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,11 +32,11 @@ PROPERTIES = {  # of how many of the measures each holds, for some of their para
 @cache
 def list_holding(name: str, property_name: str) -> list[Measure]:
     """Return the measure with all parameters and cutoffs of which a property has to hold."""
-    found = [one for one in variants(name) if not find_exemptions(one, property_name)]
+    measures = [measure for measure in variants(name) if not find_exemptions(measure, property_name)]
     if property_name == "cutoff beyond the depth":
         kind = Measure(name).definition.cutoff_kind
-        found = [one for one in found if one.cutoff is not None and kind != "recall"]
-    return found
+        measures = [measure for measure in measures if measure.cutoff is not None and kind != "recall"]
+    return measures
 
 
 def parametrize_measures(property_name: str) -> pytest.MarkDecorator:
@@ -45,33 +45,33 @@ def parametrize_measures(property_name: str) -> pytest.MarkDecorator:
 
 
 def test_every_property_is_held_against_as_many_measures_as_ever() -> None:
-    for what, n in PROPERTIES.items():
-        assert sum(bool(list_holding(name, what)) for name in NAMES) == n, what
+    for property_name, n in PROPERTIES.items():
+        assert sum(bool(list_holding(name, property_name)) for name in NAMES) == n, property_name
 
 
 def test_exemptions_name_measures_and_properties_that_are_tested() -> None:
     assert EXEMPT.keys() <= set(NAMES)
     for name in NAMES:
         parameters = Measure(name).definition.parameters
-        for what, reason in exempt_reasons(Measure(name)).items():
-            each = (f"with {parameter}(?: given|='[a-z0-9]+')" for parameter in parameters)
-            given = "|".join(each) or "-"
-            assert re.sub(f" (at k|with own gains|{given})$", "", what) in PROPERTIES
+        for property_name, reason in exempt_reasons(Measure(name)).items():
+            parameter_patterns = (f"with {parameter}(?: given|='[a-z0-9]+')" for parameter in parameters)
+            parameter_pattern = "|".join(parameter_patterns) or "-"
+            assert re.sub(f" (at k|with own gains|{parameter_pattern})$", "", property_name) in PROPERTIES
             assert reason
 
 
 def test_every_exemption_exempts_something() -> None:
     """One that applies to no parameters that are tried is misspelt, or not needed."""
     for name in NAMES:
-        met = {why for one in variants(name) for what in PROPERTIES for why in find_exemptions(one, what)}
-        assert met == {what for one in variants(name) for what in exempt_reasons(one)}, name
+        applied_exemptions = {exemption for measure in variants(name) for property_name in PROPERTIES for exemption in find_exemptions(measure, property_name)}
+        assert applied_exemptions == {exemption for measure in variants(name) for exemption in exempt_reasons(measure)}, name
 
 
 def rank_perfectly(measure: Measure, grades: dict[str, int]) -> list[str]:
     """Return documents, what is worth most to the measure first; without what costs."""
     gain = measure.parameters.get("gain", "linear")
-    worth = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
-    return sorted((doc for doc in worth if worth[doc] >= 0), key=lambda doc: -worth[doc])
+    gain_of_doc = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
+    return sorted((doc for doc in gain_of_doc if gain_of_doc[doc] >= 0), key=lambda doc: -gain_of_doc[doc])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,12 +81,12 @@ def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
         first = evaluate(qrels, run, list(variants(name))).to_dict()
         chance = random.Random(seed)
 
-        def shuffled(data: dict, chance: random.Random = chance) -> dict:  # type: ignore[type-arg] # of any values
-            items = list(data.items())
-            chance.shuffle(items)
-            return {k: shuffled(v) if isinstance(v, dict) else v for k, v in items}
+        def shuffle_mapping(data: dict, chance: random.Random = chance) -> dict:  # type: ignore[type-arg] # of any values
+            key_values = list(data.items())
+            chance.shuffle(key_values)
+            return {key: shuffle_mapping(member) if isinstance(member, dict) else member for key, member in key_values}
 
-        assert evaluate(shuffled(qrels), shuffled(run), list(variants(name))).to_dict() == first
+        assert evaluate(shuffle_mapping(qrels), shuffle_mapping(run), list(variants(name))).to_dict() == first
 
 
 @parametrize_measures("range")
@@ -104,22 +104,22 @@ def test_values_stay_in_the_range_declared(name: str) -> None:
 @parametrize_measures("best first is best")
 def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
     """Of all orders of a few documents."""
-    higher = Measure(name).definition.higher_is_better
+    higher_is_better = Measure(name).definition.higher_is_better
     for seed in seeds(6):
         chance = random.Random(seed)
         grades = {f"d{i}": chance.choice([0, 0, 1, 2, 3]) for i in range(6)}
-        alike: dict[tuple[str, ...], list[Measure]] = {}
+        measures_of_order: dict[tuple[str, ...], list[Measure]] = {}
         for measure in list_holding(name, "best first is best"):
-            alike.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(measure)
-        for retrieved, measures in alike.items():
+            measures_of_order.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(measure)
+        for retrieved, measures in measures_of_order.items():
             orders = list(map(list, itertools.permutations(retrieved)))  # the best is the first
             run = {f"{i:02}": order for i, order in enumerate(orders)}
             scores = evaluate(dict.fromkeys(run, grades), run, measures)
             for measure in measures:
                 highest, *values = scores.per_query(measure).values()
                 for value, order in zip(values, orders[1:], strict=True):
-                    no_better = value <= highest if higher else value >= highest
-                    assert no_better, (measure, grades, order)
+                    is_no_better = value <= highest if higher_is_better else value >= highest
+                    assert is_no_better, (measure, grades, order)
 
 
 @parametrize_measures("perfect is 1")
@@ -127,61 +127,61 @@ def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) ->
     for seed in SEEDS:
         qrels, _ = oracle.make_collection(seed, lowest=0)
         measures = list_holding(name, "perfect is 1")
-        alike: dict[str, list[Measure]] = {}
+        measures_of_gain: dict[str, list[Measure]] = {}
         for measure in measures:
-            alike.setdefault(repr(measure.parameters.get("gain")), []).append(measure)
+            measures_of_gain.setdefault(repr(measure.parameters.get("gain")), []).append(measure)
         by_measure: dict[Measure, dict[str, float]] = {}
-        for some in alike.values():
-            run = {query: rank_perfectly(some[0], docs) for query, docs in qrels.items()}
-            scored = evaluate(qrels, run, some)
-            by_measure |= {measure: scored.per_query(measure) for measure in some}
+        for gain_measures in measures_of_gain.values():
+            run = {query: rank_perfectly(gain_measures[0], docs) for query, docs in qrels.items()}
+            scores_of_run = evaluate(qrels, run, gain_measures)
+            by_measure |= {measure: scores_of_run.per_query(measure) for measure in gain_measures}
         for measure in measures:
             scores = by_measure[measure]
             gain, rel = measure.parameters.get("gain"), measure.parameters.get("rel", 1)
             for query, docs in qrels.items():
-                possible = any(
+                has_relevant = any(
                     grade >= rel if gain is None else oracle.gain_of(grade, gain) > 0
                     for grade in docs.values()
                 )
                 if gain is not None and "rel" in measure.parameters:
-                    possible &= any(grade >= rel for grade in docs.values())
+                    has_relevant &= any(grade >= rel for grade in docs.values())
                 if isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant:
-                    possible &= any(grade >= rel for grade in docs.values())
-                assert scores[query] == (1 if possible else 0), measure
+                    has_relevant &= any(grade >= rel for grade in docs.values())
+                assert scores[query] == (1 if has_relevant else 0), measure
 
 
 @parametrize_measures("cutoff beyond the depth")
 def test_a_cutoff_beyond_the_depth_changes_nothing(name: str) -> None:
     definition = Measure(name).definition
-    deep = list(dict.fromkeys(one @ 1000 for one in list_holding(name, "cutoff beyond the depth")))
-    others = [[measure @ 10**12 for measure in deep]]
+    deep_measures = list(dict.fromkeys(measure @ 1000 for measure in list_holding(name, "cutoff beyond the depth")))
+    other_measures = [[measure @ 10**12 for measure in deep_measures]]
     if definition.cutoff == "optional":
-        others.append([Measure(name, None, measure.given) for measure in deep])
+        other_measures.append([Measure(name, None, measure.given) for measure in deep_measures])
     for seed in SEEDS:
         qrels, run = oracle.make_collection(seed)
-        first = evaluate(qrels, run, deep).values.tolist()
-        for other in others:
-            assert evaluate(qrels, run, other).values.tolist() == first
+        first = evaluate(qrels, run, deep_measures).values.tolist()
+        for equivalent_measures in other_measures:
+            assert evaluate(qrels, run, equivalent_measures).values.tolist() == first
 
 
 @parametrize_measures("unjudged documents at the end")
 def test_unjudged_documents_at_the_end_change_nothing(name: str) -> None:
     for seed in SEEDS:
         qrels, run = oracle.make_collection(seed)
-        longer = {
+        longer_run = {
             query: {**docs, **{f"unjudged{i}": -1e9 - i for i in range(3)}} if docs else docs
             for query, docs in run.items()
         }
         measures = list_holding(name, "unjudged documents at the end")
         first = evaluate(qrels, run, measures).to_dict()
-        assert evaluate(qrels, longer, measures).to_dict() == first
+        assert evaluate(qrels, longer_run, measures).to_dict() == first
 
 
 @parametrize_measures("0 without relevant documents")
 def test_a_query_without_relevant_documents_scores_zero(name: str) -> None:
     for measure in list_holding(name, "0 without relevant documents"):
-        below = measure.parameters.get("rel", 1) - 1  # a grade that is not relevant
-        assert measure({"a": below, "b": -1}, ["a", "c", "b"]) == 0, measure
+        lower_grade = measure.parameters.get("rel", 1) - 1  # a grade that is not relevant
+        assert measure({"a": lower_grade, "b": -1}, ["a", "c", "b"]) == 0, measure
 
 
 @parametrize_measures("0 without results")
@@ -198,9 +198,9 @@ def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
         batch = evaluate(qrels, run, measures).to_dict()
         for query in qrels:
             if query in run:
-                one = Qrels(qrels).select_queries([query])  # which knows the collection's top grade
-                alone = evaluate(one, {query: run[query]}, measures).to_dict()
-                assert alone[query] == batch[query]
+                query_qrels = Qrels(qrels).select_queries([query])  # which knows the collection's top grade
+                query_scores = evaluate(query_qrels, {query: run[query]}, measures).to_dict()
+                assert query_scores[query] == batch[query]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -208,6 +208,6 @@ def test_measures_asked_for_together_are_each_alone(name: str) -> None:
     measures = list(variants(name))
     for seed in seeds(8):
         qrels, run = oracle.make_collection(seed)
-        together = evaluate(qrels, run, measures)
+        all_scores = evaluate(qrels, run, measures)
         for measure in sample_cases(measures):
-            assert evaluate(qrels, run, measure).per_query(measure) == together.per_query(measure)
+            assert evaluate(qrels, run, measure).per_query(measure) == all_scores.per_query(measure)

@@ -31,18 +31,18 @@ ORDERS = ["as it is", "rows shuffled", "rows of each query shuffled", "queries s
 def make_collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, float]]]:
     """Make 200 judged queries; ids are whole numbers, which every form can hold."""
     chance = random.Random(4)
-    judged: list[tuple[int, int, int]] = []
-    found: list[tuple[int, int, float]] = []
+    judgment_rows: list[tuple[int, int, int]] = []
+    run_rows: list[tuple[int, int, float]] = []
     for query in range(220):
         pool = chance.sample(range(100_000), 60)
         if query < 200:
-            judged += [(query, doc, chance.choice([-1, 0, 0, 1, 1, 2, 3])) for doc in pool[:20]]
+            judgment_rows += [(query, doc, chance.choice([-1, 0, 0, 1, 1, 2, 3])) for doc in pool[:20]]
         if query % 11:
-            few = [0.0, -1.5, 2.0, 0.1, 1 / 3, 1e-300]
+            common_scores = [0.0, -1.5, 2.0, 0.1, 1 / 3, 1e-300]
             for doc in chance.sample(pool, chance.randint(1, 30)):
-                score = chance.choice(few) if chance.random() < 0.5 else chance.gauss(0, 3)
-                found.append((query, doc, score))
-    return judged, found
+                score = chance.choice(common_scores) if chance.random() < 0.5 else chance.gauss(0, 3)
+                run_rows.append((query, doc, score))
+    return judgment_rows, run_rows
 
 
 @cache
@@ -56,11 +56,11 @@ def order_rows(side: int, order: str) -> list[Any]:
     if order == "queries shuffled":
         chance.shuffle(queries)
     if order in ("queries shuffled", "rows of each query shuffled"):
-        within = order == "rows of each query shuffled"
+        shuffle_within = order == "rows of each query shuffled"
         return [
             row
             for query in queries
-            for row in (lambda one: chance.sample(one, len(one)) if within else one)(
+            for row in (lambda query_rows: chance.sample(query_rows, len(query_rows)) if shuffle_within else query_rows)(
                 [row for row in rows if row[0] == query]
             )
         ]
@@ -68,10 +68,10 @@ def order_rows(side: int, order: str) -> list[Any]:
 
 
 def nest_rows(rows: Table) -> Nested:
-    found: Nested = {}
+    number_of_doc: Nested = {}
     for query, doc, number in rows:
-        found.setdefault(str(query), {})[str(doc)] = number
-    return found
+        number_of_doc.setdefault(str(query), {})[str(doc)] = number
+    return number_of_doc
 
 
 def write_trec(rows: Table, path: Path, value_column: str) -> None:
@@ -83,13 +83,13 @@ def write_trec(rows: Table, path: Path, value_column: str) -> None:
 
 
 def delimited_writer(separator: str) -> Callable[[Table, Path, str], None]:
-    def write(rows: Table, path: Path, value: str) -> None:
+    def write_rows(rows: Table, path: Path, value: str) -> None:
         with path.open("w", newline="") as file:
             writer = csv.writer(file, delimiter=separator)
             writer.writerow(["query-id", "corpus-id", "score"])
             writer.writerows(rows)
 
-    return write
+    return write_rows
 
 
 def write_json_lines(rows: Table, path: Path, value_column: str) -> None:
@@ -160,10 +160,10 @@ OBJECTS: dict[str, Callable[[Table, str], Any]] = {
 
 @cache
 def expected_scores() -> dict[str, dict[str, Any]]:
-    judged, found = make_collection()
+    judgment_rows, run_rows = make_collection()
     scores = evaluate(
-        {q: {d: int(g) for d, g in docs.items()} for q, docs in nest_rows(judged).items()},
-        nest_rows(found),
+        {query: {doc: int(grade) for doc, grade in docs.items()} for query, docs in nest_rows(judgment_rows).items()},
+        nest_rows(run_rows),
         MEASURES,
     )
     assert len(scores.query_ids) == 200

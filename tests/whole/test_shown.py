@@ -48,15 +48,15 @@ def test_every_result_of_the_package_is_here() -> None:
             import_module(module.name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
-        seen = {type(make()) for make in RESULTS.values()}
-    results = {one for one in list_subclasses(Shown) if one.__module__.startswith("cranfield.")}
-    assert {one for one in results if not isabstract(one)} == seen
+        tested_types = {type(make()) for make in RESULTS.values()}
+    results = {result_type for result_type in list_subclasses(Shown) if result_type.__module__.startswith("cranfield.")}
+    assert {result_type for result_type in results if not isabstract(result_type)} == tested_types
 
 
 def list_subclasses(parent: type[Any]) -> Iterator[type[Any]]:
-    for each in type.__subclasses__(parent):
-        yield each
-        yield from list_subclasses(each)
+    for subclass in type.__subclasses__(parent):
+        yield subclass
+        yield from list_subclasses(subclass)
 
 
 def test_rows_have_the_header(found: Shown) -> None:
@@ -70,14 +70,14 @@ def test_separated_values(found: Shown, delimiter: str) -> None:
     make = found.to_csv if delimiter == "," else found.to_tsv
     header, *rows = csv.reader(io.StringIO(make(), newline=""), delimiter=delimiter)
     assert header == list(found.header)
-    expected = [["" if one is None else str(one) for one in row.values()] for row in found.rows()]
+    expected = [["" if cell is None else str(cell) for cell in row.values()] for row in found.rows()]
     assert rows == expected
-    _, *quoted = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
+    _, *quoted_rows = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
     number = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
-    for row, plain in zip(quoted, expected, strict=True):
-        for cell, was in zip(row, plain, strict=True):
+    for row, plain_cells in zip(quoted_rows, expected, strict=True):
+        for cell, plain_cell in zip(row, plain_cells, strict=True):
             assert number.fullmatch(cell) or not cell.startswith(("=", "+", "-", "@"))
-            assert cell.removeprefix("'") == was.removeprefix("'")
+            assert cell.removeprefix("'") == plain_cell.removeprefix("'")
 
 
 def test_json(name: str, found: Shown) -> None:
@@ -103,9 +103,9 @@ def test_frames(name: str, found: Shown) -> None:
     assert table.column_names == list(found.header)
     for column in found.header:
         values = [row[column] for row in found.rows()]
-        texts = any(isinstance(one, str) for one in values)  # among numbers, all are texts
-        expected = [None if one is None or not texts else str(one) for one in values]
-        assert table[column].to_pylist() == (expected if texts else values)
+        has_texts = any(isinstance(cell, str) for cell in values)  # among numbers, all are texts
+        expected = [None if cell is None or not has_texts else str(cell) for cell in values]
+        assert table[column].to_pylist() == (expected if has_texts else values)
 
 
 class ParsedPage(HTMLParser):
@@ -149,9 +149,9 @@ PAGE_TAGS = FRAGMENT_TAGS | {"html", "head", "meta", "title", "style", "body"}
 def test_html(found: Shown) -> None:
     expected = list_cells(found)
     for page, tags in ((found.to_html(), FRAGMENT_TAGS), (found.to_html(full_page=True), PAGE_TAGS)):
-        read = ParsedPage(page)
-        assert read.cells == expected
-        assert read.tags <= tags
+        parsed_page = ParsedPage(page)
+        assert parsed_page.cells == expected
+        assert parsed_page.tags <= tags
     assert found.to_html(full_page=True).startswith("<!DOCTYPE html>\n<html>")
     assert '<meta charset="utf-8">' in found.to_html(full_page=True)
     assert ParsedPage(found._repr_html_()).cells == expected
@@ -159,15 +159,15 @@ def test_html(found: Shown) -> None:
 
 def test_markdown(found: Shown) -> None:
     tokens = MarkdownIt("commonmark").enable(["table"]).parse(found.to_markdown())
-    opened = [one.type for one in tokens if one.nesting == 1]
-    assert opened.count("table_open") == len(found.tables())
-    assert "html_block" not in {one.type for one in tokens}
+    opening_tags = [token.type for token in tokens if token.nesting == 1]
+    assert opening_tags.count("table_open") == len(found.tables())
+    assert "html_block" not in {token.type for token in tokens}
     cells = [
-        "".join(part.content for part in after.children or () if part.type != "html_inline")
-        for token, after in pairwise(tokens)
+        "".join(inline_token.content for inline_token in next_token.children or () if inline_token.type != "html_inline")
+        for token, next_token in pairwise(tokens)
         if token.type in ("td_open", "th_open")
     ]
-    assert [one.split() for one in cells] == [one.split() for one in list_cells(found)]
+    assert [cell.split() for cell in cells] == [one.split() for one in list_cells(found)]
 
 
 def test_latex_and_text(found: Shown) -> None:
@@ -264,52 +264,52 @@ def invoke(command: str, *more: str) -> Result:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_has_what_is_printed(command: str, form: str, files: Path) -> None:
-    alone = invoke(command, "--format", form)
-    written = [f"-o{files}/made{suffix}" for suffix in FORMS.values()]
-    beside = invoke(command, "--format", form, *written)
-    assert (beside.exit_code, beside.stdout) == (alone.exit_code, alone.stdout)
+    invocation = invoke(command, "--format", form)
+    output_options = [f"-o{files}/made{suffix}" for suffix in FORMS.values()]
+    invocation_with_files = invoke(command, "--format", form, *output_options)
+    assert (invocation_with_files.exit_code, invocation_with_files.stdout) == (invocation.exit_code, invocation.stdout)
     page = (files / f"made{FORMS[form]}").read_bytes().decode()
-    assert page == alone.stdout, "and no file has another form than its suffix says"
+    assert page == invocation.stdout, "and no file has another form than its suffix says"
     assert len({path.read_bytes() for path in files.glob("made.*")}) == len(FORMS)
 
 
 def test_a_file_is_compressed_as_its_name_says(files: Path) -> None:
-    done = invoke("evaluate", "--format", "csv", "-o", "made.csv.gz")
-    assert gzip.decompress((files / "made.csv.gz").read_bytes()).decode() == done.stdout
+    invocation = invoke("evaluate", "--format", "csv", "-o", "made.csv.gz")
+    assert gzip.decompress((files / "made.csv.gz").read_bytes()).decode() == invocation.stdout
 
 
 @pytest.mark.parametrize("path", ["made.xlsx", "made", "-", "made.csv.doc"])
 def test_an_unknown_suffix_is_refused_before_anything_is_read(path: str, files: Path) -> None:
-    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", path])
-    assert done.exit_code == 2
-    assert ".txt, .md, .tex, .html, .csv, .tsv, .json, .jsonl" in done.stderr
+    invocation = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", path])
+    assert invocation.exit_code == 2
+    assert ".txt, .md, .tex, .html, .csv, .tsv, .json, .jsonl" in invocation.stderr
     assert not list(files.glob("made*"))
 
 
 def test_no_file_that_is_read_is_written(files: Path) -> None:
-    before = (files / "r1.json").read_bytes()
-    done = invoke("compare", "-o", f"{files}/r1.json")
-    assert done.exit_code == 2
-    assert "is read by this command" in done.stderr
-    assert (files / "r1.json").read_bytes() == before
+    bytes_before = (files / "r1.json").read_bytes()
+    invocation = invoke("compare", "-o", f"{files}/r1.json")
+    assert invocation.exit_code == 2
+    assert "is read by this command" in invocation.stderr
+    assert (files / "r1.json").read_bytes() == bytes_before
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(files: Path) -> None:
-    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"])
-    assert done.exit_code == 2
-    assert "there is no folder nowhere" in done.stderr
+    invocation = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"])
+    assert invocation.exit_code == 2
+    assert "there is no folder nowhere" in invocation.stderr
 
 
 def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None:
     (files / "made.csv").mkdir()
-    done = invoke("evaluate", "-o", "made.csv", "-o", "made.md", "--format", "csv")
-    assert done.exit_code == 2
-    assert "made.csv: cannot be written" in done.stderr
-    assert done.stdout.startswith("run,measure,query_id,value\n")
+    invocation = invoke("evaluate", "-o", "made.csv", "-o", "made.md", "--format", "csv")
+    assert invocation.exit_code == 2
+    assert "made.csv: cannot be written" in invocation.stderr
+    assert invocation.stdout.startswith("run,measure,query_id,value\n")
     assert (files / "made.md").read_text().startswith("| run ")
 
 
 def test_formulas_are_quoted_in_a_file(files: Path) -> None:
-    done = invoke("evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv")
-    assert done.exit_code == 0, done.stderr
+    invocation = invoke("evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv")
+    assert invocation.exit_code == 0, invocation.stderr
     assert '"\'=1+1"' in (files / "made.csv").read_text()

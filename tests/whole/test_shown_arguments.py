@@ -26,11 +26,11 @@ METHODS = ["to_text", "to_markdown", "to_latex", "to_html", "to_csv", "to_tsv", 
 METHODS += ["to_json", "to_pandas", "to_polars"]
 
 
-@pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("found", RESULTS, ids=lambda result: type(result).__name__)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unknown_argument_is_one_of_the_form(found: Shown, method: str) -> None:
-    said = rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
-    with pytest.raises(TypeError, match=said):
+    message = rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
+    with pytest.raises(TypeError, match=message):
         getattr(found, method)(per_qery=True)
 
 
@@ -68,13 +68,13 @@ def test_a_value_that_is_none_is_refused(call: Callable[[], Any]) -> None:
 
 def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
     """As docs/reference/output.md says."""
-    means, every = (json.loads(SYSTEMS.to_json(per_query=which)) for which in (False, True))
+    means, scores_per_query = (json.loads(SYSTEMS.to_json(per_query=per_query)) for per_query in (False, True))
     assert ["queries" in run for run in means["runs"]] == [False, False]
-    assert {run["run"]: run.pop("queries") for run in every["runs"]} == SYSTEMS.to_dict()
-    assert every == means
+    assert {run["run"]: run.pop("queries") for run in scores_per_query["runs"]} == SYSTEMS.to_dict()
+    assert scores_per_query == means
 
 
-@pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("found", RESULTS, ids=lambda result: type(result).__name__)
 def test_a_page_has_a_title(found: Shown) -> None:
     title = re.search("<title>(.*)</title>", found.to_html(full_page=True))
     assert title is not None
@@ -84,7 +84,7 @@ def test_a_page_has_a_title(found: Shown) -> None:
 
 def test_the_title_of_a_page_of_scores_names_the_runs() -> None:
     assert "<title>Scores of old, new</title>" in SYSTEMS.to_html(full_page=True)
-    many = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
-    assert "<title>Scores of 9 runs</title>" in many.to_html(full_page=True)
-    odd = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(full_page=True)
-    assert "<title>Scores of &lt;/title&gt;</title>" in odd
+    many_systems = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
+    assert "<title>Scores of 9 runs</title>" in many_systems.to_html(full_page=True)
+    odd_page = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(full_page=True)
+    assert "<title>Scores of &lt;/title&gt;</title>" in odd_page

@@ -30,12 +30,12 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 def list_nav_paths(entries: list[Any]) -> Iterator[str]:
     """Yield the paths below docs/ that navigation names: files and folders."""
-    for entry in entries:
-        for value in entry.values() if isinstance(entry, dict) else [entry]:
-            if isinstance(value, list):
-                yield from list_nav_paths(value)
+    for nav_entry in entries:
+        for path_or_entries in nav_entry.values() if isinstance(nav_entry, dict) else [nav_entry]:
+            if isinstance(path_or_entries, list):
+                yield from list_nav_paths(path_or_entries)
             else:
-                yield value
+                yield path_or_entries
 
 
 def make_anchor(heading: str) -> str:
@@ -47,22 +47,22 @@ def make_anchor(heading: str) -> str:
 def find_anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings."""
     tokens = MarkdownIt().parse(page.read_text("utf-8"))
-    found = [tokens[i + 1].content for i, one in enumerate(tokens) if one.type == "heading_open"]
-    return {make_anchor(heading) for heading in found}
+    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
+    return {make_anchor(heading) for heading in headings}
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
     nav = yaml.safe_load((DOCS / ".nav.yml").read_text("utf-8"))["nav"]
-    named = list(list_nav_paths(nav))
+    nav_paths = list(list_nav_paths(nav))
     files: set[str] = set()
     folders: set[str] = set()
-    for one in named:
-        assert (DOCS / one).exists(), f"{one} is in docs/.nav.yml and not in docs/"
-        (folders if (DOCS / one).is_dir() else files).add(one)
+    for nav_path in nav_paths:
+        assert (DOCS / nav_path).exists(), f"{nav_path} is in docs/.nav.yml and not in docs/"
+        (folders if (DOCS / nav_path).is_dir() else files).add(nav_path)
     for page in PAGES:
         path = page.relative_to(DOCS)
-        is_in = path.as_posix() in files or path.parent.as_posix() in folders
-        assert is_in, f"{path} is in docs/ and not in docs/.nav.yml"
+        is_in_navigation = path.as_posix() in files or path.parent.as_posix() in folders
+        assert is_in_navigation, f"{path} is in docs/ and not in docs/.nav.yml"
 
 
 @pytest.mark.parametrize("page", [*ROOT_PAGES, *PAGES], ids=lambda page: page.name)
@@ -70,19 +70,19 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None
     for target in LINK.findall(page.read_text("utf-8")):
         path, _, fragment = target.partition("#")
         if not path.startswith(("http", "mailto:")):
-            other = page if not path else page.parent / path
-            assert other.exists(), f"{page.name}: {target}"
-            assert not fragment or fragment in find_anchors(other), f"{page.name}: {target}"
+            linked_page = page if not path else page.parent / path
+            assert linked_page.exists(), f"{page.name}: {target}"
+            assert not fragment or fragment in find_anchors(linked_page), f"{page.name}: {target}"
 
 
 def test_a_folder_of_the_navigation_has_an_order() -> None:
     """Pages of a folder are listed by its own navigation, else by name."""
-    for own in DOCS.rglob(".nav.yml"):
-        if own.parent == DOCS:
+    for nav_file in DOCS.rglob(".nav.yml"):
+        if nav_file.parent == DOCS:
             continue
-        named = set(list_nav_paths(yaml.safe_load(own.read_text("utf-8"))["nav"]))
-        there = {page.name for page in own.parent.glob("*.md")}
-        assert named == there, own
+        nav_pages = set(list_nav_paths(yaml.safe_load(nav_file.read_text("utf-8"))["nav"]))
+        folder_pages = {page.name for page in nav_file.parent.glob("*.md")}
+        assert nav_pages == folder_pages, nav_file
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +95,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "zensical.toml", folder)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "No issues found" in done.stderr
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "No issues found" in process.stderr
     return folder / "site"
 
 
@@ -127,11 +127,11 @@ def list_addresses(site: Path) -> list[str]:
 
 @pytest.mark.more
 def test_the_site_has_every_page(site: Path) -> None:
-    built = list_addresses(site)
+    site_addresses = list_addresses(site)
     for page in PAGES:
         path = page.relative_to(DOCS).with_suffix("").as_posix()
         name = "" if path == "index" else f"{path.removesuffix('/index')}/"
-        assert name in built, path
+        assert name in site_addresses, path
 
 
 @pytest.mark.more
@@ -139,11 +139,11 @@ def test_every_page_fits_a_telephone_and_asks_no_other_host(
     site: Path, address: str, browser: Browser
 ) -> None:
     with browser.open(address, size=(390, 800), ready=False) as page:
-        for one in list_addresses(site):
-            page.load(address + one)
+        for page_address in list_addresses(site):
+            page.load(address + page_address)
             page.wait_for("document.querySelector('article')")
             width = page.evaluate("document.scrollingElement.scrollWidth")
-            assert width <= 390, f"{one} is {width} pixels wide"
+            assert width <= 390, f"{page_address} is {width} pixels wide"
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
         assert page.messages == []
 
@@ -159,10 +159,10 @@ def test_axe_finds_no_fault(address: str, browser: Browser, scheme: str) -> None
     """On a page of each kind."""
     pages = ["", "start/quickstart/", "background/comparing/", "reference/measures/gain/"]
     pages += ["reference/api/evaluate/", "reference/command-line/compare/"]
-    for one in pages:
-        with browser.open(address + one, scheme=scheme, ready=False) as page:
+    for page_address in pages:
+        with browser.open(address + page_address, scheme=scheme, ready=False) as page:
             page.wait_for("document.querySelector('article')")
-            assert find_faults(page, skipped_rules=THEME_RULES) == [], one
+            assert find_faults(page, skipped_rules=THEME_RULES) == [], page_address
 
 
 @pytest.mark.more
@@ -172,9 +172,9 @@ def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
         page.click(".md-search__button")
         page.settle()
         page.type("reciprocal rank")
-        found = "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
-        page.wait_for(f"{found}?.querySelectorAll('a').length > 5")
-        links = page.evaluate(f"[...{found}.querySelectorAll('a')].map((it) => it.href).join(' ')")
+        search_root = "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
+        page.wait_for(f"{search_root}?.querySelectorAll('a').length > 5")
+        links = page.evaluate(f"[...{search_root}.querySelectorAll('a')].map((it) => it.href).join(' ')")
         assert "average-precision" in links
         assert page.messages == []
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
@@ -186,5 +186,5 @@ def test_it_is_dark_where_the_system_is(address: str, browser: Browser) -> None:
     for scheme, is_dark in (("light", False), ("dark", True)):
         with browser.open(address, ready=False, scheme=scheme) as page:
             page.wait_for("document.body.dataset.mdColorScheme")
-            levels = [int(one) for one in re.findall(r"\d+", page.evaluate(ground))[:3]]
+            levels = [int(level) for level in re.findall(r"\d+", page.evaluate(ground))[:3]]
             assert (sum(levels) < 3 * 128) == is_dark, levels

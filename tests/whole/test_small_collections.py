@@ -17,37 +17,37 @@ def has_trait(trait: str, collection: dict[str, Any]) -> bool:
     qrels, run, lists = collection["qrels"], collection["run"], collection["lists"]
     return {
         "missing": bool(qrels.keys() - run.keys()),
-        "empty": any(not of for of in run.values()),
+        "empty": any(not docs for docs in run.values()),
         "unjudged": bool(run.keys() - qrels.keys()),
-        "duplicates": any(len(of) > len(set(of)) for of in lists.values()),
-        "identical": any(query in of for query, of in run.items()),
+        "duplicates": any(len(docs) > len(set(docs)) for docs in lists.values()),
+        "identical": any(query in docs for query, docs in run.items()),
     }[trait]
 
 
 @pytest.mark.parametrize("trait", ["missing", "empty", "unjudged", "duplicates", "identical"])
 def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
-    by_seed = {seed: generated(seed) for seed in SEEDS}
-    said = {seed for seed, one in by_seed.items() if trait in one["about"].split(", ")}
-    found = {seed for seed, one in by_seed.items() if has_trait(trait, one)}
+    collection_of_seed = {seed: generated(seed) for seed in SEEDS}
+    stated_seeds = {seed for seed, collection in collection_of_seed.items() if trait in collection["about"].split(", ")}
+    seeds_with_trait = {seed for seed, collection in collection_of_seed.items() if has_trait(trait, collection)}
     # what is taken away or added later may undo a trait: the one query that had it is gone
-    assert found <= said
-    assert len(found) > len(said) / 2
+    assert seeds_with_trait <= stated_seeds
+    assert len(seeds_with_trait) > len(stated_seeds) / 2
 
 
 def test_every_trait_is_in_some_collection() -> None:
-    said = {trait for seed in SEEDS for trait in generated(seed)["about"].split(", ")}
-    assert set(TRAITS) <= said
+    stated_traits = {trait for seed in SEEDS for trait in generated(seed)["about"].split(", ")}
+    assert set(TRAITS) <= stated_traits
 
 
 def test_the_same_seed_gives_the_same_collection_and_its_lists_follow_the_scores() -> None:
     for seed in SEEDS:
-        one = generated(seed)
-        assert one == generated(seed)
-        for query, documents in one["lists"].items():
-            assert set(documents) == set(one["run"][query])
-            if "duplicates" not in one["about"]:
-                scores = [one["run"][query][document] for document in documents]
-                assert all(above >= below for above, below in pairwise(scores))
+        collection = generated(seed)
+        assert collection == generated(seed)
+        for query, documents in collection["lists"].items():
+            assert set(documents) == set(collection["run"][query])
+            if "duplicates" not in collection["about"]:
+                scores = [collection["run"][query][document] for document in documents]
+                assert all(higher_score >= lower_score for higher_score, lower_score in pairwise(scores))
 
 
 def test_each_tool_has_a_driver_and_each_driver_a_tool() -> None:

@@ -11,5 +11,5 @@ def test_a_star_imports_measures_too() -> None:
     exec("from cranfield import *", names)  # noqa: S102 - what people type
     assert names["AP"] == AP
     assert names["evaluate"] is evaluate
-    missing = {one.name for one in cranfield.definitions()} - names.keys()
+    missing = {definition.name for definition in cranfield.definitions()} - names.keys()
     assert not missing

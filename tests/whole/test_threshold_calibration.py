@@ -54,9 +54,9 @@ def draw_scores(name: str, n: int, n_systems: int = REPETITIONS) -> list[Floats]
 def has_few_changes(scores: Floats) -> Bools:
     """Whether fewer than 10 queries have another score than the commonest, by counting each."""
     values = np.unique(scores)
-    commonest = np.max([np.count_nonzero(scores == one, axis=0) for one in values], axis=0)
-    found: Bools = len(scores) - commonest < 10
-    return found
+    n_commonest = np.max([np.count_nonzero(scores == score, axis=0) for score in values], axis=0)
+    has_few: Bools = len(scores) - n_commonest < 10
+    return has_few
 
 
 @cache
@@ -65,9 +65,9 @@ def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, 
     limit = verdict = bounded = 0
     for seed, scores in enumerate(draw_scores(name, n, n_systems)):
         gains = scores - score_mean(name)
-        above = run_gain_tests(GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)).is_above[0]
-        limit += int(np.count_nonzero(above))
-        verdict += int(np.count_nonzero(above & ~has_few_changes(scores)))
+        is_above = run_gain_tests(GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)).is_above[0]
+        limit += int(np.count_nonzero(is_above))
+        verdict += int(np.count_nonzero(is_above & ~has_few_changes(scores)))
         bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
     return limit, verdict, bounded
 
@@ -107,35 +107,35 @@ def test_by_the_limit_alone_rare_low_scores_pass_too_often() -> None:
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_the_gate_does_the_same(test: str) -> None:
     name, n = "0, 1/3, 2/3 or 1, mean .77", 50
-    scores, least = draw_scores(name, n)[0][:, :40] + 0.0, score_mean(name) - 0.08
-    given = {
-        f"s{i:02}": {"R@5": {f"q{q:02}": float(one) for q, one in enumerate(column)}}
+    scores, threshold = draw_scores(name, n)[0][:, :40] + 0.0, score_mean(name) - 0.08
+    scores_of_system = {
+        f"s{i:02}": {"R@5": {f"q{q:02}": float(score) for q, score in enumerate(column)}}
         for i, column in enumerate(scores.T)
     }
     options = {"limit": True, "test": test, "flips": 999, "seed": 0}
-    found = gate(given, at_least={"R@5": least}, **options)  # type: ignore[arg-type]
-    passed = [one.outcome == "PASS" for one in found.thresholds]
+    gate_result = gate(scores_of_system, at_least={"R@5": threshold}, **options)  # type: ignore[arg-type]
+    is_pass = [verdict.outcome == "PASS" for verdict in gate_result.thresholds]
     if test == "bounded":
-        expected = [passes_bounded_test(column, least) for column in scores.T]
+        expected = [passes_bounded_test(column, threshold) for column in scores.T]
     else:
         settings = GateSettings(flips=999, seed=0)
-        above = run_gain_tests(GainSample(scores - least, 0.0), settings).is_above[0]
-        expected = (above & ~has_few_changes(scores)).tolist()
-    assert passed == expected
-    assert 0 < sum(passed) < 40
+        is_above = run_gain_tests(GainSample(scores - threshold, 0.0), settings).is_above[0]
+        expected = (is_above & ~has_few_changes(scores)).tolist()
+    assert is_pass == expected
+    assert 0 < sum(is_pass) < 40
 
 
 def make_table() -> list[str]:
     rows = []
     for name in sample_cases(SCORES, step=len(SCORES)):
-        cells = [" / ".join(_format_share(one / N_SYSTEMS) for one in count_passes(name, n, N_SYSTEMS)) for n in SIZES]
+        cells = [" / ".join(_format_share(count / N_SYSTEMS) for count in count_passes(name, n, N_SYSTEMS)) for n in SIZES]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return rows
 
 
 def _format_share(value: float) -> str:
-    shown = f"{value:.2f}"
-    return "0" if shown == "0.00" else shown.removeprefix("0")
+    share_text = f"{value:.2f}"
+    return "0" if share_text == "0.00" else share_text.removeprefix("0")
 
 
 def test_the_table_of_the_page_is_what_is_measured() -> None:

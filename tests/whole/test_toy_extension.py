@@ -72,8 +72,8 @@ def test_an_extension_adds_an_option_and_a_column(tmp_path: Path) -> None:
 
 def test_an_extension_adds_a_command(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 a 1\n")
-    for name, first in (("old", "b"), ("new", "a")):
-        rows = [f"q{i} Q0 {first} 1 1.0 t\n" for i in (1, 2)]
+    for name, first_doc in (("old", "b"), ("new", "a")):
+        rows = [f"q{i} Q0 {first_doc} 1 1.0 t\n" for i in (1, 2)]
         (tmp_path / f"{name}.run").write_text("".join(rows))
     files = [str(tmp_path / name) for name in ("qrels.txt", "old.run", "new.run")]
     header, row = run_toy(tmp_path, "halves", *files, "--format", "csv").splitlines()[3:]

@@ -29,20 +29,20 @@ def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
-        status, seen = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
-        assert status == 0, seen
-        return [("stream", plain(seen))]
+        status, terminal_text = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
+        assert status == 0, terminal_text
+        return [("stream", plain(terminal_text))]
     tree, value, printed = ast.parse(source), None, StringIO()
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last_expression = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with redirect_stdout(printed):
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebook's own
-        if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
-    found = [("stream", printed.getvalue())] if printed.getvalue() else []
+        if isinstance(last_expression, ast.Expr):
+            value = eval(compile(ast.Expression(last_expression.value), "<cell>", "eval"), names)  # noqa: S307
+    outputs = [("stream", printed.getvalue())] if printed.getvalue() else []
     if value is not None:
         assert len(repr(value)) < columns, "IPython would break this line"
-        found.append(("execute_result", repr(value)))
-    return found
+        outputs.append(("execute_result", repr(value)))
+    return outputs
 
 
 @pytest.mark.parametrize(("name", "columns"), [("tutorial", COLUMNS), ("examples", 100)])
@@ -55,12 +55,12 @@ def test_the_notebook_shows_what_its_cells_do(
         if cell["cell_type"] != "code":
             continue
         source = "".join(cell["source"])
-        stored = [
-            (one["output_type"], "".join(one.get("text") or one["data"]["text/plain"]).rstrip())
-            for one in cell["outputs"]
+        stored_outputs = [
+            (output["output_type"], "".join(output.get("text") or output["data"]["text/plain"]).rstrip())
+            for output in cell["outputs"]
         ]
-        seen = [(kind, text.rstrip()) for kind, text in run_cell(source, names, columns)]
-        assert seen == stored, source
+        cell_outputs = [(kind, text.rstrip()) for kind, text in run_cell(source, names, columns)]
+        assert cell_outputs == stored_outputs, source
 
 
 def test_the_notebook_has_the_form_of_notebooks() -> None:
@@ -68,7 +68,7 @@ def test_the_notebook_has_the_form_of_notebooks() -> None:
     assert NOTEBOOK["metadata"]["kernelspec"]["name"] == "python3"
     identifiers = [cell["id"] for cell in NOTEBOOK["cells"]]
     assert len(set(identifiers)) == len(identifiers)
-    assert all(re.fullmatch(r"[\w-]{1,64}", one, re.ASCII) for one in identifiers)
+    assert all(re.fullmatch(r"[\w-]{1,64}", identifier, re.ASCII) for identifier in identifiers)
     assert [cell["execution_count"] for cell in CODE] == list(range(1, len(CODE) + 1))
     for cell in NOTEBOOK["cells"]:
         keys = {"cell_type", "id", "metadata", "source"}
@@ -76,19 +76,19 @@ def test_the_notebook_has_the_form_of_notebooks() -> None:
             keys |= {"execution_count", "outputs"}
         assert cell.keys() == keys
     for cell in CODE:
-        for one in cell["outputs"]:
-            if one["output_type"] == "stream":
-                assert one.keys() == {"output_type", "name", "text"}
+        for output in cell["outputs"]:
+            if output["output_type"] == "stream":
+                assert output.keys() == {"output_type", "name", "text"}
             else:
-                assert one.keys() == {"output_type", "data", "metadata", "execution_count"}
-                assert one["execution_count"] == cell["execution_count"]
+                assert output.keys() == {"output_type", "data", "metadata", "execution_count"}
+                assert output["execution_count"] == cell["execution_count"]
 
 
 def test_the_notebook_has_the_text_of_the_page() -> None:
-    def bare(text: str) -> str:
+    def drop_spaces(text: str) -> str:
         return "".join(text.split())
 
-    assert bare("".join(PROSE)) == bare(BLOCK.sub("", PAGE))
+    assert drop_spaces("".join(PROSE)) == drop_spaces(BLOCK.sub("", PAGE))
     assert "```" not in "".join(PROSE)  # a block that would not run
     assert "$" not in "".join(PROSE)  # which begins a formula in a notebook
     for target in re.findall(r"\]\(([^)]+)\)", "".join(PROSE)):
@@ -100,13 +100,13 @@ def test_the_sums_in_the_prose_are_right() -> None:
     terms = r"[\d(](?:[\d.()+*/ -]*[\d)])?"
     sums = re.findall(rf"(?<![@\w.]){terms}(?: = {terms})+(?: %)?", text)
     assert len(sums) >= 10
-    for one in sums:
-        unit = 100 if one.endswith("%") else 1
-        *parts, last = one.removesuffix("%").split("=")
-        result = last.strip()
-        exact = 10.0 ** -len(result.partition(".")[2]) * 0.51
-        for part in parts:
-            assert eval(part) * unit == pytest.approx(float(result), abs=exact), one  # noqa: S307
+    for equation in sums:
+        unit = 100 if equation.endswith("%") else 1
+        *parts, right_side = equation.removesuffix("%").split("=")
+        right_text = right_side.strip()
+        tolerance = 10.0 ** -len(right_text.partition(".")[2]) * 0.51
+        for term in parts:
+            assert eval(term) * unit == pytest.approx(float(right_text), abs=tolerance), equation  # noqa: S307
 
 
 def test_what_the_prose_says_of_the_collection_is_so() -> None:
@@ -119,16 +119,16 @@ def test_what_the_prose_says_of_the_collection_is_so() -> None:
         for grade in [qrels["q22"][document]]
     ]
     assert f"ranking = [{', '.join(grade for _, _, grade, _ in rows)}]" in PAGE
-    mail = [qrels["q07"][document] for document in bm25["q07"]]
-    assert f"mail = {mail}" in PAGE
+    mail_grades = [qrels["q07"][document] for document in bm25["q07"]]
+    assert f"mail = {mail_grades}" in PAGE
     assert next(iter(bm25["q07"])) == "smtplib"
     assert f"judged = {sorted(qrels['q07'].values(), reverse=True)}" in PAGE
     assert f'"{demo.queries()["q07"]}"' in " ".join(PAGE.split())
-    few = [sum(grade > 0 for grade in one.values()) <= 5 for one in qrels.values()]
-    assert sum(few) > len(few) / 2
+    has_few_relevant = [sum(grade > 0 for grade in grades.values()) <= 5 for grades in qrels.values()]
+    assert sum(has_few_relevant) > len(has_few_relevant) / 2
     ndcg = evaluate(demo.QRELS, demo.HERE / "bm25.run", "nDCG@10").per_query("nDCG@10")
     assert sum(value == 0 for value in ndcg.values()) == 9
     assert next(iter(dense["q17"])) == "functools"
     assert list(dense["q22"]).index("shutil") + 1 == 6
-    judged = [list(dense[query])[:20] for query in dense]
-    assert all(len(first) == 20 for first in judged)
+    top_docs = [list(dense[query])[:20] for query in dense]
+    assert all(len(docs) == 20 for docs in top_docs)

@@ -24,22 +24,22 @@ def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_an_option_that_is_spelt_otherwise(arguments: tuple[str, ...], meant: str) -> None:
-    said = refusal_text(*arguments)
-    assert "No such option" in said
-    assert f"Did you mean '{meant}'?" in said
+    message = refusal_text(*arguments)
+    assert "No such option" in message
+    assert f"Did you mean '{meant}'?" in message
 
 
 def test_saved_scores_without_saved() -> None:
     for name, path in (("a.csv", BM25), ("b.csv", DENSE)):
-        done = CliRunner().invoke(cli, ["evaluate", QRELS, path, "-q", "--format", "csv"])
-        Path(name).write_text(done.stdout)
+        invocation = CliRunner().invoke(cli, ["evaluate", QRELS, path, "-q", "--format", "csv"])
+        Path(name).write_text(invocation.stdout)
     Path("c.txt").write_text("map\tq1\t0.5\nmap\tq2\t0.25\n")  # as trec_eval -q writes it
     try:
         assert "--saved" in refusal_text("compare", "a.csv", "b.csv")
         assert "--saved" in refusal_text("correlate", "a.csv", "b.csv")
         assert "--saved" in refusal_text("compare", "c.txt", "c.txt")
-        saved = ("a.csv", "b.csv", "--margin", "0.1", "--baseline", "a.csv")
-        assert "--saved" in refusal_text("gate", *saved)
+        saved_arguments = ("a.csv", "b.csv", "--margin", "0.1", "--baseline", "a.csv")
+        assert "--saved" in refusal_text("gate", *saved_arguments)
         assert CliRunner().invoke(cli, ["compare", "--saved", "a.csv", "b.csv"]).exit_code == 0
     finally:
         for name in ("a.csv", "b.csv", "c.txt"):

@@ -11,7 +11,7 @@ from helpers.profile import is_thorough
 PATTERNS = plain_words.patterns()
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda one: one.say)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.say)
 def test_a_pattern_finds_what_it_should(pattern: plain_words.Pattern) -> None:
     assert pattern.bad
     assert pattern.good
@@ -23,9 +23,9 @@ def test_the_repository_has_no_dialect() -> None:
     """In the quick profile, in the files that a branch has changed."""
     files = plain_words.files()
     assert Path(plain_words.__file__) in files
-    changed = None if is_thorough() else changed_files(plain_words.ROOT)
-    read = files if changed is None else [path for path in files if path in changed]
-    assert not [line for path in read for line in plain_words.findings(path)]
+    changed_paths = None if is_thorough() else changed_files(plain_words.ROOT)
+    files_read = files if changed_paths is None else [path for path in files if path in changed_paths]
+    assert not [line for path in files_read for line in plain_words.findings(path)]
 
 
 def test_the_example_of_the_script_holds() -> None:
@@ -34,10 +34,10 @@ def test_the_example_of_the_script_holds() -> None:
 
 def test_words_are_found_in_comments_and_strings_only(tmp_path: Path) -> None:
     path = tmp_path / "some.py"
-    some = (
+    source = (
         'X = on = lambda: 0\nx = ("it X "\n     "on")\n# which X\n# on that\n'
         'y = f"X {x} on" f"{x} X on"\nz = """a\nX\non"""\nw = ["X", "on"]\n'
     )
-    path.write_text(some.replace("X", "hangs"))
+    path.write_text(source.replace("X", "hangs"))
     lines = [line.split(": ")[0] for line in plain_words.findings(path)]
     assert lines == [f"{path}:{n}" for n in (2, 4, 6, 8)]

@@ -34,8 +34,8 @@ def mix_words(words: Words) -> Words:
     """Return words without the pattern that they had; different ones stay so (splitmix64)."""
     x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Words = x ^ (x >> np.uint64(31))
-    return found
+    mixed_words: Words = x ^ (x >> np.uint64(31))
+    return mixed_words
 
 
 # By what a hash multiplies words: two numbers for each word but the first. FIXED is the same in
@@ -81,27 +81,27 @@ class ByteStrings:
 
     def take(self, rows: Ints | slice) -> Self:
         """Return the identifiers at `rows`, which share this column's bytes."""
-        in_order = isinstance(rows, slice) and rows.step in (None, 1)
-        adjacent, ordered = self._is_adjacent and in_order, self._is_ordered and in_order
-        taken = type(self)(self._buffer, self._start[rows], self.length[rows], adjacent, ordered)
-        taken._is_clean = self._is_clean
-        return taken
+        keeps_order = isinstance(rows, slice) and rows.step in (None, 1)
+        is_adjacent, is_ordered = self._is_adjacent and keeps_order, self._is_ordered and keeps_order
+        column = type(self)(self._buffer, self._start[rows], self.length[rows], is_adjacent, is_ordered)
+        column._is_clean = self._is_clean
+        return column
 
     def to_list(self) -> list[bytes]:
         """Return the identifiers as bytes."""
         if len(self) == 0:
             return []
-        low = int(self._start.min())
-        end = self._start + self.length
-        data = self._buffer[low : int(end.max())]
-        if len(data) > 64 * len(self) and len(data) > 2 * int(self.length.sum()):
+        first_byte = int(self._start.min())
+        end_byte = self._start + self.length
+        id_bytes = self._buffer[first_byte : int(end_byte.max())]
+        if len(id_bytes) > 64 * len(self) and len(id_bytes) > 2 * int(self.length.sum()):
             return [self[row] for row in range(len(self))]  # they lie far apart
-        begins, ends = (self._start - low).tolist(), (end - low).tolist()
-        text = data.tobytes()
+        begin_offsets, end_offsets = (self._start - first_byte).tolist(), (end_byte - first_byte).tolist()
+        text = id_bytes.tobytes()
         if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(text):
-            once = {place: text[slice(*place)] for place in zip(begins, ends, strict=True)}
-            return [once[place] for place in zip(begins, ends, strict=True)]
-        return [text[b:e] for b, e in zip(begins, ends, strict=True)]
+            id_at_offsets = {offsets: text[slice(*offsets)] for offsets in zip(begin_offsets, end_offsets, strict=True)}
+            return [id_at_offsets[offsets] for offsets in zip(begin_offsets, end_offsets, strict=True)]
+        return [text[begin:end] for begin, end in zip(begin_offsets, end_offsets, strict=True)]
 
     @cached_property
     def n_bytes(self) -> int:
@@ -119,21 +119,21 @@ class ByteStrings:
 
     def _raw_word(self, j: int, rows: Ints | None = None) -> Words:
         """Return word `j` as it lies in the memory: as good for all but order, and quicker."""
-        start, left = self._start, self.length
+        start, n_left = self._start, self.length
         if rows is not None:
-            start, left = start[rows], left[rows]
+            start, n_left = start[rows], n_left[rows]
         words: Words
-        if rows is None and self._is_adjacent and 8 * j < self.n_bytes and _has_one_length(left):
+        if rows is None and self._is_adjacent and 8 * j < self.n_bytes and _has_one_length(n_left):
             # One is as far from the next as the other.
-            begin, stride = int(start[0]) + 8 * j, int(left[0])
-            words = self._word_at_byte[begin : begin + stride * len(left) : stride].copy()
-            return _mask_ends(words, left[:1] - 8 * j)
+            begin, stride = int(start[0]) + 8 * j, int(n_left[0])
+            words = self._word_at_byte[begin : begin + stride * len(n_left) : stride].copy()
+            return _mask_ends(words, n_left[:1] - 8 * j)
         if j > 0:
-            left = left - 8 * j
-            words = self._word_at_byte[np.where(left > 0, start + 8 * j, 0)]
+            n_left = n_left - 8 * j
+            words = self._word_at_byte[np.where(n_left > 0, start + 8 * j, 0)]
         else:
             words = self._word_at_byte[start]
-        return _mask_ends(words, left)
+        return _mask_ends(words, n_left)
 
     def _rows_with_word(self) -> Iterator[tuple[int, Ints | None]]:
         """Yield (j, the rows of which some have a word j), None for all rows."""
@@ -158,12 +158,12 @@ class ByteStrings:
 
         Rows that share their bytes have one of them together.
         """
-        once: dict[tuple[int, int], int] = {}
-        places = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
-        which = [once.setdefault(place, len(once)) for place in places]
-        skipped = 8 * _MAX_WORDS
-        rests = [self._buffer[start + skipped : start + n].tobytes() for start, n in once]
-        return rests, np.array(which, np.int64)
+        tail_of_position: dict[tuple[int, int], int] = {}
+        positions = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
+        tail_number = [tail_of_position.setdefault(position, len(tail_of_position)) for position in positions]
+        n_skipped = 8 * _MAX_WORDS
+        tails = [self._buffer[start + n_skipped : start + n].tobytes() for start, n in tail_of_position]
+        return tails, np.array(tail_number, np.int64)
 
     def mark_invalid(self) -> Bools | None:
         """Tell which identifiers are empty or hold a null byte: (rows,); None if there are none.
@@ -177,21 +177,21 @@ class ByteStrings:
             if b"\0" not in self._buffer[low:high].tobytes():
                 self._is_clean = True
                 return None
-        spoilt: Bools = self.length == 0
+        is_invalid: Bools = self.length == 0
         for j, rows in self._rows_with_word():
-            left = (self.length if rows is None else self.length[rows]) - 8 * j
+            n_left = (self.length if rows is None else self.length[rows]) - 8 * j
             word = ~self._raw_word(j, rows)
             # A byte of ones, where the identifier has a zero; past its end there are only ones.
-            word = _mask_ends(word, left)
-            found = ((~word - _LOW) & word & _HIGH) != 0
+            word = _mask_ends(word, n_left)
+            has_zero = ((~word - _LOW) & word & _HIGH) != 0
             if rows is None:
-                spoilt |= found
+                is_invalid |= has_zero
             else:
-                spoilt[rows[found]] = True
-        long = self._long_rows()
-        rests, which = self._tails(long)
-        spoilt[long] |= np.array([b"\0" in rest for rest in rests], np.bool_)[which]
-        return spoilt if spoilt.any() else None
+                is_invalid[rows[has_zero]] = True
+        long_rows = self._long_rows()
+        tails, tail_number = self._tails(long_rows)
+        is_invalid[long_rows] |= np.array([b"\0" in tail for tail in tails], np.bool_)[tail_number]
+        return is_invalid if is_invalid.any() else None
 
     def hash(self, keys: Words = _SECRET_KEYS) -> Words:
         """Return a 64-bit hash of each identifier: (rows,), by numbers to multiply words by.
@@ -214,87 +214,87 @@ class ByteStrings:
         >>> Ids.of([b"d1", b"a document's long id"]).hash(FIXED)[0] == int.from_bytes(b"1d")
         np.True_
         """
-        result = self._raw_word(0)
+        hash_words = self._raw_word(0)
         for j, rows in self._rows_with_word():
             if j == 0:
                 continue
             word = self._raw_word(j, rows)
-            part = word * keys[2 * j - 2]
+            product = word * keys[2 * j - 2]
             word >>= _HALF
             word *= keys[2 * j - 1]
-            part += word
+            product += word
             if rows is None:
-                result += part  # past the end of an identifier, words are zero
+                hash_words += product  # past the end of an identifier, words are zero
             else:
-                result[rows] += part
-        long = self._long_rows()
-        rests, which = self._tails(long)
-        result[long] += np.array([_digest(rest, keys) for rest in rests], np.uint64)[which]
-        return result
+                hash_words[rows] += product
+        long_rows = self._long_rows()
+        tails, tail_number = self._tails(long_rows)
+        hash_words[long_rows] += np.array([_digest(tail, keys) for tail in tails], np.uint64)[tail_number]
+        return hash_words
 
     def find_changes(self) -> Ints:
         """Return the rows whose identifier is not that of the row above, the first among them."""
         if len(self) == 0:
             return np.zeros(0, np.int64)
         word = self._raw_word(0)
-        different = (word[1:] != word[:-1]) | (self.length[1:] != self.length[:-1])
+        differs = (word[1:] != word[:-1]) | (self.length[1:] != self.length[:-1])
         if self.n_words > 1:
-            rows = np.flatnonzero(~different & (self.length[1:] > 8))
+            rows = np.flatnonzero(~differs & (self.length[1:] > 8))
             rows = rows[self._start[rows] != self._start[rows + 1]]  # else the bytes are the same
             for j in range(1, min(self.n_words, _MAX_WORDS)):
-                other = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
-                different[rows[other]] = True
-                rows = rows[~other & (self.length[rows] > 8 * j + 8)]
+                word_differs = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
+                differs[rows[word_differs]] = True
+                rows = rows[~word_differs & (self.length[rows] > 8 * j + 8)]
             if self.n_words > _MAX_WORDS:
-                different[rows] = self._compare_tails(rows, self, rows + 1) != 0
-        return np.flatnonzero(np.append(True, different))
+                differs[rows] = self._compare_tails(rows, self, rows + 1) != 0
+        return np.flatnonzero(np.append(True, differs))
 
     def equal(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Bools:
         """Tell of pairs of identifiers whether they are the same: (rows,)."""
-        length, start, theirs = self.length[rows], self._start[rows], other_ids._start[other_rows]
-        different = length != other_ids.length[other_rows]
-        last, their_last = len(self._word_at_byte) - 1, len(other_ids._word_at_byte) - 1
+        length, start, other_start = self.length[rows], self._start[rows], other_ids._start[other_rows]
+        differs = length != other_ids.length[other_rows]
+        last_byte, other_last_byte = len(self._word_at_byte) - 1, len(other_ids._word_at_byte) - 1
         for j in range(min(self.n_words, other_ids.n_words, _MAX_WORDS)):
             # Not min(start + 8 j, last), which may be too large a number for 32 bits.
-            word = self._word_at_byte[np.minimum(start, last - 8 * j) + 8 * j]
-            word ^= other_ids._word_at_byte[np.minimum(theirs, their_last - 8 * j) + 8 * j]
+            word = self._word_at_byte[np.minimum(start, last_byte - 8 * j) + 8 * j]
+            word ^= other_ids._word_at_byte[np.minimum(other_start, other_last_byte - 8 * j) + 8 * j]
             word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # nothing of it past the end
-            different |= word != 0
-        same: Bools = ~different
-        long = np.flatnonzero(same & (length > 8 * _MAX_WORDS))
-        if len(long):
-            same[long] = self._compare_tails(rows[long], other_ids, other_rows[long]) == 0
-        return same
+            differs |= word != 0
+        is_match: Bools = ~differs
+        long_pairs = np.flatnonzero(is_match & (length > 8 * _MAX_WORDS))
+        if len(long_pairs):
+            is_match[long_pairs] = self._compare_tails(rows[long_pairs], other_ids, other_rows[long_pairs]) == 0
+        return is_match
 
     def compare(self, rows: Ints, other_ids: Self, other_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
-        result = np.zeros(len(rows), np.int8)
-        undecided = np.arange(len(rows))
+        sign = np.zeros(len(rows), np.int8)
+        undecided_pairs = np.arange(len(rows))
         for j in range(min(max(self.n_words, other_ids.n_words), _MAX_WORDS)):
-            a, b = rows[undecided], other_rows[undecided]
-            mine, theirs = self.word(j, a), other_ids.word(j, b)
-            result[undecided] = np.where(mine > theirs, 1, np.where(mine < theirs, -1, 0))
-            both = (self.length[a] > 8 * j + 8) & (other_ids.length[b] > 8 * j + 8)
-            undecided = undecided[(mine == theirs) & both]
-            if len(undecided) == 0:
+            row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
+            word, other_word = self.word(j, row), other_ids.word(j, other_row)
+            sign[undecided_pairs] = np.where(word > other_word, 1, np.where(word < other_word, -1, 0))
+            goes_on = (self.length[row] > 8 * j + 8) & (other_ids.length[other_row] > 8 * j + 8)
+            undecided_pairs = undecided_pairs[(word == other_word) & goes_on]
+            if len(undecided_pairs) == 0:
                 break
         else:
-            a, b = rows[undecided], other_rows[undecided]
-            result[undecided] = self._compare_tails(a, other_ids, b)
-        even = np.flatnonzero(result == 0)
-        longer = self.length[rows[even]] - other_ids.length[other_rows[even]]
-        result[even] = np.sign(longer).astype(np.int8)
-        return result
+            row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
+            sign[undecided_pairs] = self._compare_tails(row, other_ids, other_row)
+        equal_pairs = np.flatnonzero(sign == 0)
+        length_difference = self.length[rows[equal_pairs]] - other_ids.length[other_rows[equal_pairs]]
+        sign[equal_pairs] = np.sign(length_difference).astype(np.int8)
+        return sign
 
     def _compare_tails(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Ints:
         """Compare what goes on behind the words, for each pair: below 0, 0 or above 0."""
-        (mine, a), (theirs, b) = self._tails(rows), other_ids._tails(other_rows)
-        place = {rest: i for i, rest in enumerate(sorted({*mine, *theirs}))}
-        ours, others = (
-            np.array([place[rest] for rest in rests], np.int64) for rests in (mine, theirs)
+        (tails, tail_number), (other_tails, other_tail_number) = self._tails(rows), other_ids._tails(other_rows)
+        rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *other_tails}))}
+        rank, other_rank = (
+            np.array([rank_of_tail[tail] for tail in row_tails], np.int64) for row_tails in (tails, other_tails)
         )
-        compared: Ints = np.sign(ours[a] - others[b])
-        return compared
+        sign: Ints = np.sign(rank[tail_number] - other_rank[other_tail_number])
+        return sign
 
     def sort_keys(self) -> Words:
         """Return a number for each identifier: (rows,), in the order of their bytes."""
@@ -302,14 +302,14 @@ class ByteStrings:
             return self.word(0)
         if self.n_words > FEW_WORDS:
             ids = self.to_list()
-            place = {text: i for i, text in enumerate(sorted(set(ids)))}
-            return np.fromiter(map(place.__getitem__, ids), np.uint64, len(ids))
+            rank_of_text = {text: i for i, text in enumerate(sorted(set(ids)))}
+            return np.fromiter(map(rank_of_text.__getitem__, ids), np.uint64, len(ids))
         words = [self.word(j) for j in range(self.n_words)]
         order = np.lexsort((self.length, *reversed(words)))
-        result = np.zeros(len(self), np.uint64)
-        result[order[self.take(order).find_changes()]] = 1
-        result[order] = np.cumsum(result[order])
-        return result
+        sort_key = np.zeros(len(self), np.uint64)
+        sort_key[order[self.take(order).find_changes()]] = 1
+        sort_key[order] = np.cumsum(sort_key[order])
+        return sort_key
 
 
 # Every byte 1, every byte 128: a byte of x is 0 if one of (x - 1...) & ~x has its highest bit set.
@@ -317,17 +317,17 @@ _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _HALF = np.uint64(32)
 
 
-def _mask_ends(words: Words, left: Ints) -> Words:
+def _mask_ends(words: Words, n_bytes: Ints) -> Words:
     """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
-    words &= _BYTE_MASKS[min(int(left[0]), 8)] if _has_one_length(left) else _BYTE_MASKS.take(left, mode="clip")
+    words &= _BYTE_MASKS[min(int(n_bytes[0]), 8)] if _has_one_length(n_bytes) else _BYTE_MASKS.take(n_bytes, mode="clip")
     return words
 
 
-def _digest(rest: bytes, keys: Words) -> np.uint64:
+def _digest(tail: bytes, keys: Words) -> np.uint64:
     """Return 64 bits of the BLAKE2b of some bytes; the last of the numbers are its key."""
     from hashlib import blake2b
 
-    digest = blake2b(rest, digest_size=8, key=keys[-2:].tobytes()).digest()
+    digest = blake2b(tail, digest_size=8, key=keys[-2:].tobytes()).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
 
@@ -370,15 +370,15 @@ def find_repeated_keys(keys: Words) -> Ints:
     bits = min(len(keys).bit_length() + 4, _MAX_SLOT_BITS)
     slot = (spread_bits(keys) >> np.uint64(64 - bits)).view(np.int64)
     row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
-    last = np.empty(1 << bits, row.dtype)
-    last[slot] = row
-    other = last.take(slot)
-    meets = other != row
-    meets[other[meets]] = True
-    rows = np.flatnonzero(meets)
-    ordered = np.sort(keys[rows])
-    several = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(several) == 0:  # as most often; of no rows, np.isin imports numpy.ma, which takes long
+    last_row = np.empty(1 << bits, row.dtype)
+    last_row[slot] = row
+    other_row = last_row.take(slot)
+    shares_slot = other_row != row
+    shares_slot[other_row[shares_slot]] = True
+    rows = np.flatnonzero(shares_slot)
+    sorted_keys = np.sort(keys[rows])
+    repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
+    if len(repeated_keys) == 0:  # as most often; of no rows, np.isin imports numpy.ma, which takes long
         return rows[:0]
-    found: Ints = rows[np.isin(keys[rows], several, kind="sort")]
-    return found
+    repeated_rows: Ints = rows[np.isin(keys[rows], repeated_keys, kind="sort")]
+    return repeated_rows

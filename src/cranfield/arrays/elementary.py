@@ -60,7 +60,7 @@ def powers(base: float, exponents: Numbers) -> Numbers:
 @step
 def power(x: Numbers, exponent: float) -> Numbers:
     """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
-    return _apply_to_each(lambda one: math.pow(one, exponent), x)
+    return _apply_to_each(lambda number: math.pow(number, exponent), x)
 
 
 _LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table

@@ -25,18 +25,18 @@ def count_units(numbers: Floats) -> int:
     >>> units(np.array([1e300, 1.0, -1e300])) == 2**UNIT
     True
     """
-    found = 0
+    n_units = 0
     for begin in range(0, len(numbers), _MAX_NUMBERS):
         mantissa, exponent = np.frexp(numbers[begin : begin + _MAX_NUMBERS])
-        whole = (mantissa * 2.0**53).astype(np.int64)
-        place = exponent + (UNIT - 53)  # of the last bit of the whole number
-        upper, lower = whole >> _HALF_BITS, whole & ((1 << _HALF_BITS) - 1)
-        least = int(place.min(initial=0))
+        integer_mantissa = (mantissa * 2.0**53).astype(np.int64)
+        last_bit = exponent + (UNIT - 53)  # of the last bit of the whole number
+        upper, lower = integer_mantissa >> _HALF_BITS, integer_mantissa & ((1 << _HALF_BITS) - 1)
+        lowest_bit = int(last_bit.min(initial=0))
         for half, shift in ((upper, _HALF_BITS), (lower, 0)):
-            sums = np.bincount(place - least, half)
-            for at in np.flatnonzero(sums).tolist():
-                found += int(sums[at]) << (at + least + shift)
-    return found
+            sums = np.bincount(last_bit - lowest_bit, half)
+            for bit in np.flatnonzero(sums).tolist():
+                n_units += int(sums[bit]) << (bit + lowest_bit + shift)
+    return n_units
 
 
 def count_square_units(numbers: Floats) -> int:
@@ -49,8 +49,8 @@ def count_square_units(numbers: Floats) -> int:
     upper = _SPLIT * numbers
     upper -= upper - numbers
     lower = numbers - upper
-    rest = ((upper * upper - squares) + 2 * upper * lower) + lower * lower
-    return count_units(squares) + count_units(rest)
+    remainder = ((upper * upper - squares) + 2 * upper * lower) + lower * lower
+    return count_units(squares) + count_units(remainder)
 
 
 def fraction_of_units(n_units: int) -> Fraction:
@@ -74,8 +74,8 @@ def variance_of_units(n_units: int, n_square_units: int, n: int) -> float:
     >>> variance_of(units(values), units_of_squares(values), 3) == 7 / 3
     True
     """
-    squared = Fraction(n_units * n_units, n << (2 * UNIT))
-    return float((fraction_of_units(n_square_units) - squared) / (n - 1))
+    squared_mean = Fraction(n_units * n_units, n << (2 * UNIT))
+    return float((fraction_of_units(n_square_units) - squared_mean) / (n - 1))
 
 
 def units_to_text(n_units: int) -> str:
@@ -114,7 +114,7 @@ class Sums(NamedTuple):
 
     def plus(self, addend: "Sums") -> "Sums":
         """Return the sums of both."""
-        return Sums(*(one + more for one, more in zip(self, addend, strict=True)))
+        return Sums(*(count + other_count for count, other_count in zip(self, addend, strict=True)))
 
     @property
     def mean(self) -> float:
@@ -140,5 +140,5 @@ class Sums(NamedTuple):
     @classmethod
     def of_texts(cls, texts: Sequence[int | str]) -> "Sums":
         """Return the sums that `texts` made; ValueError or TypeError for others."""
-        n, one, squares = texts
-        return cls(int(n), text_to_units(str(one)), text_to_units(str(squares)))
+        n, units_text, squares_text = texts
+        return cls(int(n), text_to_units(str(units_text)), text_to_units(str(squares_text)))

@@ -22,9 +22,9 @@ def narrow_grades(grades: NDArray[Any]) -> NDArray[Any]:
     if not (are_whole_grades(grades) and len(grades)):
         return grades
     lowest, highest = int(grades.min()), int(grades.max())
-    for small in (np.int8, np.int16, np.int32):
-        if np.iinfo(small).min <= lowest and highest <= np.iinfo(small).max:
-            return grades.astype(small)
+    for int_type in (np.int8, np.int16, np.int32):
+        if np.iinfo(int_type).min <= lowest and highest <= np.iinfo(int_type).max:
+            return grades.astype(int_type)
     return grades
 
 
@@ -48,15 +48,15 @@ def grade_levels(*columns: NDArray[Any]) -> list[NDArray[Any]]:
     """
     if all(map(are_whole_grades, columns)):
         return list(columns)
-    every = np.concatenate([column.ravel() for column in columns])
-    places = np.unique(every, return_inverse=True)[1].ravel()
+    all_grades = np.concatenate([column.ravel() for column in columns])
+    level = np.unique(all_grades, return_inverse=True)[1].ravel()
     ends = np.cumsum([column.size for column in columns])[:-1]
-    parts = zip(np.split(places, ends), columns, strict=True)
-    return [part.reshape(column.shape) for part, column in parts]
+    column_levels = zip(np.split(level, ends), columns, strict=True)
+    return [levels.reshape(column.shape) for levels, column in column_levels]
 
 
 @step
 def exp2(x: NDArray[Any]) -> NDArray[Any]:
     """Return 2 ** x, x < 1024, as the C library has it: see `elementary.log2`."""
-    powers = (math.pow(2.0, one) for one in x.ravel().tolist())
+    powers = (math.pow(2.0, number) for number in x.ravel().tolist())
     return np.fromiter(powers, float, x.size).reshape(x.shape)

@@ -38,40 +38,40 @@ class Ids(ByteStrings):
     def of(cls, ids: Sequence[bytes]) -> "Ids":
         """Make a column of identifiers; long ones that occur often are held once."""
         length = np.fromiter(map(len, ids), np.int64, len(ids))
-        once = deduplicate_texts(ids, int(length.sum()))
-        if once is not None:
-            return cls.of(once[0]).take(once[1])
-        data = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
-        return cls(data, np.cumsum(length) - length, length, adjacent=True)
+        distinct = deduplicate_texts(ids, int(length.sum()))
+        if distinct is not None:
+            return cls.of(distinct[0]).take(distinct[1])
+        buffer = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
+        return cls(buffer, np.cumsum(length) - length, length, adjacent=True)
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
         """Make a column of texts; long ones that occur often are held once."""
         length = np.fromiter(map(len, texts), np.int64, len(texts))
-        once = deduplicate_texts(texts, int(length.sum()))
-        if once is not None:
-            return cls.of_texts(once[0]).take(once[1])
-        joined = "".join(texts)
-        if not joined.isascii():
+        distinct = deduplicate_texts(texts, int(length.sum()))
+        if distinct is not None:
+            return cls.of_texts(distinct[0]).take(distinct[1])
+        text = "".join(texts)
+        if not text.isascii():
             return cls.of([encode(text) for text in texts])
-        data = np.frombuffer(joined.encode() + bytes(8), np.uint8)
-        return cls(data, np.cumsum(length) - length, length, adjacent=True)
+        buffer = np.frombuffer(text.encode() + bytes(8), np.uint8)
+        return cls(buffer, np.cumsum(length) - length, length, adjacent=True)
 
     @classmethod
     def of_arrow(cls, column: "pa.Array") -> "Ids":
         """Make a column of an Arrow array of type binary or large_binary, without nulls."""
-        _, offsets, data = column.buffers()
+        _, offsets, byte_buffer = column.buffers()
         if len(column) == 0:
             return cls.of([])
-        wide = str(column.type).startswith("large")
+        has_large_offsets = str(column.type).startswith("large")
         # Counted, since the buffer of a damaged file may end within an offset that is not needed.
         count = column.offset + len(column) + 1
-        bounds = np.frombuffer(offsets, np.int64 if wide else np.int32, count)[column.offset :]
-        low, high = int(bounds[0]), int(bounds[-1])
-        ours = np.frombuffer(data or b"", np.uint8)[low : high + 8]
-        if len(ours) < high - low + 8:  # a word may be read at the last byte
-            ours = np.append(ours[: high - low], np.zeros(8, np.uint8))
-        return cls(ours, bounds[:-1] - low, np.diff(bounds), adjacent=True)
+        bounds = np.frombuffer(offsets, np.int64 if has_large_offsets else np.int32, count)[column.offset :]
+        first_byte, end_byte = int(bounds[0]), int(bounds[-1])
+        buffer = np.frombuffer(byte_buffer or b"", np.uint8)[first_byte : end_byte + 8]
+        if len(buffer) < end_byte - first_byte + 8:  # a word may be read at the last byte
+            buffer = np.append(buffer[: end_byte - first_byte], np.zeros(8, np.uint8))
+        return cls(buffer, bounds[:-1] - first_byte, np.diff(bounds), adjacent=True)
 
     @classmethod
     def of_views(cls, column: "pa.Array") -> "Ids | None":
@@ -80,53 +80,53 @@ class Ids(ByteStrings):
         A view of up to twelve bytes holds them itself, behind their number.
         """
         buffer = column.buffers()[1]
-        low, high = 16 * column.offset, 16 * (column.offset + len(column))
+        first_byte, end_byte = 16 * column.offset, 16 * (column.offset + len(column))
         if len(column) == 0:
             return cls.of([])
         if len(column) >= 1 << 27:  # blocks are much shorter
             return None
-        views = np.frombuffer(buffer, np.uint8)[low : high + 8]
-        if len(views) < high - low + 8:
+        views = np.frombuffer(buffer, np.uint8)[first_byte : end_byte + 8]
+        if len(views) < end_byte - first_byte + 8:
             views = np.append(views, np.zeros(8, np.uint8))
-        length = views[: high - low].view(np.int32)[::4].copy()
+        length = views[: end_byte - first_byte].view(np.int32)[::4].copy()
         if int(length.max()) > 12:
             return None
         start = np.arange(4, 16 * len(column), 16, dtype=np.int32)
         ids = cls(views, start, length, ordered=True)
         # Behind a text there are zeros. Were one within it, too, there would be fewer others.
-        others = int(np.count_nonzero(views[: high - low]))
-        ids._is_clean = int(length.min()) > 0 and others == len(column) + int(length.sum())
+        n_nonzero = int(np.count_nonzero(views[: end_byte - first_byte]))
+        ids._is_clean = int(length.min()) > 0 and n_nonzero == len(column) + int(length.sum())
         return ids
 
     @classmethod
     def concatenate(cls, columns: "Sequence[Ids]") -> "Ids":
         """Put columns one below the other."""
-        places: dict[int, int] = {}  # where the bytes that several columns may share were put
-        data: list[NDArray[np.uint8]] = []
+        new_offset_of_buffer: dict[int, int] = {}  # where the bytes that several columns may share were put
+        buffers: list[NDArray[np.uint8]] = []
         starts: list[Ints] = []
         n_bytes = 0
         columns = [column for column in columns if len(column)]
-        size = _start_type(sum(len(column._buffer) for column in columns))
+        start_type = _start_type(sum(len(column._buffer) for column in columns))
         for column in columns:
-            low, ours = 0, column._buffer
+            first_byte, column_bytes = 0, column._buffer
             if column._is_ordered:
-                low, high = int(column._start[0]), int(column._start[-1] + column.length[-1])
-                ours = ours[low:high]
-            place = places.get(id(column._buffer))
-            if place is None or column._is_ordered:
-                place, n_bytes = n_bytes - low, n_bytes + len(ours)
-                data.append(ours)
+                first_byte, high = int(column._start[0]), int(column._start[-1] + column.length[-1])
+                column_bytes = column_bytes[first_byte:high]
+            new_offset = new_offset_of_buffer.get(id(column._buffer))
+            if new_offset is None or column._is_ordered:
+                new_offset, n_bytes = n_bytes - first_byte, n_bytes + len(column_bytes)
+                buffers.append(column_bytes)
                 if not column._is_ordered:
-                    places[id(column._buffer)] = place
-            starts.append(column._start.astype(size) + place)
-        adjacent = all(column._is_adjacent for column in columns)
-        ordered = all(column._is_ordered for column in columns)
+                    new_offset_of_buffer[id(column._buffer)] = new_offset
+            starts.append(column._start.astype(start_type) + new_offset)
+        is_adjacent = all(column._is_adjacent for column in columns)
+        is_ordered = all(column._is_ordered for column in columns)
         return cls(
-            np.concatenate([*data, np.zeros(8, np.uint8)]),
+            np.concatenate([*buffers, np.zeros(8, np.uint8)]),
             np.concatenate([*starts, np.zeros(0, np.int32)]),
             np.concatenate([*(column.length for column in columns), np.zeros(0, np.int16)]),
-            adjacent,
-            ordered,
+            is_adjacent,
+            is_ordered,
         )
 
     def to_arrow(self) -> "pa.Array":
@@ -135,28 +135,28 @@ class Ids(ByteStrings):
 
         # Not by pa.array(), which imports pandas wherever it is installed.
         bounds = np.cumsum(np.append(0, self.length.astype(np.int64)))
-        data: bytes | NDArray[np.uint8]
+        id_bytes: bytes | NDArray[np.uint8]
         if self._is_adjacent and len(self):
-            data = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+            id_bytes = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
         else:
-            data = b"".join(self.to_list())
-        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+            id_bytes = b"".join(self.to_list())
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(id_bytes)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def pack(self) -> "PackedIds":
         """Return the identifiers in as few bytes as they can be kept in: see `Packed`."""
         if self.n_words > FEW_WORDS:  # of which `compact` may hold several once
-            data = np.frombuffer(b"".join(self.to_list()), np.uint8)
+            id_bytes = np.frombuffer(b"".join(self.to_list()), np.uint8)
         else:
-            data = self.compact()._buffer[:-8]
-        return PackedIds(data, self.length.astype(np.min_scalar_type(self.n_bytes)))
+            id_bytes = self.compact()._buffer[:-8]
+        return PackedIds(id_bytes, self.length.astype(np.min_scalar_type(self.n_bytes)))
 
     @classmethod
     def of_packed(cls, packed_ids: "PackedIds") -> "Ids":
         """Make a column of what `packed` returned, or of a part of that."""
-        data, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)  # with a sign, to compute with
+        id_bytes, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)  # with a sign, to compute with
         start = np.cumsum(length, dtype=np.int64) - length
-        return cls(np.append(data, np.zeros(8, np.uint8)), start, length, adjacent=True)
+        return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, adjacent=True)
 
     def compact(self) -> "Ids":
         """Return the same identifiers in memory of their own, in the order of the rows.
@@ -169,18 +169,18 @@ class Ids(ByteStrings):
         n_bytes = int(ends[-1]) if len(self) else 0
         length = self.length.astype(np.int16)
         starts = (ends - length).astype(_start_type(n_bytes))
-        found = Ids(np.zeros(n_bytes + 8, np.uint8), starts, length, is_adjacent=True)
+        compact_ids = Ids(np.zeros(n_bytes + 8, np.uint8), starts, length, is_adjacent=True)
         if self._is_adjacent and len(self):
-            found._buffer[:n_bytes] = self._buffer[int(self._start[0]) :][:n_bytes]
-            return found
+            compact_ids._buffer[:n_bytes] = self._buffer[int(self._start[0]) :][:n_bytes]
+            return compact_ids
         for begin in range(0, len(self), _BATCH_SIZE):
-            some = slice(begin, begin + _BATCH_SIZE)
-            of, to, its = self._start[some], starts[some], length[some]
-            for n in np.flatnonzero(np.bincount(its)).tolist():
+            batch = slice(begin, begin + _BATCH_SIZE)
+            old_start, new_start, batch_length = self._start[batch], starts[batch], length[batch]
+            for n in np.flatnonzero(np.bincount(batch_length)).tolist():
                 if n:  # all of one length are copied at once
-                    rows = np.flatnonzero(its == n)
-                    found._windows(n)[to[rows]] = self._windows(n)[of[rows]]
-        return found
+                    rows = np.flatnonzero(batch_length == n)
+                    compact_ids._windows(n)[new_start[rows]] = self._windows(n)[old_start[rows]]
+        return compact_ids
 
     def _windows(self, n: int) -> NDArray[np.void]:
         """Return the n bytes at every place, as one value."""
@@ -191,7 +191,7 @@ class Ids(ByteStrings):
         ids = self.to_list()
         # At once, which is quicker, unless one of them holds what is put between them.
         texts = decode(b"\0".join(ids)).split("\0") if ids else []
-        return texts if len(texts) == len(ids) else [decode(one) for one in ids]
+        return texts if len(texts) == len(ids) else [decode(id_bytes) for id_bytes in ids]
 
     def write_words(self, matrix: Words) -> None:
         """Put the words into a matrix, (rows, words), of zeros."""
@@ -206,31 +206,31 @@ class Ids(ByteStrings):
         """
         if len(length) == 0:
             return cls.of([])
-        step = 8 * matrix.shape[1]
-        wide = np.int64 if matrix.size >> 28 else np.int32
-        start = np.arange(len(length), dtype=wide) * step + 8 * first_word
+        row_bytes = 8 * matrix.shape[1]
+        start_type = np.int64 if matrix.size >> 28 else np.int32
+        start = np.arange(len(length), dtype=start_type) * row_bytes + 8 * first_word
         return cls(matrix.reshape(-1).view(np.uint8), start, length, ordered=True)
 
     def are_digits(self) -> bool:
         """Tell whether each has decimal digits only, and at least one."""
         if len(self) == 0 or not self.length.all():
             return False
-        ours = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
-        return self._is_adjacent and bool(((ours >= 48) & (ours <= 57)).all())
+        digit_bytes = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+        return self._is_adjacent and bool(((digit_bytes >= 48) & (digit_bytes <= 57)).all())
 
     def to_numbers(self) -> Ints:
         """Return the numbers that the identifiers are, all of them digits, eighteen at most."""
         numbers = np.zeros(len(self), np.int64)
         for j in range(int(self.length.max(initial=0))):
-            there = self.length > j
-            digit = self._buffer[np.where(there, self._start + j, self._start)].astype(np.int64) - 48
-            numbers = np.where(there, numbers * 10 + digit, numbers)
+            has_digit = self.length > j
+            digit = self._buffer[np.where(has_digit, self._start + j, self._start)].astype(np.int64) - 48
+            numbers = np.where(has_digit, numbers * 10 + digit, numbers)
         return numbers
 
     def are_visible(self) -> bool:
         """Tell whether there is nothing but visible ASCII characters in any of them."""
-        data = self.compact()._buffer
-        return not (((data <= 32) & (data != 0)) | (data >= 127)).any()
+        id_bytes = self.compact()._buffer
+        return not (((id_bytes <= 32) & (id_bytes != 0)) | (id_bytes >= 127)).any()
 
     def any_begins_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers, which are not empty, begins with this byte."""
@@ -275,10 +275,10 @@ class IdList(Sequence[str]):
 
     def __contains__(self, text: object) -> bool:
         try:
-            sought = Ids.of_texts([text] if isinstance(text, str) else [])
+            sought_ids = Ids.of_texts([text] if isinstance(text, str) else [])
         except InputError:  # half of a surrogate pair, which no identifier holds
             return False
-        return bool((IdIndex(sought).find_rows(self.ids) == 0).any())
+        return bool((IdIndex(sought_ids).find_rows(self.ids) == 0).any())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, IdList):
@@ -328,19 +328,19 @@ class IdIndex:
 
     def find_rows(self, ids: Ids) -> Ints:
         """Return the row of each of the others, -1 if it is in none: (rows of the others,)."""
-        found = np.full(len(ids), -1)
+        row_of_id = np.full(len(ids), -1)
         hashes = ids.hash()
-        at, rows = self._hashes.searchsorted(hashes), np.arange(len(ids))
+        position, rows = self._hashes.searchsorted(hashes), np.arange(len(ids))
         while len(rows):
-            inside = at < len(self._hashes)
-            rows, at = rows[inside], at[inside]
-            equal = self._hashes[at] == hashes[rows]
-            rows, at = rows[equal], at[equal]
-            place = self._order[at]
-            same = ids.compare(rows, self.ids, place) == 0
-            found[rows[same]] = place[same]
-            rows, at = rows[~same], at[~same] + 1  # the next may have the same hash
-        return found
+            is_inside = position < len(self._hashes)
+            rows, position = rows[is_inside], position[is_inside]
+            has_hash = self._hashes[position] == hashes[rows]
+            rows, position = rows[has_hash], position[has_hash]
+            candidate = self._order[position]
+            is_match = ids.compare(rows, self.ids, candidate) == 0
+            row_of_id[rows[is_match]] = candidate[is_match]
+            rows, position = rows[~is_match], position[~is_match] + 1  # the next may have the same hash
+        return row_of_id
 
 
 class PackedIds(NamedTuple):
@@ -361,8 +361,8 @@ def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_
     """
     if n_characters <= 8 * FEW_WORDS * len(texts):
         return None
-    once = dict.fromkeys(texts)
-    if 2 * len(once) > len(texts):
+    distinct = dict.fromkeys(texts)
+    if 2 * len(distinct) > len(texts):
         return None
-    place = {text: i for i, text in enumerate(once)}
-    return list(once), np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))
+    position_of_text = {text: i for i, text in enumerate(distinct)}
+    return list(distinct), np.fromiter(map(position_of_text.__getitem__, texts), np.int64, len(texts))

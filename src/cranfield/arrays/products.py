@@ -37,17 +37,17 @@ def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
     >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
     [[11.0]]
     """
-    *stack, n, inner = left_factor.shape
-    columns = right_factor.shape[-1]
-    found: Floats = np.zeros((*stack, n, columns))
-    wide = max(1, min(columns, _MAX_COLUMNS))
-    deep = max(1, min(inner, MAX_MULTIPLICATIONS // (wide * _MIN_ROWS)))
-    high = MAX_MULTIPLICATIONS // (wide * deep)
-    for column in range(0, columns, wide):
-        these = slice(column, column + wide)
-        for begin in range(0, inner, deep):
-            part = right_factor[..., begin : begin + deep, these]
-            for row in range(0, n, high):
-                rows = slice(row, row + high)
-                found[..., rows, these] += left_factor[..., rows, begin : begin + deep] @ part
-    return found
+    *stack_shape, n_rows, n_inner = left_factor.shape
+    n_columns = right_factor.shape[-1]
+    result: Floats = np.zeros((*stack_shape, n_rows, n_columns))
+    block_columns = max(1, min(n_columns, _MAX_COLUMNS))
+    block_inner = max(1, min(n_inner, MAX_MULTIPLICATIONS // (block_columns * _MIN_ROWS)))
+    block_rows = MAX_MULTIPLICATIONS // (block_columns * block_inner)
+    for column in range(0, n_columns, block_columns):
+        column_slice = slice(column, column + block_columns)
+        for begin in range(0, n_inner, block_inner):
+            right_block = right_factor[..., begin : begin + block_inner, column_slice]
+            for row in range(0, n_rows, block_rows):
+                rows = slice(row, row + block_rows)
+                result[..., rows, column_slice] += left_factor[..., rows, begin : begin + block_inner] @ right_block
+    return result

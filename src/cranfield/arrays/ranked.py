@@ -44,8 +44,8 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     """
     if np.count_nonzero(denominator) == denominator.size:
         return numerator / denominator
-    result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    return np.divide(numerator, denominator, out=result, where=denominator != 0)
+    quotients = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=quotients, where=denominator != 0)
 
 
 @step
@@ -102,26 +102,26 @@ class Ranked(Recordable):
             self.rank[rows],
             self.grade[rows],
             self.cutoffs,
-            self.columns and {name: each[rows] for name, each in self.columns.items()},
+            self.columns and {name: column[rows] for name, column in self.columns.items()},
         )
 
     def queries(self, begin: int, end: int) -> "Ranked":
         """Return the rows of the queries from `begin` to before `end`, or the last, renumbered."""
         rows = slice(*self.query.searchsorted((begin, end)).tolist())
-        columns = {name: each[rows] for name, each in self.columns.items()}
-        n = min(end, self.n_queries) - begin
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        n_queries = min(end, self.n_queries) - begin
         return Ranked(
-            *(n, self.query[rows] - begin, self.rank[rows], self.grade[rows]), columns=columns
+            *(n_queries, self.query[rows] - begin, self.rank[rows], self.grade[rows]), columns=columns
         )
 
     @step_method()
     def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
-        kept = self._cache
-        if rel not in kept:
-            kept[rel] = self.where(self.grade >= rel)
-        found: Ranked = kept[rel]
-        return found
+        cache = self._cache
+        if rel not in cache:
+            cache[rel] = self.where(self.grade >= rel)
+        relevant_rows: Ranked = cache[rel]
+        return relevant_rows
 
     @step_method()
     def top(self, k: Ints | None) -> "Ranked":
@@ -166,14 +166,14 @@ class Ranked(Recordable):
     @cached_property
     def ordinal(self) -> Ints:
         """Return 1, 2, ... within the query: (rows,)."""
-        in_all = np.arange(1, len(self.query) + 1)
-        return in_all if self.n_queries == 1 else in_all - self.starts[self.query]
+        row_number = np.arange(1, len(self.query) + 1)
+        return row_number if self.n_queries == 1 else row_number - self.starts[self.query]
 
     @step_method()
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
-        values: Numbers = column[self.query, 0]
-        return values
+        row_numbers: Numbers = column[self.query, 0]
+        return row_numbers
 
     @step_method()
     def running(self, values: Numbers) -> Numbers:
@@ -185,9 +185,9 @@ class Ranked(Recordable):
         if values.dtype.kind in "biu":
             if self.n_queries == 1:
                 return values.cumsum(dtype=np.int64)
-            flat = np.zeros(len(values) + 1, np.int64)
-            np.cumsum(values, out=flat[1:])
-            return flat[1:] - flat[self.starts[self.query]]
+            flat_sums = np.zeros(len(values) + 1, np.int64)
+            np.cumsum(values, out=flat_sums[1:])
+            return flat_sums[1:] - flat_sums[self.starts[self.query]]
         return _accumulate(self, np.add.accumulate, values)
 
     def so_far(self, values: Numbers) -> Numbers:
@@ -202,15 +202,15 @@ class Ranked(Recordable):
     @step_method()
     def above(self, values: Numbers, first: float) -> Floats:
         """Return what is in the row above, `first` where a query begins: (rows,)."""
-        above = np.concatenate(([first], values[:-1]))[: len(values)]
-        return np.where(self.ordinal == 1, first, above)
+        value_above = np.concatenate(([first], values[:-1]))[: len(values)]
+        return np.where(self.ordinal == 1, first, value_above)
 
     @step_method()
     def below(self, values: Numbers) -> Numbers:
         """Return what is in the row below, 0 where a query ends: (rows,) -> (rows,)."""
-        below = np.append(values[1:], 0)[: len(values)]
-        last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
-        return np.where(last, 0, below)
+        value_below = np.append(values[1:], 0)[: len(values)]
+        is_last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
+        return np.where(is_last, 0, value_below)
 
     @step_method()
     def remaining(self, values: Floats) -> Floats:
@@ -244,9 +244,9 @@ class Ranked(Recordable):
     @step_method()
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""
-        changes = np.append(values[1:] != values[:-1], True)[: len(values)]
-        changes[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
-        return changes
+        is_change = np.append(values[1:] != values[:-1], True)[: len(values)]
+        is_change[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
+        return is_change
 
     @step_method("other")
     def at(self, other: "Ranked", values: Numbers) -> Numbers:
@@ -267,15 +267,15 @@ class Ranked(Recordable):
         The ideal holds all of its documents, the highest grade first.
         """
         levels = grade_levels(self.grade, ideal.grade)
-        top, lowest = (int(end(np.append(*levels), initial=0)) for end in (np.max, np.min))
+        highest, lowest = (int(end(np.append(*levels), initial=0)) for end in (np.max, np.min))
         pairs = zip((self, ideal), levels, strict=True)
-        keys, theirs = (r.query * (top - lowest + 1) + top - level for r, level in pairs)
-        order = keys.argsort(kind="stable")
-        ordered = keys[order]
-        higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
-        places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
-        found: Ints = places[order.argsort()]
-        return found
+        hit_keys, ideal_keys = (ranked.query * (highest - lowest + 1) + highest - level for ranked, level in pairs)
+        order = hit_keys.argsort(kind="stable")
+        sorted_keys = hit_keys[order]
+        n_higher = ideal_keys.searchsorted(sorted_keys) - ideal.starts[self.query[order]]
+        sorted_places = n_higher + np.arange(1, len(order) + 1) - sorted_keys.searchsorted(sorted_keys)
+        ideal_places: Ints = sorted_places[order.argsort()]
+        return ideal_places
 
     # ---- a value for each query --------------------------------------------------------------
 
@@ -295,11 +295,11 @@ class Ranked(Recordable):
 
     def once(self, name: object, compute: Callable[[], Value]) -> Value:
         """Return what `compute` returns, which is called once for each name and kept."""
-        kept = self._cache
-        if name not in kept:
-            kept[name] = compute()
-        value: Value = kept[name]
-        return value
+        cache = self._cache
+        if name not in cache:
+            cache[name] = compute()
+        cached_value: Value = cache[name]
+        return cached_value
 
     @cached_property
     def _cache(self) -> dict[object, Any]:
@@ -349,9 +349,9 @@ class Ranked(Recordable):
             return self.rank.searchsorted(self.cutoffs, "right")
         deepest = int(self.rank.max(initial=0))
         keys = self.query * (deepest + 1) + self.rank
-        wanted = np.arange(self.n_queries)[:, None] * (deepest + 1)
-        wanted = wanted + np.minimum(self.cutoffs, deepest)
-        return np.searchsorted(keys, wanted, side="right")
+        cutoff_keys = np.arange(self.n_queries)[:, None] * (deepest + 1)
+        cutoff_keys = cutoff_keys + np.minimum(self.cutoffs, deepest)
+        return np.searchsorted(keys, cutoff_keys, side="right")
 
     def order(self, by: Floats) -> Ints:
         """Return the rows in the order of `by` (rows,) within each query, highest first."""
@@ -361,7 +361,7 @@ class Ranked(Recordable):
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows again, highest `by` (rows,) first, equal ones as before."""
         order = self.order(by)
-        columns = {name: each[order] for name, each in self.columns.items()}
+        columns = {name: column[order] for name, column in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
 
 
@@ -373,18 +373,18 @@ def _accumulate(ranked: Ranked, accumulate: Callable[..., Floats], values: Float
     """
     if ranked.n_queries == 1:
         return accumulate(values)
-    result = np.empty(len(values))
+    row_totals = np.empty(len(values))
     lengths = np.diff(ranked.starts)
-    classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
-    for size in np.flatnonzero(np.bincount(classes[lengths > 0])).tolist():
-        queries = np.flatnonzero(classes == size)
+    length_class = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
+    for size in np.flatnonzero(np.bincount(length_class[lengths > 0])).tolist():
+        queries = np.flatnonzero(length_class == size)
         column = np.arange(int(lengths[queries].max()))
-        inside = column < lengths[queries, None]
-        rows = (ranked.starts[queries, None] + column)[inside]
-        padded = np.zeros(inside.shape)
-        padded[inside] = values[rows]
-        result[rows] = accumulate(padded, axis=1)[inside]
-    return result
+        is_filled = column < lengths[queries, None]
+        rows = (ranked.starts[queries, None] + column)[is_filled]
+        padded_rows = np.zeros(is_filled.shape)
+        padded_rows[is_filled] = values[rows]
+        row_totals[rows] = accumulate(padded_rows, axis=1)[is_filled]
+    return row_totals
 
 
 def _accumulate_backwards(values: Floats, axis: int = 0) -> Floats:
@@ -401,8 +401,8 @@ def mean(column: Floats) -> float:
 
 def means(columns: Floats, axis: int = 0) -> Floats:
     """Return the `mean` of every column of values, or along another axis."""
-    found: Floats = np.cumsum(columns, axis=axis).take(-1, axis=axis) / columns.shape[axis]
-    return found
+    column_means: Floats = np.cumsum(columns, axis=axis).take(-1, axis=axis) / columns.shape[axis]
+    return column_means
 
 
 def total(column: Floats) -> float:

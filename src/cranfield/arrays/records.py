@@ -28,13 +28,13 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]]) -> "Layout":
         """Return the layout that such columns need."""
-        a, b = (ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc))
-        return cls(a, b, {name: column.dtype for name, column in numbers.items()})
+        query_words, doc_words = (ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc))
+        return cls(query_words, doc_words, {name: column.dtype for name, column in numbers.items()})
 
     def merge(self, other_layout: "Layout") -> "Layout":
         """Return the layout that has room for the records of both."""
         numbers = {
-            name: np.result_type(kind, other_layout.number_types[name]) for name, kind in self.number_types.items()
+            name: np.result_type(number_type, other_layout.number_types[name]) for name, number_type in self.number_types.items()
         }
         return Layout(
             max(self.query_words, other_layout.query_words) if self.query_words and other_layout.query_words else 0,
@@ -62,36 +62,36 @@ class Records:
     ) -> "Records":
         """Make records of columns, (rows,) each; `given` are the rows' places, below 2^32."""
         words = np.zeros((len(doc), layout.query_words + layout.doc_words + len(numbers) + 1), np.uint64)
-        beside = {}
-        places = {"query": (query, 0, layout.query_words), "doc": (doc, layout.query_words, layout.doc_words)}
-        for role, (ids, at, n) in places.items():
+        side_ids = {}
+        words_of_role = {"query": (query, 0, layout.query_words), "doc": (doc, layout.query_words, layout.doc_words)}
+        for role, (ids, first_word, n) in words_of_role.items():
             if n:
-                ids.write_words(words[:, at : at + n])
+                ids.write_words(words[:, first_word : first_word + n])
             else:
-                beside[role] = ids.compact()
-        for at, (name, kind) in enumerate(layout.number_types.items(), layout.query_words + layout.doc_words):
-            words[:, at] = numbers[name].astype(kind, copy=False).view(np.uint64)
-        last = position.astype(np.uint64)
+                side_ids[role] = ids.compact()
+        for word, (name, number_type) in enumerate(layout.number_types.items(), layout.query_words + layout.doc_words):
+            words[:, word] = numbers[name].astype(number_type, copy=False).view(np.uint64)
+        last_word = position.astype(np.uint64)
         for ids, n in ((query, layout.query_words), (doc, layout.doc_words)):
-            last <<= np.uint64(16)
+            last_word <<= np.uint64(16)
             if n:
-                last |= ids.length.astype(np.uint64)
-        words[:, -1] = last
-        return cls(layout, words, beside)
+                last_word |= ids.length.astype(np.uint64)
+        words[:, -1] = last_word
+        return cls(layout, words, side_ids)
 
     @classmethod
     def concatenate(cls, records_list: "Sequence[Records]") -> "Records":
         """Put records of one layout one below the other."""
-        beside = {
-            role: Ids.concatenate([one._side_ids[role] for one in records_list]) for role in records_list[0]._side_ids
+        side_ids = {
+            role: Ids.concatenate([records._side_ids[role] for records in records_list]) for role in records_list[0]._side_ids
         }
-        return cls(records_list[0].layout, np.concatenate([one._words for one in records_list]), beside)
+        return cls(records_list[0].layout, np.concatenate([records._words for records in records_list]), side_ids)
 
     def take(self, rows: Ints | slice) -> "Records":
         """Return some rows."""
         words = self._words[rows] if isinstance(rows, slice) else self._words.take(rows, axis=0)
-        beside = {role: ids.take(rows) for role, ids in self._side_ids.items()}
-        return Records(self.layout, words, beside)
+        side_ids = {role: ids.take(rows) for role, ids in self._side_ids.items()}
+        return Records(self.layout, words, side_ids)
 
     def change_layout(self, layout: Layout) -> "Records":
         """Return the same rows in another layout."""
@@ -118,14 +118,14 @@ class Records:
     @property
     def numbers(self) -> dict[str, NDArray[Any]]:
         """The numbers, (rows,) each."""
-        first = self.layout.query_words + self.layout.doc_words
+        first_word = self.layout.query_words + self.layout.doc_words
         return {
-            name: self._words[:, at].copy().view(kind)
-            for at, (name, kind) in enumerate(self.layout.number_types.items(), first)
+            name: self._words[:, word].copy().view(number_type)
+            for word, (name, number_type) in enumerate(self.layout.number_types.items(), first_word)
         }
 
     @property
     def position(self) -> Ints:
         """The places of the rows among those that they came from: (rows,)."""
-        given: Ints = (self._words[:, -1] >> np.uint64(32)).astype(np.uint32)
-        return given
+        position: Ints = (self._words[:, -1] >> np.uint64(32)).astype(np.uint32)
+        return position

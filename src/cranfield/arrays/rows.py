@@ -14,11 +14,11 @@ def mark_changes(*columns: NDArray[Any]) -> Bools:
     >>> changes(np.array([1, 1, 2]), np.array([5, 6, 6]))
     array([ True,  True,  True])
     """
-    marked = np.zeros(len(columns[0]), np.bool_)
-    marked[:1] = True
+    is_change = np.zeros(len(columns[0]), np.bool_)
+    is_change[:1] = True
     for column in columns:
-        marked[1:] |= column[1:] != column[:-1]
-    return marked
+        is_change[1:] |= column[1:] != column[:-1]
+    return is_change
 
 
 def group_sizes(begins_group: Bools) -> Ints:
@@ -36,5 +36,5 @@ def consecutive_numbers(first: Ints | int, count: Ints) -> Ints:
     >>> spans(np.array([10, 20]), np.array([2, 3]))
     array([10, 11, 20, 21, 22])
     """
-    ends = np.cumsum(count)
-    return np.repeat(first + count - ends, count) + np.arange(ends[-1] if len(ends) else 0)
+    end = np.cumsum(count)
+    return np.repeat(first + count - end, count) + np.arange(end[-1] if len(end) else 0)

@@ -27,14 +27,14 @@ class PairIndex:
         self._groups, self._ids = groups, ids
         self._keys = keys = pair_keys(ids.hash(), groups)
         self._tables: list[tuple[np.uint64, Ints]] = []
-        left = np.arange(len(keys), dtype=np.int32)
-        while len(left):
-            shift = np.uint64(64 - max(_MIN_BITS, len(left).bit_length() + 2))
+        rows = np.arange(len(keys), dtype=np.int32)
+        while len(rows):
+            shift = np.uint64(64 - max(_MIN_BITS, len(rows).bit_length() + 2))
             table = np.full(1 << (64 - int(shift)), -1, np.int32)
-            slot = _leading_bits(spread_bits(keys[left]), shift)
-            table[slot] = left
+            slot = _leading_bits(spread_bits(keys[rows]), shift)
+            table[slot] = rows
             self._tables.append((shift, table))
-            left = left[keys[table[slot]] != keys[left]]
+            rows = rows[keys[table[slot]] != keys[rows]]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PairIndex, (self._groups, self._ids)  # the keys are other ones in another process
@@ -45,31 +45,31 @@ class PairIndex:
         `keys` are what `keyed` makes of them; all are (rows of the others,).
         """
         bits = spread_bits(keys)
-        rows, found = np.arange(len(keys)), np.full(len(keys), -1)
+        rows, row_of_pair = np.arange(len(keys)), np.full(len(keys), -1)
         for shift, table in self._tables:
-            at = table[_leading_bits(bits if len(rows) == len(bits) else bits[rows], shift)]
-            taken = np.flatnonzero(at >= 0)
-            rows, at = rows[taken], at[taken]
-            equal = self._keys[at] == keys[rows]
-            found[rows[equal]] = at[equal]
-            rows = rows[~equal]
-        rows = np.flatnonzero(found >= 0)
-        at = found[rows]
+            candidate = table[_leading_bits(bits if len(rows) == len(bits) else bits[rows], shift)]
+            filled_slots = np.flatnonzero(candidate >= 0)
+            rows, candidate = rows[filled_slots], candidate[filled_slots]
+            has_key = self._keys[candidate] == keys[rows]
+            row_of_pair[rows[has_key]] = candidate[has_key]
+            rows = rows[~has_key]
+        rows = np.flatnonzero(row_of_pair >= 0)
+        own_row = row_of_pair[rows]
         # Equal keys belong to the same pair, with rare exceptions.
-        same = ids.equal(rows, self._ids, at) & (groups[rows] == self._groups[at])
-        if not same.all():
-            wrong = rows[~same]
-            at[~same] = self._look_up(keys[wrong], groups[wrong], ids.take(wrong))
-            rows, at = rows[at >= 0], at[at >= 0]
-        return rows, at
+        is_match = ids.equal(rows, self._ids, own_row) & (groups[rows] == self._groups[own_row])
+        if not is_match.all():
+            wrong_rows = rows[~is_match]
+            own_row[~is_match] = self._look_up(keys[wrong_rows], groups[wrong_rows], ids.take(wrong_rows))
+            rows, own_row = rows[own_row >= 0], own_row[own_row >= 0]
+        return rows, own_row
 
     def _look_up(self, keys: Words, groups: Ints, ids: Ids) -> list[int]:
         """Return the row of each of the other pairs, -1 if it is in none, by groups and texts."""
         rows = np.flatnonzero(np.isin(self._keys, keys))
-        here = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
-        place = dict(zip(here, rows.tolist(), strict=True))
+        own_pairs = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
+        row_of_own_pair = dict(zip(own_pairs, rows.tolist(), strict=True))
         pairs = zip(groups.tolist(), ids.to_list(), strict=True)
-        return [place.get(pair, -1) for pair in pairs]
+        return [row_of_own_pair.get(pair, -1) for pair in pairs]
 
 
 _MIN_BITS = 14
@@ -95,16 +95,16 @@ def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     keys, n_bits = pair_keys(hashes, groups), max(n.bit_length() + 1, _MIN_BITS)
     table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
     row_of = np.empty(n, np.int64)
-    rows, its_hash, its_group = np.arange(n), hashes, groups  # those whose pair is not found yet
+    rows, row_hash, row_group = np.arange(n), hashes, groups  # those whose pair is not found yet
     while len(rows):
         keys = spread_bits(keys)
         slots = (keys >> shift).view(np.int64)
         table[slots] = rows
-        row_of[rows] = found = table.take(slots)
-        same = (hashes.take(found) == its_hash) & (groups.take(found) == its_group)
+        row_of[rows] = candidate = table.take(slots)
+        is_match = (hashes.take(candidate) == row_hash) & (groups.take(candidate) == row_group)
         if ids.n_words > 1:  # else a hash is that of one id
-            same[same] = ids.equal(rows[same], ids, found[same])
-        left = ~same
-        rows, its_hash, its_group, keys = (one[left] for one in (rows, its_hash, its_group, keys))
+            is_match[is_match] = ids.equal(rows[is_match], ids, candidate[is_match])
+        is_unsolved = ~is_match
+        rows, row_hash, row_group, keys = (column[is_unsolved] for column in (rows, row_hash, row_group, keys))
     is_first = row_of == np.arange(n)
     return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)

@@ -40,8 +40,8 @@ class limit_threads:  # noqa: N801 - it reads as a function: with at_most(2)
 
 def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterator[_Out]:
     """Apply `work` to items in several threads, in order, with only a few of them in memory."""
-    most = _MAX_THREADS.get()
-    if most == 1:
+    max_threads = _MAX_THREADS.get()
+    if max_threads == 1:
         yield from map(work, inputs)
         return
     inputs = iter(inputs)
@@ -54,13 +54,13 @@ def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterat
     from concurrent.futures import ThreadPoolExecutor
 
     # One more: a thread waits whenever Python itself is busy.
-    n_threads = min(8, _count_cores()) + 1 if most is None else most
-    work = work if most is None else _run_single_threaded(work)
+    n_threads = min(8, _count_cores()) + 1 if max_threads is None else max_threads
+    work = work if max_threads is None else _run_single_threaded(work)
     with ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[Future[_Out]] = deque()
         try:
-            for item in chain((first, second), inputs):
-                waiting.append(pool.submit(work, item))
+            for task_input in chain((first, second), inputs):
+                waiting.append(pool.submit(work, task_input))
                 if len(waiting) > n_threads + 1:
                     yield _wait_for_result(waiting.popleft())
             while waiting:
@@ -73,21 +73,21 @@ def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterat
 def _run_single_threaded(work: Callable[[_In], _Out]) -> Callable[[_In], _Out]:
     """Return work that starts no threads of its own: a thread does not know the caller's limit."""
 
-    def done(item: _In) -> _Out:
+    def run_alone(task_input: _In) -> _Out:
         with limit_threads(1):
-            return work(item)
+            return work(task_input)
 
-    return done
+    return run_alone
 
 
 def _wait_for_result(future: "Future[_Out]") -> _Out:
     """Wait for what a thread makes; those who watch may look meanwhile."""
-    look = waiting_callback()
-    if look is not None and not future.done():
+    redraw = waiting_callback()
+    if redraw is not None and not future.done():
         from concurrent.futures import wait
 
         while not wait((future,), _LOOK_INTERVAL).done:
-            look()
+            redraw()
     return future.result()
 
 

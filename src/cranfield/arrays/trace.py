@@ -71,9 +71,9 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
     @classmethod
     def of(cls, array: NDArray[Any], step: Step, record: Record) -> "TracedArray":
         """Return the values with the step that made them."""
-        derived = np.asarray(array).view(cls)
-        derived.step, derived.record = step, record
-        return derived
+        traced_array = np.asarray(array).view(cls)
+        traced_array.step, traced_array.record = step, record
+        return traced_array
 
     @property
     def values(self) -> NDArray[Any]:
@@ -85,34 +85,34 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         self.record = parent.record if isinstance(parent, TracedArray) else Record()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        result = getattr(ufunc, method)(*map(remove_trace, inputs), **remove_trace(options))
+        numbers = getattr(ufunc, method)(*map(remove_trace, inputs), **remove_trace(options))
         if method == "reduce":
             if ufunc not in _DECISION_UFUNCS:  # over all queries, which no measure should add up
                 self.mark_incomplete()
-            if ufunc not in _DECISION_UFUNCS or isinstance(result, np.bool_):
-                return result
-            return TracedArray.of(result, Step(UNKNOWN), Record())  # to decide by, not to compute with
+            if ufunc not in _DECISION_UFUNCS or isinstance(numbers, np.bool_):
+                return numbers
+            return TracedArray.of(numbers, Step(UNKNOWN), Record())  # to decide by, not to compute with
         if "out" in options:
-            return self._note_overwriting(options["out"], result)
+            return self._note_overwriting(options["out"], numbers)
         op = ufunc if method == "__call__" else getattr(ufunc, method)
         condition = options.get("where")
         if isinstance(condition, TracedArray):  # as in `ratio`
             inputs = (*inputs, condition)
-        return _trace_result(result, op, inputs)
+        return _trace_result(numbers, op, inputs)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        result = function(*map(remove_trace, inputs), **remove_trace(options))
+        numbers = function(*map(remove_trace, inputs), **remove_trace(options))
         if function in _WRITING_FUNCTIONS:
-            return self._note_overwriting(inputs[:1], result)
+            return self._note_overwriting(inputs[:1], numbers)
         if options.get("out") is not None:
-            return self._note_overwriting((options["out"],), result)
-        return _trace_result(result, function, inputs)
+            return self._note_overwriting((options["out"],), numbers)
+        return _trace_result(numbers, function, inputs)
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.values[remove_trace(key)]
-        if np.size(found) == self.size and _keeps_positions(key):
-            return TracedArray.of(found, self.step, self.record)
-        return _trace_result(found, ITEM, (self,))
+        selection = self.values[remove_trace(key)]
+        if np.size(selection) == self.size and _keeps_positions(key):
+            return TracedArray.of(selection, self.step, self.record)
+        return _trace_result(selection, ITEM, (self,))
 
     def __setitem__(self, key: Any, replacement: Any) -> None:
         self.values[remove_trace(key)] = remove_trace(replacement)
@@ -121,11 +121,11 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
     def _note_overwriting(self, targets: Iterable[Any], ufunc_result: Any) -> Any:
         """Note that arrays were written into; return the first of them if that is the result."""
         self.mark_incomplete()
-        for one in targets:
-            if isinstance(one, TracedArray):
-                one.step = Step(UNKNOWN, (), one.step.row_owner)
+        for target in targets:
+            if isinstance(target, TracedArray):
+                target.step = Step(UNKNOWN, (), target.step.row_owner)
                 if isinstance(ufunc_result, np.ndarray):
-                    return one
+                    return target
         return ufunc_result
 
     def mark_incomplete(self) -> None:
@@ -140,10 +140,10 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
         """Return the values as another type; a type that cannot hold them makes others of them."""
-        found = self.values.astype(*inputs, **options)
-        if found.dtype.kind in "biuf" and (found != self.values).any():
+        new_array = self.values.astype(*inputs, **options)
+        if new_array.dtype.kind in "biuf" and (new_array != self.values).any():
             self.mark_incomplete()
-        return _trace_result(found, np.copy, (self,))
+        return _trace_result(new_array, np.copy, (self,))
 
     def copy(self, *inputs: Any, **options: Any) -> Any:
         """Return a copy, which may be written into."""
@@ -171,11 +171,11 @@ def _keeps_positions(key: Any) -> bool:
     """Tell whether a key that takes all of an array only inserts or drops axes of length 1."""
     keys = key if isinstance(key, tuple) else (key,)
     return all(
-        one is None
-        or one is Ellipsis
-        or (isinstance(one, int | np.integer) and not isinstance(one, bool))
-        or (isinstance(one, slice) and one == slice(None))
-        for one in keys
+        key_part is None
+        or key_part is Ellipsis
+        or (isinstance(key_part, int | np.integer) and not isinstance(key_part, bool))
+        or (isinstance(key_part, slice) and key_part == slice(None))
+        for key_part in keys
     )
 
 
@@ -188,38 +188,38 @@ def remove_trace(argument: Any) -> Any:
     if isinstance(argument, list | tuple):
         return type(argument)(map(remove_trace, argument))
     if isinstance(argument, dict):
-        return {key: remove_trace(one) for key, one in argument.items()}
+        return {key: remove_trace(inner) for key, inner in argument.items()}
     return argument
 
 
 def _trace_result(result: Any, op: Any, inputs: Iterable[Any]) -> Any:
     if isinstance(result, list):
-        return [_trace_result(one, op, inputs) for one in result]
+        return [_trace_result(member, op, inputs) for member in result]
     if not isinstance(result, np.ndarray | np.generic) or isinstance(result, np.bool_):
         return result
-    flat = tuple(_flatten(inputs))
-    arrays = [one for one in flat if isinstance(one, TracedArray)]
-    made = Step(op, flat, find_row_owner(flat))
+    flat_inputs = tuple(_flatten(inputs))
+    arrays = [array for array in flat_inputs if isinstance(array, TracedArray)]
+    result_step = Step(op, flat_inputs, find_row_owner(flat_inputs))
     if op in _VALUE_KEEPING_FUNCTIONS and len(arrays) == 1 and np.size(result) == arrays[0].size:
-        made = arrays[0].step
-    elif np.size(result) < max(one.size for one in arrays) and op != ITEM:
-        made = Step(UNKNOWN)  # numpy's sum, say: over all rows of all queries
-    return TracedArray.of(np.asarray(result), made, arrays[0].record)
+        result_step = arrays[0].step
+    elif np.size(result) < max(array.size for array in arrays) and op != ITEM:
+        result_step = Step(UNKNOWN)  # numpy's sum, say: over all rows of all queries
+    return TracedArray.of(np.asarray(result), result_step, arrays[0].record)
 
 
 def _flatten(inputs: Iterable[Any]) -> Iterable[Any]:
-    for one in inputs:
-        if isinstance(one, list | tuple):
-            yield from _flatten(one)
+    for member in inputs:
+        if isinstance(member, list | tuple):
+            yield from _flatten(member)
         else:
-            yield one
+            yield member
 
 
 def find_row_owner(inputs: Iterable[Any]) -> Any:
     """Return what the rows are of that come of these: of a ranking, else of groups, else None."""
-    spaces = [one.step.row_owner for one in inputs if isinstance(one, TracedArray)]
-    known = [space for space in spaces if space is not None]
-    return next((space for space in known if space.level == "row"), (known or [None])[0])
+    owners = [member.step.row_owner for member in inputs if isinstance(member, TracedArray)]
+    row_owners = [owner for owner in owners if owner is not None]
+    return next((owner for owner in row_owners if owner.level == "row"), (row_owners or [None])[0])
 
 
 # ---- objects that hold arrays ---------------------------------------------------------------
@@ -255,67 +255,67 @@ class Recorder:
 
     def _run_method(self, method: Any, bound_arguments: BoundArguments) -> Any:
         """Run a method on plain arrays, as one step."""
-        given = [(one, remove_trace(one)) for one in bound_arguments.args]
-        found = method(*(bare for _, bare in given), **remove_trace(bound_arguments.kwargs))
-        for one, bare in given:
-            if found is bare and isinstance(bare, np.ndarray) and not isinstance(one, TracedArray):
-                return TracedArray.of(found, Step(CONSTANT, (found,)), self.record)
-            if found is bare:
-                return one
-        for name, held in vars(self.original).items():
-            if found is held and name in vars(self):
+        arguments = [(argument, remove_trace(argument)) for argument in bound_arguments.args]
+        result = method(*(plain_argument for _, plain_argument in arguments), **remove_trace(bound_arguments.kwargs))
+        for argument, plain_argument in arguments:
+            if result is plain_argument and isinstance(plain_argument, np.ndarray) and not isinstance(argument, TracedArray):
+                return TracedArray.of(result, Step(CONSTANT, (result,)), self.record)
+            if result is plain_argument:
+                return argument
+        for name, attribute in vars(self.original).items():
+            if result is attribute and name in vars(self):
                 return vars(self)[name]
-        return self._record_result(found, method, bound_arguments.args)
+        return self._record_result(result, method, bound_arguments.args)
 
     def _read_attribute(self, name: str) -> Any:
         return self._record_result(getattr(self.original, name), name, ())
 
     def _record_result(self, result: Any, op: Any, inputs: tuple[Any, ...]) -> Any:
         rows_of = getattr(op, "rows_of", "same")
-        home = None if rows_of == "query" else self.grouping
+        grouping = None if rows_of == "query" else self.grouping
         if isinstance(result, Recordable):
-            return make_recorder(result, Step(op, inputs or (self,)), self.record, home)
+            return make_recorder(result, Step(op, inputs or (self,)), self.record, grouping)
         if not isinstance(result, np.ndarray):
             return result
-        space = home
+        row_owner = grouping
         if rows_of == "other":
-            space = inputs[1]
+            row_owner = inputs[1]
         elif self.level == "row" and result.ndim == 1:
-            space = vars(self).get("ranked", self)
-        return TracedArray.of(result.copy(), Step(op, inputs, space), self.record)
+            row_owner = vars(self).get("ranked", self)
+        return TracedArray.of(result.copy(), Step(op, inputs, row_owner), self.record)
 
 
 def make_recorder(original: Recordable, step: Step, record: Record, grouping: Any = None) -> Any:
     """Return an object of the same class that records how it is used."""
-    kind: Any = type(original)
-    found: Any = object.__new__(_recorder_class(kind))
-    grouping = found if original.level == "group" else grouping
-    vars(found).update(plain=original, step=step, record=record, home=grouping)
-    for one in sorted(fields(original), key=lambda one: one.name != "ranked"):  # type: ignore[arg-type] # a dataclass
-        vars(found)[one.name] = found._held(one.name)
-    return found
+    plain_class: Any = type(original)
+    recorder: Any = object.__new__(_recorder_class(plain_class))
+    grouping = recorder if original.level == "group" else grouping
+    vars(recorder).update(plain=original, step=step, record=record, home=grouping)
+    for recorded_field in sorted(fields(original), key=lambda member: member.name != "ranked"):  # type: ignore[arg-type] # a dataclass
+        vars(recorder)[recorded_field.name] = recorder._held(recorded_field.name)
+    return recorder
 
 
 @cache
 def _recorder_class(cls: Any) -> type:
     """Return the subclass whose steps and properties are recorded; all else is inherited."""
-    body: dict[str, Any] = {}
-    for name, one in vars(cls).items():
-        if isinstance(one, property | cached_property):
-            body[name] = cached_property(lambda self, name=name: self._held(name))  # type: ignore[misc]
-        elif hasattr(one, "rows_of"):
-            body[name] = _record_calls(one)
-    return type(cls.__name__, (Recorder, cls), body)
+    recording_members: dict[str, Any] = {}
+    for name, attribute in vars(cls).items():
+        if isinstance(attribute, property | cached_property):
+            recording_members[name] = cached_property(lambda self, name=name: self._held(name))  # type: ignore[misc]
+        elif hasattr(attribute, "rows_of"):
+            recording_members[name] = _record_calls(attribute)
+    return type(cls.__name__, (Recorder, cls), recording_members)
 
 
 def _record_calls(method: Any) -> Callable[..., Any]:
     arguments = signature(method)
 
     @wraps(method)
-    def asked(self: Recorder, *inputs: Any, **options: Any) -> Any:
+    def call_recorded(self: Recorder, *inputs: Any, **options: Any) -> Any:
         return self._run_method(method, arguments.bind(self, *inputs, **options))
 
-    return asked
+    return call_recorded
 
 
 # ---- what is one step -----------------------------------------------------------------------
@@ -330,10 +330,10 @@ def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
 
     @wraps(function)
     def either(*inputs: _Arguments.args, **options: _Arguments.kwargs) -> NDArray[Any]:
-        for one in inputs:
-            if isinstance(one, TracedArray):
-                result = function(*map(remove_trace, inputs), **options)
-                return TracedArray.of(result, Step(either, inputs, find_row_owner(inputs)), one.record)
+        for argument in inputs:
+            if isinstance(argument, TracedArray):
+                numbers = function(*map(remove_trace, inputs), **options)
+                return TracedArray.of(numbers, Step(either, inputs, find_row_owner(inputs)), argument.record)
         return function(*inputs, **options)
 
     return either
@@ -377,21 +377,21 @@ def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
         code = frame.f_code
         if event != "return" or not is_measure_file(code.co_filename):
             return
-        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        for name, value in list(frame.f_locals.items()):
-            if name in given or not isinstance(value, TracedArray) or value.dtype == np.bool_:
+        parameter_names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        for name, local_value in list(frame.f_locals.items()):
+            if name in parameter_names or not isinstance(local_value, TracedArray) or local_value.dtype == np.bool_:
                 continue
-            if value.step.inputs and not value.step.name:
-                value.step = replace(value.step, name=_describe_variable(name))
+            if local_value.step.inputs and not local_value.step.name:
+                local_value.step = replace(local_value.step, name=_describe_variable(name))
 
-    before: Any = sys.getprofile()
+    outer_profile: Any = sys.getprofile()
     sys.setprofile(name_locals)
     try:
         yield
     finally:
-        sys.setprofile(before if callable(before) else None)
-        if hasattr(before, "enable"):  # a profiler such as Python's own, which is no function
-            before.enable()
+        sys.setprofile(outer_profile if callable(outer_profile) else None)
+        if hasattr(outer_profile, "enable"):  # a profiler such as Python's own, which is no function
+            outer_profile.enable()
 
 
 def _describe_variable(variable: str) -> str:

@@ -41,21 +41,21 @@ _SECTIONS = {
 
 def _add_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
     """Return {command: line} of a section of the help, with extensions' commands before convert."""
-    added = {place.rpartition(".")[2]: line for place, line in EXTENSION_COMMANDS.get(section, {}).items()}
-    return dict(sorted({**lines, **added}.items(), key=lambda entry: entry[0] == "convert"))
+    extension_lines = {module_path.rpartition(".")[2]: line for module_path, line in EXTENSION_COMMANDS.get(section, {}).items()}
+    return dict(sorted({**lines, **extension_lines}.items(), key=lambda command_line: command_line[0] == "convert"))
 
 
 SECTIONS = {section: _add_extensions(section, lines) for section, lines in _SECTIONS.items()}
 COMMANDS = {name: line for lines in SECTIONS.values() for name, line in lines.items()}
-_ADDED_PLACES = [place for places in EXTENSION_COMMANDS.values() for place in places]
-_FOLDERS = {name: folder for folder, _, name in (place.rpartition(".") for place in _ADDED_PLACES)}
+_ADDED_PLACES = [module_path for places in EXTENSION_COMMANDS.values() for module_path in places]
+_FOLDERS = {name: folder for folder, _, name in (module_path.rpartition(".") for module_path in _ADDED_PLACES)}
 
 
 def load_command(name: str) -> click.Command:
     """Return a command by its name: of a module beside this one, or of an extension."""
     module = name.replace("-", "_")
-    place = f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
-    command: click.Command = import_module(f"cranfield.{place}").command
+    module_path = f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
+    command: click.Command = import_module(f"cranfield.{module_path}").command
     command.help = command.help or NO_DOCSTRINGS
     return command
 
@@ -71,9 +71,9 @@ class Refusal(click.ClickException):
 
 def name_errors_option(command: click.Command | None, text: str) -> str:
     """Return a text that names the option --errors; of another command, where this has none."""
-    known = {spelt for one in (command.params if command else []) for spelt in one.opts}
+    option_names = {option_name for parameter in (command.params if command else []) for option_name in parameter.opts}
     elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
-    return text if "--errors" in known else elsewhere
+    return text if "--errors" in option_names else elsewhere
 
 
 _UNDONE_TEXT = "what was not finished is undone."
@@ -119,19 +119,19 @@ _MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
-    typed = error.option_name.partition("=")[0]
-    known = {spelt for one in (error.ctx.command.params if error.ctx else []) for spelt in one.opts}
-    if typed == "--convention" and "--saved" in known:
+    typed_option = error.option_name.partition("=")[0]
+    option_names = {option_name for parameter in (error.ctx.command.params if error.ctx else []) for option_name in parameter.opts}
+    if typed_option == "--convention" and "--saved" in option_names:
         return click.UsageError(f"{error.message} {_SAVE_FIRST_HINT}", error.ctx)
-    if typed == "--queries" and "--missing" in known:
+    if typed_option == "--queries" and "--missing" in option_names:
         return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES_HINT}", error.ctx)
-    meant = _MEANT_OPTIONS.get(typed)
-    if meant not in known:
+    meant_option = _MEANT_OPTIONS.get(typed_option)
+    if meant_option not in option_names:
         command = error.ctx.info_name if error.ctx else None
-        if typed in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
+        if typed_option in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
             return click.UsageError(f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx)
         return error
-    return click.UsageError(f"{error.message} Did you mean '{meant}'?", error.ctx)
+    return click.UsageError(f"{error.message} Did you mean '{meant_option}'?", error.ctx)
 
 
 class _Commands(click.Group):
@@ -170,9 +170,9 @@ class _Commands(click.Group):
         if name not in COMMANDS and not name.startswith("-"):
             import difflib
 
-            near = difflib.get_close_matches(name, COMMANDS, 1)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{guess}")
+            close_names = difflib.get_close_matches(name, COMMANDS, 1)
+            guess_phrase = f" Did you mean {close_names[0]!r}?" if close_names else ""
+            ctx.fail(f"No such command {name!r}.{guess_phrase}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -199,13 +199,13 @@ class _Commands(click.Group):
     def _as_typed(self, ctx: click.Context, text: str) -> str:
         """Return a text with `name='value'` of the command's options as they are typed."""
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
-        for one in [] if command is None else command.params:
-            if isinstance(one, click.Option):
-                value, typed = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))", max(one.opts, key=len) + r" \1"
-                if one.is_flag:
-                    value, typed = "True", typed[:-3]
+        for parameter in [] if command is None else command.params:
+            if isinstance(parameter, click.Option):
+                value_pattern, typed_form = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))", max(parameter.opts, key=len) + r" \1"
+                if parameter.is_flag:
+                    value_pattern, typed_form = "True", typed_form[:-3]
                 # Not within a measure, as P(rel=2).
-                text = re.sub(rf"(?<![-\w(]){one.name}={value}", typed, text)
+                text = re.sub(rf"(?<![-\w(]){parameter.name}={value_pattern}", typed_form, text)
         return text
 
 
@@ -257,32 +257,32 @@ def main() -> None:
         for stream in (sys.stdout, sys.stderr)  # None: it was closed
     )
     if isinstance(sys.stdout, io.TextIOWrapper):
-        utf8 = codecs.lookup(sys.stdout.encoding).name == "utf-8"
+        is_utf8 = codecs.lookup(sys.stdout.encoding).name == "utf-8"
         # An id that is not valid UTF-8 is written as it was read.
-        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
+        sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
     # numpy's library for linear algebra starts a busily waiting thread for every core, and none of
     # them has work here: see `arrays/products.py`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
-    before = _install_handlers()
+    old_handlers = _install_handlers()
     sys.unraisablehook, old_hook = _raise_again, sys.unraisablehook
     try:
-        status = _run(before)
-    except _SignalError as ended:
-        signal.signal(getattr(signal, "SIGALRM", ended.number), signal.SIG_IGN)
-        if ended.number != getattr(signal, "SIGPIPE", None):
-            said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
+        status = _run(old_handlers)
+    except _SignalError as signal_error:
+        signal.signal(getattr(signal, "SIGALRM", signal_error.number), signal.SIG_IGN)
+        if signal_error.number != getattr(signal, "SIGPIPE", None):
+            message = "Interrupted" if signal_error.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
-                click.echo(f"{said}: {_UNDONE_TEXT}", err=True)
-        status = 128 + ended.number  # what a shell says of a process that a signal ended
-        before.pop(ended.number, None)
-        signal.signal(ended.number, signal.SIG_DFL)
-        signal.raise_signal(ended.number)
+                click.echo(f"{message}: {_UNDONE_TEXT}", err=True)
+        status = 128 + signal_error.number  # what a shell says of a process that a signal ended
+        old_handlers.pop(signal_error.number, None)
+        signal.signal(signal_error.number, signal.SIG_DFL)
+        signal.raise_signal(signal_error.number)
     finally:
         sys.unraisablehook = old_hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for signal_number, handler in old_handlers.items():
+            signal.signal(signal_number, handler)
         gc.freeze()
     sys.exit(status)
 
@@ -295,13 +295,13 @@ def _run(signal_numbers: Iterable[int]) -> int:
     """
     try:
         try:
-            found = cli.main(prog_name="cranfield", standalone_mode=False)
-            status = found if isinstance(found, int) else 0
+            command_status = cli.main(prog_name="cranfield", standalone_mode=False)
+            status = command_status if isinstance(command_status, int) else 0
             sys.stdout.flush()
         finally:  # also where Python ignored the exception, or made another one of it
-            for number in signal_numbers:
-                if signal.getsignal(number) == signal.SIG_DFL:
-                    raise _SignalError(number)
+            for signal_number in signal_numbers:
+                if signal.getsignal(signal_number) == signal.SIG_DFL:
+                    raise _SignalError(signal_number)
     except click.ClickException as error:
         status = error.exit_code
         import_module("cranfield.cli.terminal").refuse(error)
@@ -309,9 +309,9 @@ def _run(signal_numbers: Iterable[int]) -> int:
         raise _SignalError(signal.SIGINT) from None
     except OSError as error:
         status = Refusal.exit_code
-        place = "" if error.filename is None else f"{escape_unprintable(str(error.filename))}: "
+        file_prefix = "" if error.filename is None else f"{escape_unprintable(str(error.filename))}: "
         with contextlib.suppress(OSError):
-            click.echo(f"Error: {place}cannot read or write: {error.strerror or error}", err=True)
+            click.echo(f"Error: {file_prefix}cannot read or write: {error.strerror or error}", err=True)
     except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
         status = Refusal.exit_code
         sys.excepthook(*sys.exc_info())
@@ -328,26 +328,26 @@ def _install_handlers() -> dict[int, Any]:
 
     Those that are ignored stay so, as with nohup.
     """
-    before = {}
-    usual = (signal.SIG_DFL, signal.default_int_handler)
+    old_handlers = {}
+    default_handlers = (signal.SIG_DFL, signal.default_int_handler)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) in usual:
+        signal_number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if signal_number is not None and signal.getsignal(signal_number) in default_handlers:
             with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
-                before[number] = signal.signal(number, _raise_signal_error)
-    return before
+                old_handlers[signal_number] = signal.signal(signal_number, _raise_signal_error)
+    return old_handlers
 
 
-def _raise_signal_error(number: int, _: object) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-    raise _SignalError(number)
+def _raise_signal_error(signal_number: int, _: object) -> None:
+    signal.signal(signal_number, signal.SIG_DFL)  # a second one ends the process at once
+    raise _SignalError(signal_number)
 
 
-def _raise_again(ignored: Any) -> None:
+def _raise_again(unraisable: Any) -> None:
     """Have an _EndedError that Python ignored, as in `__del__`, raised again a moment later."""
-    error = ignored.exc_value
+    error = unraisable.exc_value
     if not isinstance(error, _SignalError):
-        sys.__unraisablehook__(ignored)
+        sys.__unraisablehook__(unraisable)
     elif sys.platform != "win32":  # where it is raised at the end of the command
         signal.signal(signal.SIGALRM, lambda *_: _raise_signal_error(error.number, None))
         signal.setitimer(signal.ITIMER_REAL, 0.05)

@@ -41,17 +41,17 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_stdin(qrels, *runs)
     data = replace(data, errors="skip")
-    opened: list[Run] | None = None
+    opened_runs: list[Run] | None = None
     try:
         if data.holds_both_sides([qrels, *runs]):
-            judgments, opened = data.read_both_sides([qrels, *runs], "first")
+            judgments, opened_runs = data.read_both_sides([qrels, *runs], "first")
         else:
             judgments = data.read_qrels(qrels, "first")
     except InputError as error:
         if form.name == "json":
             show(unreadable_check(qrels, error), form, query_texts=query_texts)
         raise
-    opened = data.read_runs(runs) if opened is None else opened
-    found = check(judgments, opened, k=k)
-    show(found, form, query_texts=query_texts)
-    click.get_current_context().exit(2 if found.unreadable else 0 if found.ok else 1)
+    opened_runs = data.read_runs(runs) if opened_runs is None else opened_runs
+    findings = check(judgments, opened_runs, k=k)
+    show(findings, form, query_texts=query_texts)
+    click.get_current_context().exit(2 if findings.unreadable else 0 if findings.ok else 1)

@@ -47,8 +47,8 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     way = choose_way(ways)
     if qrels is None and not (way and way.in_place_of_files):
-        others = [other.in_place_of_files for other in ways if other.in_place_of_files]
-        raise OptionError(f"state {', or '.join(['QRELS and RUN...', *others])}")
+        other_inputs = [other_way.in_place_of_files for other_way in ways if other_way.in_place_of_files]
+        raise OptionError(f"state {', or '.join(['QRELS and RUN...', *other_inputs])}")
     if way is not None:
         flags.refuse_options({"means", "changes", "query_texts"}, way.refusal)
         show(way.compare(qrels, runs, comparing), form)
@@ -58,5 +58,5 @@ def command(
             {"query_texts"}, "(--topics) has no effect without --changes, which shows queries"
         )
     comparison = comparing.compare_files(str(qrels), runs)
-    of_tables = {"means": means, "changes": changes or 0}
-    show(comparison, form, of_tables=of_tables, query_texts=query_texts)
+    table_options = {"means": means, "changes": changes or 0}
+    show(comparison, form, of_tables=table_options, query_texts=query_texts)

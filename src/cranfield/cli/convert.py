@@ -88,9 +88,9 @@ def command(
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named = [*merge, *only, *without, *filter(None, [data.map_docs])]
-    refuse_own_input([source, *named], target)
-    refuse_two_stdin(source, *named)
+    named_files = [*merge, *only, *without, *filter(None, [data.map_docs])]
+    refuse_own_input([source, *named_files], target)
+    refuse_two_stdin(source, *named_files)
     if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
@@ -113,10 +113,10 @@ def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
         raise click.UsageError("--qrels and --run exclude each other")
     if is_qrels or is_run:
         return is_qrels
-    what = guess_side(source)
-    if what is None:
+    side = guess_side(source)
+    if side is None:
         raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
-    return what is Side.QRELS
+    return side is Side.QRELS
 
 
 def _read_qrels(
@@ -124,13 +124,13 @@ def _read_qrels(
     only: Sequence[str],
     without: Sequence[str],
     differing: DifferingGrades,
-    kept: Judging,
+    judging: Judging,
     data: DataOptions,
 ) -> Qrels:
     """Read judgments, merge them, and choose the queries that other files name."""
-    judgments, *others = (data.read_qrels(source, kept.duplicates) for source in sources)
-    if others:
-        judgments = judgments.merge(*others, differing=differing)
+    judgments, *other_judgments = (data.read_qrels(source, judging.duplicates) for source in sources)
+    if other_judgments:
+        judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
         judgments = _select_queries(judgments, path, keeps=True)
     for path in without:
@@ -142,11 +142,11 @@ def _read_run(
     sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
 ) -> Run:
     """Read runs, join them, and choose the rows that other files name."""
-    columns, names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
-    if without and any(plain_name(name) in names for name in data.columns or ()):
+    columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
+    if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
         columns, data = data.columns, replace(data, columns=None)
-    run, *others = (data.read_runs([source], says_order=True)[0] for source in sources)
-    for other in others:
+    run, *other_runs = (data.read_runs([source], says_order=True)[0] for source in sources)
+    for other in other_runs:
         run |= other
     for path in only:
         run = run.only(**_read_selection(path))
@@ -157,60 +157,60 @@ def _read_run(
     return run
 
 
-def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> None:
+def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> None:
     """Write judgments, and say what was understood and left out."""
     judgments.write(target, form)
     print_written(f"read as {judgments.description}", judgments.left_out, len(judgments), target)
-    _print_row_notes(judgments.notes, judgments.repeats, kept)
+    _print_row_notes(judgments.notes, judgments.repeats, judging)
     if judgments.chunk_counts is not None:
         from cranfield.data.chunks import chunks_note
 
         print_note(chunks_note(*judgments.chunk_counts, None).text)
 
 
-def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
+def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
     """Write a run, and say what was understood and left out."""
-    written = run.write(target, form, kept.duplicates)
-    print_written(f"read as {run.description}", written.left_out, written.rows, target)
-    _print_row_notes(run.rows.notes, written.repeats, kept)
-    if not written.rows:
+    write_counts = run.write(target, form, judging.duplicates)
+    print_written(f"read as {run.description}", write_counts.left_out, write_counts.rows, target)
+    _print_row_notes(run.rows.notes, write_counts.repeats, judging)
+    if not write_counts.rows:
         print_note(f"{target} is empty: no document is left", "warning")
     if run.rows.distance_column is not None:
         print_note(f"its scores are minus the distances in column {run.rows.distance_column!r:.60}")
     if run.conversion is not None:
-        print_note(run.conversion.make_note(written.n_chunks, written.rows).text)
-    for role in written.lost_roles:
+        print_note(run.conversion.make_note(write_counts.n_chunks, write_counts.rows).text)
+    for role in write_counts.lost_roles:
         name = COLUMNS[role].public
         print_note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
 def _read_selection(path: str) -> dict[str, Any]:
     """Return what a file names, as `only` and `without` of a Run take it."""
-    listed = read_id_list(path)
-    if listed is None:
+    listed_role = read_id_list(path)
+    if listed_role is None:
         return {"docs": path}
-    role, ids = listed
-    return {"queries" if role == "query_id" else "docs": ids}
+    role, listed = listed_role
+    return {"queries" if role == "query_id" else "docs": listed}
 
 
 def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
     """Return the judgments of the queries that a file lists, or of the others."""
-    listed = read_id_list(path)
-    if listed is None or listed[0] != "query_id":
+    listed_role = read_id_list(path)
+    if listed_role is None or listed_role[0] != "query_id":
         raise OptionError(
             f"{escape_unprintable(path)}: of judgments, queries are chosen: expected their ids, one to a "
             "line, below the line query_id"
         )
-    wanted = set(listed[1])
-    if not keeps and wanted.isdisjoint(judgments.query_ids):
+    listed_queries = set(listed_role[1])
+    if not keeps and listed_queries.isdisjoint(judgments.query_ids):
         raise NothingSharedError("lists no query of the judgments", source=path)
-    queries = [one for one in judgments.query_ids if (one in wanted) == keeps]
+    queries = [query_id for query_id in judgments.query_ids if (query_id in listed_queries) == keeps]
     if not queries:
         raise InputError("nothing is left of the judgments", source=judgments.source)
-    part = judgments.select_queries(queries)
+    selected_judgments = judgments.select_queries(queries)
     if not keeps:
-        print_notes([removal_note(len(judgments), len(part)).add_source(path)])
-    return part
+        print_notes([removal_note(len(judgments), len(selected_judgments)).add_source(path)])
+    return selected_judgments
 
 
 def refuse_own_input(sources: Iterable[str], target: str) -> None:
@@ -226,8 +226,8 @@ def print_written(summary: str, left_out: FaultyRows, n_rows: int, target: str, 
         print_note(left_out.describe(source))
 
 
-def _print_row_notes(notes: Iterable[Note], repeated: FaultyRows, kept: Judging) -> None:
+def _print_row_notes(notes: Iterable[Note], repeats: FaultyRows, judging: Judging) -> None:
     """Say how many cells held lists, and how many rows had a document that another one has."""
     print_notes(select_list_notes(notes))
-    if repeated.count:
-        print_note(duplicates_note("IN", repeated, kept.duplicates).text)
+    if repeats.count:
+        print_note(duplicates_note("IN", repeats, judging.duplicates).text)

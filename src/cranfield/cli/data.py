@@ -35,16 +35,16 @@ def _read_columns(text: Any) -> ColumnsLike:
     """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already are unchanged."""
     if not isinstance(text, str):
         return text  # type: ignore[no-any-return] # columns
-    found: dict[str, str | int | None] = {}
-    for part in text.split(","):
-        role, equals, column = map(str.strip, part.partition("="))
+    column_of_role: dict[str, str | int | None] = {}
+    for statement in text.split(","):
+        role, equals, column = map(str.strip, statement.partition("="))
         if not equals or not role or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-        number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
-        if role in found:
+        column_number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
+        if role in column_of_role:
             raise ValueError(f"each NAME once; {role} is stated twice")
-        found[role] = None if column == "-" else column if number is None else number
-    return found
+        column_of_role[role] = None if column == "-" else column if column_number is None else column_number
+    return column_of_role
 
 
 @contextlib.contextmanager
@@ -53,10 +53,10 @@ def _name_columns_option(option: str) -> Iterator[None]:
     try:
         yield
     except OptionError as error:
-        said = str(error)
-        if not said.startswith("columns: "):
+        message = str(error)
+        if not message.startswith("columns: "):
             raise
-        raise OptionError(f"{option}: {said.removeprefix('columns: ')}") from None
+        raise OptionError(f"{option}: {message.removeprefix('columns: ')}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +119,10 @@ class DataOptions(Options):
         super().__post_init__()
         if self.map_docs is not None and self.map_docs_pattern is not None:
             raise OptionError("--map-docs and --map-docs-pattern say the same: leave one out")
-        mapped = self.map_docs is not None or self.map_docs_pattern is not None
-        if not mapped and (self.map_qrels or self.map_docs_keep is not None):
-            typed = "--map-qrels" if self.map_qrels else "--map-docs-keep"
-            raise OptionError(f"{typed} has no effect without --map-docs or --map-docs-pattern")
+        is_mapped = self.map_docs is not None or self.map_docs_pattern is not None
+        if not is_mapped and (self.map_qrels or self.map_docs_keep is not None):
+            option_name = "--map-qrels" if self.map_qrels else "--map-docs-keep"
+            raise OptionError(f"{option_name} has no effect without --map-docs or --map-docs-pattern")
 
     @cached_property
     def _doc_of_chunk(self) -> Mapping[str, str] | str | None:
@@ -142,8 +142,8 @@ class DataOptions(Options):
         _refuse_measures(path)
         with _name_columns_option(self._columns_option):
             columns = self.qrels_columns or select_columns(self.columns, Side.QRELS)
-            found = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
-        return self._map_judgments(found)
+            judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
+        return self._map_judgments(judgments)
 
     def read(self, judgments: Qrels | QrelsReader) -> Qrels:
         """Read judgments that were opened."""
@@ -175,8 +175,8 @@ class DataOptions(Options):
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
-        said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        return not said and hold_both_sides(paths, self.columns)
+        has_side_option = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
+        return not has_side_option and hold_both_sides(paths, self.columns)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
         """Return what is wrong with a file given without another: which columns it has, or lacks.
@@ -210,8 +210,8 @@ class DataOptions(Options):
         """
         sides = find_two_sided_tables(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
-        judgments, named = sides.open(self.errors, duplicates)
-        runs = [named] if isinstance(named, Run) else list(named.values())
+        judgments, named_runs = sides.open(self.errors, duplicates)
+        runs = [named_runs] if isinstance(named_runs, Run) else list(named_runs.values())
         for run in runs:
             run.name = run.rows.run_name or stem_of(run.sources[0])
         _rename_alike(runs, paths)
@@ -239,9 +239,9 @@ class DataOptions(Options):
 
 def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
     """Name runs by their whole paths where two have one name."""
-    names = [run.name for run in runs]
+    run_names = [run.name for run in runs]
     for run, path in zip(runs, paths, strict=True):
-        if names.count(run.name) > 1:
+        if run_names.count(run.name) > 1:
             run.name = path
 
 
@@ -298,7 +298,7 @@ grades_options = flags.family_options(
 )
 
 # What says how files are read, and how a run is judged.
-READING_OPTIONS = {one.name for family in (DataOptions, Judging) for one in list_options(family)}
+READING_OPTIONS = {data_option.name for family in (DataOptions, Judging) for data_option in list_options(family)}
 
 
 def open_inputs(
@@ -314,9 +314,9 @@ def open_inputs(
     InputError for what cannot be read.
     """
     if not grade_options.grades:
-        typed = [f"--{name.replace('_', '-')}" for name in grade_options.changed_options()]
-        if typed:
-            raise click.UsageError(f"{typed[0]} applies to lists of grades: add --grades.")
+        typed_options = [f"--{name.replace('_', '-')}" for name in grade_options.changed_options()]
+        if typed_options:
+            raise click.UsageError(f"{typed_options[0]} applies to lists of grades: add --grades.")
         if qrels is None:
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
@@ -344,12 +344,12 @@ def open_inputs(
 
     lists = parse_grade_lists(grade_options.grades, "--grades")
     collection = parse_grade_lists(grade_options.collection, "--collection", [*lists])
-    known: dict[str, Any] = {"collection": collection or None, "n_relevant": grade_options.n_relevant}
+    graded_options: dict[str, Any] = {"collection": collection or None, "n_relevant": grade_options.n_relevant}
     if grade_options.systems:
-        systems = grades(lists, systems=True, top=grade_options.top_grade, **known)
+        systems = grades(lists, systems=True, top=grade_options.top_grade, **graded_options)
         return systems.qrels, [*systems.runs.values()]
-    graded, run = grades(lists, top=grade_options.top_grade, **known)
-    return graded, [run]
+    judgments, run = grades(lists, top=grade_options.top_grade, **graded_options)
+    return judgments, [run]
 
 
 def refuse_two_stdin(*paths: str) -> None:
@@ -360,14 +360,14 @@ def refuse_two_stdin(*paths: str) -> None:
 
 def _refuse_measures(*paths: str) -> None:
     """Raise InputError for a measure where a file is expected, and there is no such file."""
-    found = [
+    measure_names = [
         path
         for path in paths
         if not is_file(path) and not path.startswith("-") and is_measure(path)
     ]
-    if found:
+    if measure_names:
         raise InputError(
-            f"no such file; {found[0]} is a measure", source=found[0], hint=measures_hint(found)
+            f"no such file; {measure_names[0]} is a measure", source=measure_names[0], hint=measures_hint(measure_names)
         )
 
 

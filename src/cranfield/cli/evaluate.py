@@ -55,11 +55,11 @@ class Inputs:
 
     def refuse_query_argument(self) -> None:
         """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
-        last = self.runs[-1] if self.runs else ""
-        if last and not (is_file(last) or is_measure(last)):
+        last_argument = self.runs[-1] if self.runs else ""
+        if last_argument and not (is_file(last_argument) or is_measure(last_argument)):
             raise InputError(
                 "no such file",
-                source=last,
+                source=last_argument,
                 hint="-q shows every query, and takes none; one is `cranfield explain ... --query "
                 "QUERY`.",
             )
@@ -84,9 +84,9 @@ class Inputs:
         options |= self.judging.changed_options()
         for family in families:
             options |= family.changed_options()
-        opened: Any = judgments  # read by `evaluate`, if they are still to be read
+        judgments_or_reader: Any = judgments  # read by `evaluate`, if they are still to be read
         measures = self.measures(judgments) if is_stated else DEFAULT_MEASURES
-        return evaluate(opened, runs, measures, **options)
+        return evaluate(judgments_or_reader, runs, measures, **options)
 
 
 inputs_options = flags.combined_options(
@@ -156,8 +156,8 @@ def command(
     if not any(family.reads_in_parts(judgments, runs) for family in families):
         judgments = inputs.data.read(judgments)
     if sys.stderr.isatty():
-        for text in filter(None, (family.announce(judgments, runs) for family in families)):
-            print_note(text)
+        for announcement in filter(None, (family.announce(judgments, runs) for family in families)):
+            print_note(announcement)
     systems = inputs.score(
         judgments,
         runs,
@@ -175,9 +175,9 @@ def command(
             options |= family.changed_options()
         show(intervals(systems, **options), form)
         return
-    texts = [str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text]
-    if texts and not per_query:
-        print_note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
+    text_measures = [str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text]
+    if text_measures and not per_query:
+        print_note(f"{', '.join(text_measures)}: a string for each query, and none over all: -q shows it.")
     show(systems, form, query_texts=query_texts, per_query=per_query)
 
 
@@ -188,13 +188,13 @@ def _refuse_options(
     of_intervals: Sequence[ComparingOptions],
 ) -> None:
     """Raise OptionError for what does not go with a way of an extension, or with intervals."""
-    ends = flags.option_names(family for family in families if isinstance(family, EndsOptions))
-    beside_means = {"per_query", "slices", *ends}
+    end_options = flags.option_names(family for family in families if isinstance(family, EndsOptions))
+    means_exclude = {"per_query", "slices", *end_options}
     if way is not None:
-        flags.refuse_options(beside_means, f"{way.refusal}, which shows means")
+        flags.refuse_options(means_exclude, f"{way.refusal}, which shows means")
         flags.refuse_options(flags.option_names([*families, *of_intervals]), way.refusal)
     elif with_intervals:
-        flags.refuse_options(beside_means, "does not go with --intervals, which shows means")
+        flags.refuse_options(means_exclude, "does not go with --intervals, which shows means")
     else:
-        limits = {"alpha", *flags.option_names(of_intervals)}
-        flags.refuse_options(limits, "applies to intervals: add --intervals")
+        interval_options = {"alpha", *flags.option_names(of_intervals)}
+        flags.refuse_options(interval_options, "applies to intervals: add --intervals")

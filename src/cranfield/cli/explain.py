@@ -86,30 +86,30 @@ def command(
     cranfield explain demo/qrels.txt demo/bm25.run demo/dense.run q08
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
-    runs, last = _split_query(qrels, runs, query, data)
-    opened, named = open_inputs(qrels, runs, data, listed, judging)
-    judgments = data.read(opened)
-    if last is not None and last not in judgments.query_ids:
-        hint = measures_hint([last]) if is_measure(last) else known_queries_hint(last, judgments)
-        raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)
+    runs, last_argument = _split_query(qrels, runs, query, data)
+    judgments_or_reader, named_runs = open_inputs(qrels, runs, data, listed, judging)
+    judgments = data.read(judgments_or_reader)
+    if last_argument is not None and last_argument not in judgments.query_ids:
+        hint = measures_hint([last_argument]) if is_measure(last_argument) else known_queries_hint(last_argument, judgments)
+        raise InputError("neither a file nor a query of the qrels", source=last_argument, hint=hint)
     measures = flags.parse_measures(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"explain takes one measure: name it alone, as in -m {measures[0]}")
     options: Any = judging.changed_options()
     for family in families:
         options |= family.changed_options()
-    found = explain(
+    explanation = explain(
         judgments,
-        named,
+        named_runs,
         measures[0],
-        query if query is not None else last,
+        query if query is not None else last_argument,
         errors=data.errors,
         **options,
     )
-    if isinstance(found, MeanExplanation | QueryDifferences):
+    if isinstance(explanation, MeanExplanation | QueryDifferences):
         flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
-    shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
-    show(found, form, of_tables=shown, query_texts=query_texts, doc_texts=doc_texts)
+    table_options = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
+    show(explanation, form, of_tables=table_options, query_texts=query_texts, doc_texts=doc_texts)
 
 
 def _split_query(

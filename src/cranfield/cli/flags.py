@@ -52,9 +52,9 @@ def complete_measures(_: click.Context, __: click.Parameter, prefix: str) -> "li
     from click.shell_completion import CompletionItem
 
     return [
-        CompletionItem(one.name, help=one.summary)
-        for one in definitions()
-        if one.name.casefold().startswith(prefix.casefold())
+        CompletionItem(definition.name, help=definition.summary)
+        for definition in definitions()
+        if definition.name.casefold().startswith(prefix.casefold())
     ]
 
 
@@ -82,20 +82,20 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep what was typed, for `typed`; refuse an option twice that has one value."""
         ctx.meta[_TYPED_KEY] = list(args)
-        rest = super().parse_args(ctx, args)
+        remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
-        for one, n in Counter(order).items():
-            if n > 1 and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
-                raise OptionError(f"{one.opts[-1]} is given {n} times, and takes one value")
-        return rest
+        for parameter, n in Counter(order).items():
+            if n > 1 and isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag):
+                raise OptionError(f"{parameter.opts[-1]} is given {n} times, and takes one value")
+        return remaining_args
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does: in short, the first paragraph and the examples."""
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
-        first, *others = inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
-        examples = [one for one in others if one.startswith("\b")]
-        for paragraph in (first, *examples):
+        first_paragraph, *other_paragraphs = inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
+        examples = [paragraph for paragraph in other_paragraphs if paragraph.startswith("\b")]
+        for paragraph in (first_paragraph, *examples):
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(paragraph)
@@ -106,16 +106,16 @@ class Command(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         headings = [getattr(option, "group", "Options") for option in options]
         for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
-            own = [
+            group_options = [
                 option
                 for option, heading in zip(options, headings, strict=True)
                 if heading == group
             ]
             if short:
-                own = [one for one in own if not isinstance(one, GroupedOption) or one.is_usual()]
-            records = [found for one in own if (found := one.get_help_record(ctx)) is not None]
+                group_options = [group_option for group_option in group_options if not isinstance(group_option, GroupedOption) or group_option.is_usual()]
+            records = [record for group_option in group_options if (record := group_option.get_help_record(ctx)) is not None]
             if short:
-                records = [(names, _shorten(sentence)) for names, sentence in records]
+                records = [(option_names, _shorten(sentence)) for option_names, sentence in records]
             if records:
                 with formatter.section(group):
                     formatter.write_dl(records)
@@ -129,17 +129,17 @@ class Command(click.Command):
 
 def _is_short(ctx: click.Context) -> bool:
     """Tell whether help was asked for by -h."""
-    typed = ctx.meta.get(_TYPED_KEY, ())
-    return "--help" not in typed and any(_SHORT_HELP.fullmatch(one) for one in typed)
+    typed_args = ctx.meta.get(_TYPED_KEY, ())
+    return "--help" not in typed_args and any(_SHORT_HELP.fullmatch(typed_arg) for typed_arg in typed_args)
 
 
 def _shorten(sentence: str) -> str:
     """Return the first of some sentences, with the default."""
-    first = _FIRST_SENTENCE.match(sentence)
+    first_sentence = _FIRST_SENTENCE.match(sentence)
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
-    if first is None:
+    if first_sentence is None:
         return sentence
-    return first[0] + (default[0] if default else "")
+    return first_sentence[0] + (default[0] if default else "")
 
 
 def command(
@@ -147,18 +147,18 @@ def command(
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function a command, of a group or alone, with the parameters of its signature."""
 
-    def give(function: Callable[..., None]) -> click.Command:
-        made: Callable[..., Any] = function
-        for one in [*inspect.signature(function).parameters.values()][::-1]:
-            declared: Callable[[str], Decorator] = one.default
-            made = declared(one.name)(made)
-        found = click.command(name, cls, **click_settings)(made)
-        found.help = found.help or NO_DOCSTRINGS
+    def make_command(function: Callable[..., None]) -> click.Command:
+        wrapper: Callable[..., Any] = function
+        for parameter in [*inspect.signature(function).parameters.values()][::-1]:
+            declaration: Callable[[str], Decorator] = parameter.default
+            wrapper = declaration(parameter.name)(wrapper)
+        new_command = click.command(name, cls, **click_settings)(wrapper)
+        new_command.help = new_command.help or NO_DOCSTRINGS
         if group is not None:
-            group.add_command(found)
-        return found
+            group.add_command(new_command)
+        return new_command
 
-    return give
+    return make_command
 
 
 def argument(**click_settings: Any) -> Any:
@@ -172,23 +172,23 @@ def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
     if len("|".join(choices)) > _MAX_CHOICES_WIDTH:
         click_settings = {"metavar": "NAME", **click_settings, "help": f"{click_settings['help']} One of {', '.join(choices)}."}
 
-    def declared(name: str) -> Decorator:
-        called = names or (f"--{name.replace('_', '-')}",)
-        return click.option(*called, name, cls=GroupedOption, group=group, **click_settings)
+    def declare(name: str) -> Decorator:
+        option_names = names or (f"--{name.replace('_', '-')}",)
+        return click.option(*option_names, name, cls=GroupedOption, group=group, **click_settings)
 
-    return declared
+    return declare
 
 
 def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
     """Return what reads a number, and leaves other text as it is, which a check then refuses."""
 
-    def read(text: str) -> int | float | str:
+    def read_number(text: str) -> int | float | str:
         try:
             return kind(text)
         except ValueError:
             return text
 
-    return read
+    return read_number
 
 
 def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
@@ -196,32 +196,32 @@ def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
     if click_settings.get("type") in (int, float):
         click_settings = {"metavar": _METAVARS[click_settings["type"]], **click_settings, "type": _number_reader(click_settings["type"])}
 
-    def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
-        for one in value if given.multiple else ():  # an error shows the one that is wrong
-            checked_value(str(given.name), one, check)
-        return value if value is None else checked_value(str(given.name), value, check)
+    def check_value(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        for single_value in value if parameter.multiple else ():  # an error shows the one that is wrong
+            checked_value(str(parameter.name), single_value, check)
+        return value if value is None else checked_value(str(parameter.name), value, check)
 
-    return option(*names, callback=of_text, **click_settings)
+    return option(*names, callback=check_value, **click_settings)
 
 
 def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[str, Any]) -> Any:
     """Declare one parameter that several options make, the parts: kind(**{name: value})."""
 
-    def declared(name: str) -> Decorator:
-        def give(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(name: str) -> Decorator:
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
-            def with_one(*args: Any, **given: Any) -> Any:
-                own = {part: given.pop(part) for part in declarations}
-                return function(*args, **{name: make_parameter(**own)}, **given)
+            def call_with_group(*args: Any, **arguments: Any) -> Any:
+                group_arguments = {parameter_name: arguments.pop(parameter_name) for parameter_name in declarations}
+                return function(*args, **{name: make_parameter(**group_arguments)}, **arguments)
 
-            made: Callable[..., Any] = with_one
-            for part, one in [*declarations.items()][::-1]:
-                made = one(part)(made)
-            return made
+            wrapper: Callable[..., Any] = call_with_group
+            for parameter_name, declaration in [*declarations.items()][::-1]:
+                wrapper = declaration(parameter_name)(wrapper)
+            return wrapper
 
-        return give
+        return decorate
 
-    return declared
+    return declare
 
 
 def family_options(
@@ -244,9 +244,9 @@ def added_options(verb: str, *, ways: bool = False) -> Any:
 
     `ways`: those which, when given, take the place of what the command does.
     """
-    kinds = load_ways(verb) if ways else load_families(verb)
-    declared = {name: declare for kind in kinds for name, declare in _declare_family(kind).items()}
-    return combined_options(lambda **values: [kind.of(values) for kind in kinds], declared)
+    family_types = load_ways(verb) if ways else load_families(verb)
+    declarations = {name: declare for family_type in family_types for name, declare in _declare_family(family_type).items()}
+    return combined_options(lambda **values: [family_type.of(values) for family_type in family_types], declarations)
 
 
 def _declare_family(
@@ -275,14 +275,14 @@ def option_names(families: Iterable[Options]) -> set[str]:
     return {option.name for family in families for option in list_options(type(family))}
 
 
-def _declare_option(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
+def _declare_option(family_option: Option, names: Sequence[str] = (), **click_settings: Any) -> Any:
     """Declare an option of a family, checked as the functions check it."""
-    more = {"help": one.sentence, "default": one.default, **more}
-    if one.kind is bool:
-        return option(*names, is_flag=True, **more)
-    kind = click.Choice(one.choices) if one.choices else one.kind
-    more = {"type": kind, "show_default": more["default"] is not None, **more}
-    return option(*names, **more) if one.check is None else checked_option(one.check, *names, **more)
+    click_settings = {"help": family_option.sentence, "default": family_option.default, **click_settings}
+    if family_option.kind is bool:
+        return option(*names, is_flag=True, **click_settings)
+    click_type = click.Choice(family_option.choices) if family_option.choices else family_option.kind
+    click_settings = {"type": click_type, "show_default": click_settings["default"] is not None, **click_settings}
+    return option(*names, **click_settings) if family_option.check is None else checked_option(family_option.check, *names, **click_settings)
 
 
 def measure_option(purpose: str, default: str) -> Any:
@@ -317,7 +317,7 @@ def per_query_option(sentence: str = "Show every query, too.") -> Any:
 
 def parse_measures(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
     """Return the measures that were named with -m, or those of the default."""
-    return [one for name in names or (default,) for one in parse_all(name, rel)]
+    return [measure for name in names or (default,) for measure in parse_all(name, rel)]
 
 
 def typed_command() -> str:
@@ -333,27 +333,27 @@ def typed_options(command: click.Command) -> list[str]:
     The measures and the options of the output are left out.
     """
     context = click.get_current_context()
-    values, *_ = context.command.make_parser(context).parse_args(list(context.meta[_TYPED_KEY]))
-    known = {one.name for one in command.params if getattr(one, "group", "Output") != "Output"}
-    known -= {"names", "query", "query_texts", "doc_texts", "limit"}  # gate's limit is another
-    found: list[str] = []
-    for one in context.command.params:
-        source = context.get_parameter_source(str(one.name))
-        if not isinstance(one, click.Option) or source is not ParameterSource.COMMANDLINE:
+    value_of_parameter, *_ = context.command.make_parser(context).parse_args(list(context.meta[_TYPED_KEY]))
+    shared_names = {parameter.name for parameter in command.params if getattr(parameter, "group", "Output") != "Output"}
+    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit"}  # gate's limit is another
+    typed_parts: list[str] = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if not isinstance(parameter, click.Option) or source is not ParameterSource.COMMANDLINE:
             continue
-        if one.name not in known:
+        if parameter.name not in shared_names:
             continue
-        value = values[one.name]
-        for text in value if one.multiple else [value]:
-            found += [one.opts[-1]] if one.is_flag else [one.opts[-1], without_secrets(str(text))]
-    return found
+        value = value_of_parameter[parameter.name]
+        for text in value if parameter.multiple else [value]:
+            typed_parts += [parameter.opts[-1]] if parameter.is_flag else [parameter.opts[-1], without_secrets(str(text))]
+    return typed_parts
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:
     """Raise OptionError if one of these options was typed: it would have no effect."""
     context = click.get_current_context()
-    for one in context.command.params:
-        name = str(one.name)
-        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if typed and name in names:
-            raise OptionError(f"{one.opts[-1]} {reason}")
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed and name in names:
+            raise OptionError(f"{parameter.opts[-1]} {reason}")

@@ -50,28 +50,28 @@ def _read_range(value: str) -> tuple[float, float]:
     return low, high
 
 
-def _find_baseline_file(baseline: str, several: SystemFiles) -> str | None:
+def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
     """Return the file of the baseline, which may be named by it; None if it is a system's name."""
-    files = several.files
+    files = system_files.files
     if find_position(baseline, files) is not None or is_file(baseline):
         return baseline
-    if several.are_scores:
+    if system_files.are_scores:
         return None
-    known = [run.name for run in several.data.read_runs(files)]  # opened, and not read yet
-    return files[known.index(baseline)] if baseline in known else None
+    run_names = [run.name for run in system_files.data.read_runs(files)]  # opened, and not read yet
+    return files[run_names.index(baseline)] if baseline in run_names else None
 
 
-def _files_to_read(baseline: str | None, several: SystemFiles) -> list[str]:
+def _files_to_read(baseline: str | None, system_files: SystemFiles) -> list[str]:
     """Return the files to read: that of the baseline first, and again if there is no other."""
-    files = [*several.files]
+    files = [*system_files.files]
     if baseline is None:
         return files
-    others = [one for one in files if find_position(one, [baseline]) is None]
-    if not others:  # beside itself: whether the gate works at all
+    other_files = [file for file in files if find_position(file, [baseline]) is None]
+    if not other_files:  # beside itself: whether the gate works at all
         print_note("the only run is the baseline itself: is the file of the new run missing?", "warning")
-    files = [baseline, *(others or [baseline])]
+    files = [baseline, *(other_files or [baseline])]
     # Saved scores of the baseline are read for its name, too.
-    refuse_two_stdin(*files, baseline if several.are_scores else several.qrels)
+    refuse_two_stdin(*files, baseline if system_files.are_scores else system_files.qrels)
     return files
 
 
@@ -140,20 +140,20 @@ def command(
     for family in families:  # what does not go together is refused before files are read
         family.gate_settings(settings)
     runs = add_group_members(qrels, runs, families)
-    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
-    of_baseline = None if baseline is None else _find_baseline_file(baseline, several)
-    files = _files_to_read(of_baseline, several)
-    chosen: Any = {**settings.changed_options(), **several.score_options, "range": range}
-    chosen |= several.extension_options(families)
+    system_files = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
+    baseline_file = None if baseline is None else _find_baseline_file(baseline, system_files)
+    files = _files_to_read(baseline_file, system_files)
+    options: Any = {**settings.changed_options(), **system_files.score_options, "range": range}
+    options |= system_files.extension_options(families)
     # Without margins, at_least names the measures.
-    measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
+    measures = system_files.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too
-        chosen["at_least"] = resolve_at_least(
+        options["at_least"] = resolve_at_least(
             settings.at_least, lambda text: flags.parse_measures([text], DEFAULT_MEASURES, rel)
         )
-    judgments, opened = several.read(files)
-    if of_baseline is not None:
-        baseline = several.read_system_name(of_baseline) if opened is None else opened[0].name
-    found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
-    show(found, form, query_texts=query_texts)
-    click.get_current_context().exit(_STATUS[found.takes(found.outcome)])
+    judgments, opened_runs = system_files.read(files)
+    if baseline_file is not None:
+        baseline = system_files.read_system_name(baseline_file) if opened_runs is None else opened_runs[0].name
+    gate_result = gate(judgments, opened_runs, measures, baseline=baseline, margin=margin, **options)
+    show(gate_result, form, query_texts=query_texts)
+    click.get_current_context().exit(_STATUS[gate_result.takes(gate_result.outcome)])

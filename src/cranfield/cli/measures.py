@@ -23,24 +23,24 @@ def command(
     name is looked for in the measures' documentation: `cranfield measures novelty`.
     """
     formatter = click.HelpFormatter(width=min(100, shutil.get_terminal_size().columns))
-    listed: list[Definition] = [] if full or names else definitions()
-    chosen: list[Definition] = definitions() if full else []
+    listed_definitions: list[Definition] = [] if full or names else definitions()
+    explained_definitions: list[Definition] = definitions() if full else []
     if not full:
         try:
-            chosen = [find_definition(name) for name in names]
+            explained_definitions = [find_definition(name) for name in names]
         except MeasureError:
-            listed = search_definitions(names)
-            if not listed:
+            listed_definitions = search_definitions(names)
+            if not listed_definitions:
                 raise
-    if listed:
-        formatter.write_dl([(one.pattern, one.summary) for one in listed], col_max=34)
+    if listed_definitions:
+        formatter.write_dl([(definition.pattern, definition.summary) for definition in listed_definitions], col_max=34)
         formatter.write_paragraph()
         formatter.write_text(
             "@k cuts the ranking after k documents; k may be R, the query's number of relevant "
             "documents, or min(10,R). In brackets: may be left out. `cranfield measures nDCG` "
             "says more about one, --full about all."
         )
-    for i, definition in enumerate(chosen):
+    for i, definition in enumerate(explained_definitions):
         if i:
             formatter.write("\n\n")
         write_definition(definition, formatter)
@@ -53,10 +53,10 @@ def command(
 
 
 def _example_sentence(definition: Definition) -> str:
-    one, value = make_example(definition)
-    shown = value if isinstance(value, str) else f"{value:.4f}"
+    example_measure, example_value = make_example(definition)
+    value_text = example_value if isinstance(example_value, str) else f"{example_value:.4f}"
     grades = ", ".join(f"{doc} {grade}" for doc, grade in EXAMPLE[0].items())
-    return f"{one} of the ranking {' '.join(EXAMPLE[1])} is {shown}; judged are {grades}"
+    return f"{example_measure} of the ranking {' '.join(EXAMPLE[1])} is {value_text}; judged are {grades}"
 
 
 def write_definition(definition: Definition, formatter: click.HelpFormatter) -> None:
@@ -67,9 +67,9 @@ def write_definition(definition: Definition, formatter: click.HelpFormatter) -> 
         with formatter.indentation():
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
-    *facts, source, names = definition.facts
-    facts = [*facts, ("Example", _example_sentence(definition)), source, names]
-    formatter.write_dl([(name, said) for name, said in facts if said])
+    *facts, source, other_names = definition.facts
+    facts = [*facts, ("Example", _example_sentence(definition)), source, other_names]
+    formatter.write_dl([(name, fact) for name, fact in facts if fact])
     if definition.parameters:
         with formatter.section("Parameters"):
             formatter.write_dl(definition.meanings)

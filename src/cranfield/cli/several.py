@@ -53,8 +53,8 @@ class SystemFiles:
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        of_scores = self.alignment.changed_options().keys() - {"missing"}
-        flags.refuse_options(of_scores, "applies to saved scores only: add --saved")
+        score_option_names = self.alignment.changed_options().keys() - {"missing"}
+        flags.refuse_options(score_option_names, "applies to saved scores only: add --saved")
         if not self.runs and not self.holds_both_sides:
             raise self.data.lone_file_error(self.qrels, "for saved scores, say --saved")
 
@@ -78,13 +78,13 @@ class SystemFiles:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
         if self.are_scores:
             return files, None
-        kept = self.judging.duplicates
+        duplicates = self.judging.duplicates
         if self.holds_both_sides:
-            found = self.data.read_both_sides(files, kept)
-            self._point_to_files(None, found[1], files)
-            return found
+            judgments_and_runs = self.data.read_both_sides(files, duplicates)
+            self._point_to_files(None, judgments_and_runs[1], files)
+            return judgments_and_runs
         try:
-            judgments, runs = self.data.read_qrels(self.qrels, kept), self.data.read_runs(files)
+            judgments, runs = self.data.read_qrels(self.qrels, duplicates), self.data.read_runs(files)
         except InputError as error:
             if error.kind not in ("columns", "no ids"):
                 raise
@@ -96,23 +96,23 @@ class SystemFiles:
         """Make the command's output name these files where it says how to explain a query."""
         from cranfield.cli.explain import command
 
-        read = [*files, *([] if qrels is None else [qrels])]
-        if all(os.path.isfile(one) for one in read):  # no pipe, which was read, and no address
-            of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
-            typed = CommandLine(qrels, of_system, flags.typed_options(command))
-            click.get_current_context().with_resource(use_command_line(typed))
+        paths = [*files, *([] if qrels is None else [qrels])]
+        if all(os.path.isfile(path) for path in paths):  # no pipe, which was read, and no address
+            file_of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
+            typed_inputs = CommandLine(qrels, file_of_system, flags.typed_options(command))
+            click.get_current_context().with_resource(use_command_line(typed_inputs))
 
     def find_baseline(
         self, baseline: str | None, files: list[str], opened_runs: Sequence[Run] | None
     ) -> str | None:
         """Return the name of the baseline, which may be its file; a file of scores comes first."""
-        known = [one.name for one in opened_runs or ()]
-        if baseline is None or baseline in known or (at := find_position(baseline, files)) is None:
+        run_names = [run.name for run in opened_runs or ()]
+        if baseline is None or baseline in run_names or (position := find_position(baseline, files)) is None:
             return baseline
         if opened_runs is not None:
-            return known[at]
-        refuse_two_stdin(files[at], files[at])  # for its name, and for its scores
-        files.insert(0, files.pop(at))
+            return run_names[position]
+        refuse_two_stdin(files[position], files[position])  # for its name, and for its scores
+        files.insert(0, files.pop(position))
         return self.read_system_name(files[0])
 
     def extension_options(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
@@ -141,14 +141,14 @@ class SystemFiles:
 
         It has this name among others, too, if the file is the first of them.
         """
-        how = replace(self.alignment, missing="zero")
-        names = align([path], None, list(self.names) or None, how).system_names
-        if len(names) > 1:
+        alignment = replace(self.alignment, missing="zero")
+        system_names = align([path], None, list(self.names) or None, alignment).system_names
+        if len(system_names) > 1:
             raise OptionError(
                 f"{option} {path}: holds the scores of several systems; name the one that is "
-                f"meant: {', '.join(names)}"
+                f"meant: {', '.join(system_names)}"
             )
-        return names[0]
+        return system_names[0]
 
 
 saved_option = flags.option(
@@ -179,18 +179,18 @@ class ComparisonOptions:
 
     def compare_files(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
         """Return the comparison of some runs, or of saved scores."""
-        several = self.choose_files(qrels, runs)
-        files, measures = several.files, several.measures(DEFAULT_MEASURES)
-        refuse_two_stdin(several.qrels, *several.runs)
+        system_files = self.choose_files(qrels, runs)
+        files, measures = system_files.files, system_files.measures(DEFAULT_MEASURES)
+        refuse_two_stdin(system_files.qrels, *system_files.runs)
         self.refuse_two_kinds()
-        judgments, opened = several.read(files)
+        judgments, opened_runs = system_files.read(files)
         options: Any = {
             **self.settings.changed_options(),
-            **several.score_options,
-            **several.extension_options(self.families),
-            "baseline": several.find_baseline(self.baseline, files, opened),
+            **system_files.score_options,
+            **system_files.extension_options(self.families),
+            "baseline": system_files.find_baseline(self.baseline, files, opened_runs),
         }
-        return compare(judgments, opened, measures, slices=self.slices, **options)
+        return compare(judgments, opened_runs, measures, slices=self.slices, **options)
 
     def choose_files(self, qrels: str, runs: tuple[str, ...]) -> SystemFiles:
         """Return the judgments and runs, or the saved scores, that were named."""
@@ -240,19 +240,19 @@ def add_group_members(
     qrels: str, runs: tuple[str, ...], families: Iterable[ComparingOptions]
 ) -> tuple[str, ...]:
     """Return the files of runs, with those that only options of extensions name."""
-    wanted = [name for family in families for name in family.run_names()]
-    names = [stem_of(Source(one)) for one in runs]  # a pattern of names looks for no other files
-    wanted = [one for one in wanted if not fnmatch.filter(names, one)]
-    found = dict.fromkeys(path for one in wanted for path in _find_files(one))
-    return (*runs, *(one for one in found if find_position(one, [qrels, *runs]) is None))
+    patterns = [name for family in families for name in family.run_names()]
+    run_names = [stem_of(Source(run)) for run in runs]  # a pattern of names looks for no other files
+    patterns = [pattern for pattern in patterns if not fnmatch.filter(run_names, pattern)]
+    extra_files = dict.fromkeys(path for pattern in patterns for path in _find_files(pattern))
+    return (*runs, *(path for path in extra_files if find_position(path, [qrels, *runs]) is None))
 
 
-def _find_files(wanted: str) -> list[str]:
+def _find_files(path_or_pattern: str) -> list[str]:
     """Return the files that a path or a pattern names."""
-    return [wanted] if os.path.isfile(wanted) else sorted(filter(os.path.isfile, glob(wanted)))
+    return [path_or_pattern] if os.path.isfile(path_or_pattern) else sorted(filter(os.path.isfile, glob(path_or_pattern)))
 
 
 def find_position(path: str, paths: Sequence[str]) -> int | None:
     """Return which of some files a path is, however it is written; None if it is not there."""
-    wanted = os.path.realpath(path)
-    return next((i for i, one in enumerate(paths) if os.path.realpath(one) == wanted), None)
+    real_path = os.path.realpath(path)
+    return next((i for i, file in enumerate(paths) if os.path.realpath(file) == real_path), None)

@@ -29,7 +29,7 @@ def is_terminal() -> bool:
 def print_text(text: str) -> None:
     """Print text for machines. On a terminal, control characters are escaped."""
     if is_terminal():
-        text = re.sub(r"[^\n\t]+", lambda found: escape_unprintable(found[0]), text)
+        text = re.sub(r"[^\n\t]+", lambda match: escape_unprintable(match[0]), text)
     click.echo(text, nl=False, color=True)  # or echo would take escape sequences out of ids
 
 
@@ -56,18 +56,18 @@ def show(
             raise InputError("the standard input, `-`, can be read only once")
         result = with_texts(result, query_texts=query_texts, doc_texts=doc_texts, **arguments)
     for path in form.outputs:
-        content = result.in_form(form_of(path, result.forms), form.formulas, of_tables, **arguments)
+        form_text = result.in_form(form_of(path, result.forms), form.formulas, of_tables, **arguments)
         try:
             with open_to_write(path) as stream:
-                stream.write(content.encode("utf-8", "surrogateescape"))
+                stream.write(form_text.encode("utf-8", "surrogateescape"))
         except InputError as error:
             errors.append(error)
     if form.name == "table":
         width = _width_of(sys.stdout)
-        content = result.to_text(width, color=is_terminal(), **arguments, **(of_tables or {}))
+        table_text = result.to_text(width, color=is_terminal(), **arguments, **(of_tables or {}))
         if "utf" not in (sys.stdout.encoding or "").lower():
-            content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
-        click.echo(content, nl=False)
+            table_text = table_text.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
+        click.echo(table_text, nl=False)
     else:
         print_text(result.in_form(form.name, form.formulas, of_tables, **arguments))
     if form.name in ROW_FORMS:
@@ -84,7 +84,7 @@ def _width_of(stream: Any) -> int | None:
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines to the standard output, or error, folded at blanks if it is a terminal."""
     width = _width_of(sys.stderr if err else sys.stdout)
-    lines = [part for line in text.split("\n") for part in fold_line(line, width, "  ")]
+    lines = [folded_line for line in text.split("\n") for folded_line in fold_line(line, width, "  ")]
     click.echo("\n".join(lines), err=err, nl=False)
 
 
@@ -96,8 +96,8 @@ def print_note(text: str, kind: str = "note") -> None:
 
 def print_notes(notes: Iterable[Note]) -> None:
     """Print the notes on the output, the gravest first, on the standard error."""
-    for one in sort_by_severity(notes):
-        print_note(str(replace(one, severity="info")), one.severity if one.is_grave else "note")
+    for note in sort_by_severity(notes):
+        print_note(str(replace(note, severity="info")), note.severity if note.is_grave else "note")
 
 
 def print_refusal(error: click.ClickException) -> None:
@@ -126,8 +126,8 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
     """Return the form that the suffix of a file's name asks for; OptionError if there is none."""
     root, suffix = Source(path).name_parts
     name = f"{root}{suffix}".lower()
-    for form, one in sorted(forms.items(), key=lambda form: -len(form[1])):
-        if name.endswith(one) and name != one:  # of .label-studio.json and .json, the longer one
+    for form, suffix_of_form in sorted(forms.items(), key=lambda form: -len(form[1])):
+        if name.endswith(suffix_of_form) and name != suffix_of_form:  # of .label-studio.json and .json, the longer one
             return form
     raise OptionError(
         f"-o {escape_unprintable(path)}: the suffix says how a result is written; choose one of "
@@ -138,7 +138,7 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
 def _argument_values() -> list[Any]:
     """Return every value that the command was given, except the files to write."""
     arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
-    return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
+    return [single_argument for argument in arguments for single_argument in (argument if isinstance(argument, tuple) else [argument])]
 
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
@@ -158,12 +158,12 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
     Without a default, it is a table on a terminal, else tsv. `forms` are those of the result.
     """
 
-    def checked(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    def check_paths(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
             form_of(path, forms)  # which says so before anything is read
         return paths
 
-    def made(form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
+    def make_format(form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
         name = form or default or ("table" if is_terminal() else "tsv")
         if formulas is not None and not {"csv", "tsv"} & {
             name,
@@ -196,12 +196,12 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
             group="Output",
             multiple=True,
             metavar="FILE",
-            callback=checked,
+            callback=check_paths,
             help="Write it to this file, too, as its suffix says: "
             f"{', '.join(forms.values())}. May be repeated.",
         ),
     }
-    return flags.combined_options(made, options)
+    return flags.combined_options(make_format, options)
 
 
 format_option = format_options("table")

@@ -36,7 +36,7 @@ def choose_way(ways: Sequence[Way]) -> Way | None:
     """Return the way that was asked for; raise OptionError where options of another were typed."""
     for way in ways:
         if way.is_asked():
-            others = [other for other in ways if other is not way]
-            flags.refuse_options(flags.option_names(others), way.refusal)
+            other_ways = [other_way for other_way in ways if other_way is not way]
+            flags.refuse_options(flags.option_names(other_ways), way.refusal)
             return way
     return None

@@ -74,11 +74,11 @@ class EvaluatedRuns:
 
         The first access reads the runs again and judges them with the same options.
         """
-        costs = any(one.definition.traits.takes_cost for one in self.systems.measures)
+        costs = any(measure.definition.traits.takes_cost for measure in self.systems.measures)
         runs = list(self.runs.values())
         return [
-            (one.query_ids, one.judged)
-            for one in judge_all(self.qrels, runs, self.judging, costs=costs)
+            (judged_run.query_ids, judged_run.judged)
+            for judged_run in judge_all(self.qrels, runs, self.judging, costs=costs)
         ]
 
 
@@ -112,24 +112,24 @@ class AlignedScores:
 
     def is_higher_better(self, measure: str) -> bool:
         """Return whether higher is better, as is assumed of an unknown measure."""
-        known = find_measure(measure)
-        falls = known is not None and known.definition.higher_is_better is False
+        parsed_measure = find_measure(measure)
+        falls = parsed_measure is not None and parsed_measure.definition.higher_is_better is False
         return not falls and measure not in self.recipe.get("less_is_better", ())
 
     def measure_scores(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
-        found: Floats = self.scores[self.measures.index(measure)]
-        return found
+        measure_scores: Floats = self.scores[self.measures.index(measure)]
+        return measure_scores
 
     def check_range(
         self, measure: str, score_range: tuple[float, float], hint: str | None, file_of_system: Mapping[str, str]
     ) -> None:
         """Raise InputError for a score beyond the ends of its range; `files` are by system."""
-        values = self.measure_scores(measure)
-        for query, system in find_outside(values, *score_range)[:1].tolist():
-            name, query_id = self.system_names[system], self.query_ids[query]
+        scores = self.measure_scores(measure)
+        for query_index, system_index in find_outside(scores, *score_range)[:1].tolist():
+            name, query_id = self.system_names[system_index], self.query_ids[query_index]
             raise InputError(
-                f"{name}: {measure} of query {query_id!r:.80} is {values[query, system]:.10g}: "
+                f"{name}: {measure} of query {query_id!r:.80} is {scores[query_index, system_index]:.10g}: "
                 f"expected a score from {score_range[0]:g} to {score_range[1]:g}",
                 source=file_of_system.get(name),
                 hint=hint,
@@ -138,8 +138,8 @@ class AlignedScores:
 
     def select_variances(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
         """Return what extensions add to the variances of some systems' means; () for nothing."""
-        added = self.added_variances.get(measure)
-        return () if added is None else tuple(added.select_systems(places) for places in systems)
+        variance = self.added_variances.get(measure)
+        return () if variance is None else tuple(variance.select_systems(places) for places in systems)
 
     def find_baseline(self, name: object) -> str:
         """Return the name of the baseline, given that name or the path of its run.
@@ -148,23 +148,23 @@ class AlignedScores:
         """
         hint = f"The systems are {', '.join(map(escape_unprintable, self.system_names))}."
         if not isinstance(name, str | os.PathLike):
-            problem = f"the baseline must be the name of a system, not a {type(name).__name__}"
-            among = "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
-            raise InputError(problem, hint=f"{among} {hint}")
-        named = os.fspath(name)
-        if named in self.system_names:
-            return named
+            message = f"the baseline must be the name of a system, not a {type(name).__name__}"
+            hint_to_add = "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
+            raise InputError(message, hint=f"{hint_to_add} {hint}")
+        name_or_path = os.fspath(name)
+        if name_or_path in self.system_names:
+            return name_or_path
         for system, run in () if self.evaluated_runs is None else self.evaluated_runs.runs.items():
-            if os.path.realpath(named) in [os.path.realpath(one.path) for one in run.sources]:
+            if os.path.realpath(name_or_path) in [os.path.realpath(source.path) for source in run.sources]:
                 return system
-        if os.path.exists(named):
-            problem = "the baseline must be one of the systems, and this file is not"
-            among = f"Add it to them, as in [{named!r}, ...]."
-            raise InputError(problem, source=named, hint=f"{among} {hint}")
-        if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
-            problem = "cannot be read: no such file, and no system of this name"
-            raise InputError(problem, source=named, hint=hint)
-        raise InputError(f"there is no system {named!r:.80} to be the baseline", hint=hint)
+        if os.path.exists(name_or_path):
+            message = "the baseline must be one of the systems, and this file is not"
+            hint_to_add = f"Add it to them, as in [{name_or_path!r}, ...]."
+            raise InputError(message, source=name_or_path, hint=f"{hint_to_add} {hint}")
+        if os.path.splitext(name_or_path)[1] or os.path.dirname(name_or_path):  # a file's name
+            message = "cannot be read: no such file, and no system of this name"
+            raise InputError(message, source=name_or_path, hint=hint)
+        raise InputError(f"there is no system {name_or_path!r:.80} to be the baseline", hint=hint)
 
 
 def hash_query_ids(query_ids: Iterable[str]) -> str:
@@ -202,11 +202,11 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    aligned = _align_scores(qrels, runs, measures, alignment, judging, reading)
+    aligned_scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
     for family in families:
-        aligned = family.join_runs(aligned)
-    units, notes = find_units(families, aligned.query_ids)
-    return replace(aligned, units=units, notes=(*aligned.notes, *notes))
+        aligned_scores = family.join_runs(aligned_scores)
+    units, notes = find_units(families, aligned_scores.query_ids)
+    return replace(aligned_scores, units=units, notes=(*aligned_scores.notes, *notes))
 
 
 def _align_scores(
@@ -219,83 +219,83 @@ def _align_scores(
 ) -> AlignedScores:
     missing = alignment.missing
     refuse_mapping(measures)
-    both: tuple[Qrels, Run | dict[str, Run]] | None = None
+    qrels_and_runs: tuple[Qrels, Run | dict[str, Run]] | None = None
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
-        judged, named, measures = arrange_arguments(
+        judged, named_runs, measures = arrange_arguments(
             *(qrels, runs, measures, None), columns=reading.columns, duplicates=judging.duplicates
         )
-        both = judged, named
+        qrels_and_runs = judged, named_runs
     elif not _is_read_once(qrels):
-        sides = None
+        table_sides = None
         with contextlib.suppress(InputError):  # then they are scores
-            sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        both = None if sides is None else sides.read("strict", judging.duplicates)
-    if both is not None:
-        if of_scores := alignment.changed_options().keys() - {"missing"}:
-            raise OptionError(f"{min(of_scores)}: applies to scores, not to judgments and runs")
-        wanted = DEFAULT_MEASURES if measures is None else measures
-        return _evaluate_runs(*both, wanted, missing or "zero", judging)
+            table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
+        qrels_and_runs = None if table_sides is None else table_sides.read("strict", judging.duplicates)
+    if qrels_and_runs is not None:
+        if score_options := alignment.changed_options().keys() - {"missing"}:
+            raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
+        run_measures = DEFAULT_MEASURES if measures is None else measures
+        return _evaluate_runs(*qrels_and_runs, run_measures, missing or "zero", judging)
     check_scores(qrels)
-    if given := {**judging.changed_options(), **reading.changed_options()}:
-        raise OptionError(f"{', '.join(given)}: applies to judgments and runs, not to scores")
+    if data_options := {**judging.changed_options(), **reading.changed_options()}:
+        raise OptionError(f"{', '.join(data_options)}: applies to judgments and runs, not to scores")
     try:
         columns, notes, recipe, files = read_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
-    names = None if measures is None else canonical_names(measures)
-    falling, there = alignment.less_is_better, {measure for measure, _ in columns}
-    if useless := [name for name in falling if find_measure(name) or name not in there]:
+    measure_names = None if measures is None else canonical_names(measures)
+    falling_names, measures_with_scores = alignment.less_is_better, {measure for measure, _ in columns}
+    if useless_names := [name for name in falling_names if find_measure(name) or name not in measures_with_scores]:
         raise OptionError(
-            f"less_is_better={useless[0]!r:.80}: expected a name in the scores that is no measure "
+            f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no measure "
             "of cranfield"
         )
     recipe |= alignment.changed_options()
-    aligned = _align_columns(columns, names, missing or "error", notes, recipe)
-    for measure in aligned.measures if files is not None else ():
-        ends = possible_range(find_measure(measure))
-        is_share = ends[1] == 1 and not alignment.percent
+    aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
+    for measure in aligned_scores.measures if files is not None else ():
+        score_range = possible_range(find_measure(measure))
+        is_share = score_range[1] == 1 and not alignment.percent
         hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
-        aligned.check_range(measure, ends, hint, files or {})
-    return replace(aligned, notes=(*aligned.notes, *_note_unknown(aligned)))
+        aligned_scores.check_range(measure, score_range, hint, files or {})
+    return replace(aligned_scores, notes=(*aligned_scores.notes, *_note_unknown(aligned_scores)))
 
 
-def _note_unknown(aligned: AlignedScores) -> Iterator[Note]:
+def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     """Yield notes on unknown measures: more is taken as better; two systems differ in their unit.
 
     The name `score` is no name of a measure, and goes without the first one.
     """
-    unknown = [measure for measure in aligned.measures if find_measure(measure) is None]
-    names = [name for name in unknown if name != "score" and aligned.is_higher_better(name)]
-    if names:
+    unknown = [measure for measure in aligned_scores.measures if find_measure(measure) is None]
+    unknown_names = [name for name in unknown if name != "score" and aligned_scores.is_higher_better(name)]
+    if unknown_names:
         text = (
-            f"{format_names([*map(escape_unprintable, names)])}: no measure of cranfield; more is taken as better. "
+            f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; more is taken as better. "
             "--less-is-better NAME turns that (less_is_better=)."
         )
-        yield Note("direction", "info", text, count=len(names))
+        yield Note("direction", "info", text, count=len(unknown_names))
     for measure in unknown:
-        columns = [*zip(map(escape_unprintable, aligned.system_names), aligned.measure_scores(measure).T, strict=True)]
-        shares = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
-        above_1 = [name for name, x in columns if x.mean() > 1]
-        if shares and above_1:
+        columns = [*zip(map(escape_unprintable, aligned_scores.system_names), aligned_scores.measure_scores(measure).T, strict=True)]
+        fraction_systems = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
+        systems_above_1 = [name for name, x in columns if x.mean() > 1]
+        if fraction_systems and systems_above_1:
             text = (
-                f"{escape_unprintable(measure)}: all scores of {format_names(shares)} are between 0 and 1, and the "
-                f"mean is above 1 of {format_names(above_1)}: are they in the same unit?"
+                f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} are between 0 and 1, and the "
+                f"mean is above 1 of {format_names(systems_above_1)}: are they in the same unit?"
             )
             yield Note("unit", "warning", text)
 
 
-def _is_read_once(data: Any) -> bool:
+def _is_read_once(paths: Any) -> bool:
     """Tell whether some paths are not regular files: these may be readable only once."""
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    if not isinstance(data, dict | list | tuple):
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    if not isinstance(paths, dict | list | tuple):
         return False
-    several = data.values() if isinstance(data, dict) else data
-    return any(isinstance(one, str | os.PathLike) and not os.path.isfile(one) for one in several)
+    path_list = paths.values() if isinstance(paths, dict) else paths
+    return any(isinstance(path, str | os.PathLike) and not os.path.isfile(path) for path in path_list)
 
 
 def _evaluate_runs(
@@ -305,16 +305,16 @@ def _evaluate_runs(
     missing: Missing,
     judging: Judging,
 ) -> AlignedScores:
-    how = replace(judging, queries="both" if missing == "drop" else "judged")
-    named, asked = {runs.name: runs} if isinstance(runs, Run) else runs, list_measures(measures)
-    wanted = [one for one in asked if not one.definition.is_text]
-    if not wanted:
+    set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
+    named_runs, all_measures = {runs.name: runs} if isinstance(runs, Run) else runs, list_measures(measures)
+    numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
+    if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
     # The share judged is unknown for judgments in groups, and for lists of relevant documents.
     is_known = judgments.graded and not judgments.has_groups
-    shares = list(map(judged_share_measure, wanted)) if is_known else []
-    every = list(dict.fromkeys([*wanted, *shares]))
-    systems = score_runs(judgments, named, every, how)
+    share_measures = list(map(judged_share_measure, numeric_measures)) if is_known else []
+    scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
+    systems = score_runs(judgments, named_runs, scored_measures, set_judging)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
             raise InputError(
@@ -323,19 +323,19 @@ def _evaluate_runs(
                 hint=_MISSING_HINT,
             )
     recipe = {**next(iter(systems.values())).recipe}
-    recipe["run"] = {name: one.description for name, one in named.items()}
-    notes = [one for one in drop_query_counts(systems.notes) if one.code not in _RUN_NOTE_CODES]
+    recipe["run"] = {name: run.description for name, run in named_runs.items()}
+    notes = [note for note in drop_query_counts(systems.notes) if note.code not in _RUN_NOTE_CODES]
     notes += option_notes(judging)
-    texts = [str(one) for one in asked if one.definition.is_text]
-    if texts:
-        said = f"Not compared, since they are texts: {', '.join(texts)}."
-        notes.append(Note("texts", "info", said))
-    found = _align_columns(system_columns(systems), list(map(str, every)), missing, notes, recipe)
-    judged = np.stack([found.measure_scores(str(share)) for share in shares]) if shares else None
-    source = EvaluatedRuns(judgments, named, systems)
-    n = len(dict.fromkeys(wanted))  # without the shares
+    text_measures = [str(measure) for measure in all_measures if measure.definition.is_text]
+    if text_measures:
+        message = f"Not compared, since they are texts: {', '.join(text_measures)}."
+        notes.append(Note("texts", "info", message))
+    all_scores = _align_columns(system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe)
+    judged_share = np.stack([all_scores.measure_scores(str(share)) for share in share_measures]) if share_measures else None
+    evaluated_runs = EvaluatedRuns(judgments, named_runs, systems)
+    n_measures = len(dict.fromkeys(numeric_measures))  # without the shares
     return replace(
-        found, measures=found.measures[:n], values=found.scores[:n], source=source, judged=judged
+        all_scores, measures=all_scores.measures[:n_measures], values=all_scores.scores[:n_measures], source=evaluated_runs, judged=judged_share
     )
 
 
@@ -348,19 +348,19 @@ _MISSING_HINT = (
 
 def _align_columns(
     columns: Columns,
-    wanted: Sequence[str] | None,
+    requested_measures: Sequence[str] | None,
     missing: Missing,
     notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> AlignedScores:
-    names = tuple(dict.fromkeys(system for _, system in columns))
-    there = dict.fromkeys(measure for measure, _ in columns)
-    if not names:
+    system_names = tuple(dict.fromkeys(system for _, system in columns))
+    measures_with_scores = dict.fromkeys(measure for measure, _ in columns)
+    if not system_names:
         raise InputError("there are no scores")
-    measures = tuple(dict.fromkeys(there if wanted is None else wanted))
-    for measure, name in product(measures, names):
-        if measure not in there:
-            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(there)}")
+    measures = tuple(dict.fromkeys(measures_with_scores if requested_measures is None else requested_measures))
+    for measure, name in product(measures, system_names):
+        if measure not in measures_with_scores:
+            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(measures_with_scores)}")
         if (measure, name) not in columns:
             raise InputError(
                 f"{name}: there are no scores of {measure}",
@@ -368,78 +368,78 @@ def _align_columns(
             )
     if not measures:
         raise MeasureError("no measure is named")
-    chosen = {key: columns[key] for key in product(measures, names)}
-    own = _share_id_tuples(chosen)
-    query_ids, said = _choose_queries(chosen, own, missing)
-    places = {ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(own.values())}
+    chosen_columns = {key: columns[key] for key in product(measures, system_names)}
+    ids_of_column = _share_id_tuples(chosen_columns)
+    query_ids, query_notes = _choose_queries(chosen_columns, ids_of_column, missing)
+    positions = {ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(ids_of_column.values())}
 
-    def on(measure: str, name: str) -> Floats:
-        values, at = chosen[measure, name][1], places[own[measure, name]]
-        return values if at is None else np.where(at < 0, 0.0, values[at])
+    def column_scores(measure: str, name: str) -> Floats:
+        scores, position = chosen_columns[measure, name][1], positions[ids_of_column[measure, name]]
+        return scores if position is None else np.where(position < 0, 0.0, scores[position])
 
     values = np.stack(
-        [np.stack([on(measure, name) for name in names], axis=1) for measure in measures]
+        [np.stack([column_scores(measure, name) for name in system_names], axis=1) for measure in measures]
     )
     for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST_SCORE))[:1].tolist():
-        raise not_a_score_error(names[s], measures[m], query_ids[q], float(values[m, q, s]))
-    made = {"cranfield": __version__, "missing": missing, **recipe}
-    return AlignedScores(names, measures, query_ids, values, (*notes, *said), made)
+        raise not_a_score_error(system_names[s], measures[m], query_ids[q], float(values[m, q, s]))
+    full_recipe = {"cranfield": __version__, "missing": missing, **recipe}
+    return AlignedScores(system_names, measures, query_ids, values, (*notes, *query_notes), full_recipe)
 
 
 def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the query ids of each column; columns with equal ids share one object."""
-    kept: dict[tuple[str, ...], tuple[str, ...]] = {}
-    read: dict[int, tuple[str, ...]] = {}  # by the object that the column has
+    shared_tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
+    tuple_of_object: dict[int, tuple[str, ...]] = {}  # by the object that the column has
     for ids, _ in columns.values():
-        if id(ids) not in read:
-            own = tuple(ids)
-            read[id(ids)] = kept.setdefault(own, own)
-    return {key: read[id(ids)] for key, (ids, _) in columns.items()}
+        if id(ids) not in tuple_of_object:
+            id_tuple = tuple(ids)
+            tuple_of_object[id(ids)] = shared_tuples.setdefault(id_tuple, id_tuple)
+    return {key: tuple_of_object[id(ids)] for key, (ids, _) in columns.items()}
 
 
-def _find_positions(query_ids: tuple[str, ...], own: tuple[str, ...]) -> Ints | None:
+def _find_positions(query_ids: tuple[str, ...], own_ids: tuple[str, ...]) -> Ints | None:
     """Return the position of each query in `own`, -1 if it is not there; None if both are equal."""
-    if own == query_ids:
+    if own_ids == query_ids:
         return None
-    place = dict(zip(own, range(len(own)), strict=True))
-    found = (place.get(query, -1) for query in query_ids)
-    return np.fromiter(found, np.int64, len(query_ids))
+    position_of_id = dict(zip(own_ids, range(len(own_ids)), strict=True))
+    positions = (position_of_id.get(query, -1) for query in query_ids)
+    return np.fromiter(positions, np.int64, len(query_ids))
 
 
 def _choose_queries(
-    columns: Columns, own: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
+    columns: Columns, ids_of_column: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
 ) -> tuple[tuple[str, ...], list[Note]]:
     """Return the queries to compare on, and notes on the others."""
-    sets = {ids: frozenset(ids) for ids in dict.fromkeys(own.values())}
-    first, *others = sets.values()
-    every, shared = first.union(*others), first.intersection(*others)
-    if not every:
+    id_sets = {ids: frozenset(ids) for ids in dict.fromkeys(ids_of_column.values())}
+    first, *other_sets = id_sets.values()
+    all_ids, shared_ids = first.union(*other_sets), first.intersection(*other_sets)
+    if not all_ids:
         raise InputError("there is no query")
-    if every == shared:
-        return tuple(sorted(every, key=encode)), []
+    if all_ids == shared_ids:
+        return tuple(sorted(all_ids, key=encode)), []
     if missing == "drop":
-        if not shared:
+        if not shared_ids:
             raise NothingSharedError("no query has a score for every system", hint=_MISSING_HINT)
-        n = len(every - shared)
-        text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
-        return tuple(sorted(shared, key=encode)), [Note("dropped", "info", text, n)]
-    lacks: dict[str, int] = {}
+        n = len(all_ids - shared_ids)
+        text = f"{n:,} of {len(all_ids):,} queries left out: not every system has a score."
+        return tuple(sorted(shared_ids, key=encode)), [Note("dropped", "info", text, n)]
+    n_missing: dict[str, int] = {}
     for measure, name in columns:
-        lacking = every - sets[own[measure, name]]
-        if lacking and missing == "error":
-            shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
+        missing_ids = all_ids - id_sets[ids_of_column[measure, name]]
+        if missing_ids and missing == "error":
+            examples = ", ".join(map(repr, sorted(missing_ids, key=encode)[:5]))
             raise InputError(
-                f"{name}: {len(lacking):,} of {len(every):,} queries have no {measure}: "
-                f"{shown}{', ...' if len(lacking) > 5 else ''}",
+                f"{name}: {len(missing_ids):,} of {len(all_ids):,} queries have no {measure}: "
+                f"{examples}{', ...' if len(missing_ids) > 5 else ''}",
                 hint=_MISSING_HINT,
             )
-        lacks[name] = max(lacks.get(name, 0), len(lacking))
+        n_missing[name] = max(n_missing.get(name, 0), len(missing_ids))
     notes = []
-    for name, n in lacks.items():
+    for name, n in n_missing.items():
         if n:
-            text = f"{n:,} of {len(every):,} queries without a score: counted as 0."
+            text = f"{n:,} of {len(all_ids):,} queries without a score: counted as 0."
             notes.append(Note("without-score", "info", text, n, name))
-    return tuple(sorted(every, key=encode)), notes
+    return tuple(sorted(all_ids, key=encode)), notes
 
 
 def judged_share_measure(measure: Measure) -> Measure:

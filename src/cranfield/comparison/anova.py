@@ -28,19 +28,19 @@ class Anova:
     @classmethod
     def from_scores(cls, scores: Floats) -> "Anova | None":
         """Return the analysis of (n_queries, n_systems); None with a single query or system."""
-        n, m = scores.shape
-        if n < 2 or m < 2:
+        n_queries, n_systems = scores.shape
+        if n_queries < 2 or n_systems < 2:
             return None
-        centred = scores - scores.mean()
-        rows, columns = centred.mean(axis=1), centred.mean(axis=0)
-        rest = centred - rows[:, None] - columns
-        degrees = (n - 1) * (m - 1)
-        of_systems = float(n * (columns**2).sum() / (m - 1))
-        of_queries = float(m * (rows**2).sum() / (n - 1))
-        left = float((rest**2).sum())
-        size = float(np.abs(scores).max()) ** 2 * scores.size
-        residual = 0.0 if left <= 1e-24 * size else left / degrees
-        return cls(of_systems, of_queries, residual, degrees)
+        deviations = scores - scores.mean()
+        query_effects, system_effects = deviations.mean(axis=1), deviations.mean(axis=0)
+        residuals = deviations - query_effects[:, None] - system_effects
+        degrees = (n_queries - 1) * (n_systems - 1)
+        system_variance = float(n_queries * (system_effects**2).sum() / (n_systems - 1))
+        query_variance = float(n_systems * (query_effects**2).sum() / (n_queries - 1))
+        residual_squares = float((residuals**2).sum())
+        total_scale = float(np.abs(scores).max()) ** 2 * scores.size
+        residual = 0.0 if residual_squares <= 1e-24 * total_scale else residual_squares / degrees
+        return cls(system_variance, query_variance, residual, degrees)
 
 
 def tukey(paired_scores: PairedScores) -> Floats:
@@ -60,9 +60,9 @@ def tukey(paired_scores: PairedScores) -> Floats:
         return np.where(difference == 0, 1.0, np.nan)
     q = difference / np.sqrt(anova.residual_variance / paired_scores.n_units)
     p = np.ones(len(q))
-    some = q > 0
+    is_positive = q > 0
     n_systems = paired_scores.scores.shape[1]
-    p[some] = studentized_range.sf(q[some], n_systems, anova.residual_degrees)
+    p[is_positive] = studentized_range.sf(q[is_positive], n_systems, anova.residual_degrees)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
@@ -75,14 +75,14 @@ def randomised_tukey(
     ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system among them hides
     the differences between all others.
     """
-    n, m = paired_scores.scores.shape
-    source = np.random.Generator(np.random.PCG64(seed))
-    ordered = np.sort(paired_scores.scores, axis=1)  # so that the order of systems does not matter
-    least = np.abs(paired_scores.totals) - paired_scores.slack
-    counts = np.zeros(len(least), np.int64)
-    for block in watch_slices(block_slices(permutations, n * m), "permutations", permutations):
-        rows = block.stop - block.start
-        sums = source.permuted(np.broadcast_to(ordered, (rows, n, m)), axis=2).sum(axis=1)
-        spread = np.sort(sums.max(axis=1) - sums.min(axis=1))
-        counts += rows - np.searchsorted(spread, least)
+    n_queries, n_systems = paired_scores.scores.shape
+    generator = np.random.Generator(np.random.PCG64(seed))
+    sorted_scores = np.sort(paired_scores.scores, axis=1)  # so that the order of systems does not matter
+    threshold = np.abs(paired_scores.totals) - paired_scores.slack
+    counts = np.zeros(len(threshold), np.int64)
+    for block in watch_slices(block_slices(permutations, n_queries * n_systems), "permutations", permutations):
+        n_permutations = block.stop - block.start
+        sums = generator.permuted(np.broadcast_to(sorted_scores, (n_permutations, n_queries, n_systems)), axis=2).sum(axis=1)
+        ranges = np.sort(sums.max(axis=1) - sums.min(axis=1))
+        counts += n_permutations - np.searchsorted(ranges, threshold)
     return (counts + 1) / (permutations + 1)

@@ -93,8 +93,8 @@ class CorrectionFamily(NamedTuple):
         Holm's correction divides alpha by the number of comparisons that are not significant,
         counting this one.
         """
-        left = {"bonferroni": self.n_comparisons, "holm": self.n_comparisons - self.n_significant + is_significant}
-        return max(settings.alpha / max(left.get(settings.correction, 1), 1), MIN_SHARE)
+        divisors = {"bonferroni": self.n_comparisons, "holm": self.n_comparisons - self.n_significant + is_significant}
+        return max(settings.alpha / max(divisors.get(settings.correction, 1), 1), MIN_SHARE)
 
 
 def build_result(
@@ -112,8 +112,8 @@ def build_result(
     }
     n_pairs = len(adjusted_p)
     pairs = [
-        Pair.of(values, extra_values)
-        for values, extra_values in zip(
+        Pair.of(pair_values, extra_values)
+        for pair_values, extra_values in zip(
             _split_rows(columns, n_pairs), _split_rows(extra_columns, n_pairs), strict=True
         )
     ]
@@ -154,34 +154,34 @@ def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
     return [{name: column[i] for name, column in lists.items()} for i in range(n)]
 
 
-def _difference_columns(cell: Cell, tested: PairTests) -> dict[str, Any]:
+def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
     """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left, right = cell.paired_scores.left_column.tolist(), cell.paired_scores.right_column.tolist()
-    names, means = cell.aligned_scores.system_names, cell.means
+    left_systems, right_systems = cell.paired_scores.left_column.tolist(), cell.paired_scores.right_column.tolist()
+    system_names, means = cell.aligned_scores.system_names, cell.means
     by_ratio = is_geometric(cell.parsed_measure)
-    least, most = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
-    low, high = map(column_to_list, clip_ends(tested.low, tested.high, least - most, most - least))
+    lowest, highest = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
+    low, high = map(column_to_list, clip_ends(tests.low, tests.high, lowest - highest, highest - lowest))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
-        [math.exp(one) if by_ratio and one is not None else None for one in column]
+        [math.exp(difference_or_end) if by_ratio and difference_or_end is not None else None for difference_or_end in column]
         for column in (difference, low, high)
     )
-    others = [means[b] for b in right]
+    other_means = [means[b] for b in right_systems]
     return {
-        "system": [names[a] for a in left],
-        "other": [names[b] for b in right],
+        "system": [system_names[a] for a in left_systems],
+        "other": [system_names[b] for b in right_systems],
         "n": cell.paired_scores.n_units,
-        "mean": [means[a] for a in left],
-        "other_mean": others,
+        "mean": [means[a] for a in left_systems],
+        "other_mean": other_means,
         "scale": "ratio" if by_ratio else "difference",
         "difference": difference,
-        "percent": list(map(_percent_change, difference, others, ratio)),
+        "percent": list(map(_percent_change, difference, other_means, ratio)),
         "low": low,
         "high": high,
         "ratio": ratio,
         "ratio_low": ratio_low,
         "ratio_high": ratio_high,
-        "interval": tested.interval,
+        "interval": tests.interval,
     }
 
 
@@ -192,39 +192,39 @@ def _percent_change(difference: float | None, mean: float, ratio: float | None) 
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None
 
 
-def _test_columns(cell: Cell, tested: PairTests, corrected: Floats, family: CorrectionFamily) -> dict[str, Any]:
+def _test_columns(cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily) -> dict[str, Any]:
     """Return p-values, verdicts, and the differences that this many queries can detect."""
     settings, flips = cell.settings, cell.flips
-    several = flips.n_units > 1
-    p = column_to_list(tested.p)
-    significant = [bool(one) for one in corrected <= settings.alpha]  # NaN is not
-    shown, told = _probability_columns(cell), significant
+    has_test = flips.n_units > 1
+    p = column_to_list(tests.p)
+    is_significant = [bool(flag) for flag in adjusted_p <= settings.alpha]  # NaN is not
+    probabilities, is_marked = _probability_columns(cell), is_significant
     if settings.test == "bayes":
-        either = zip(shown["probability_better"], shown["probability_worse"], strict=True)
-        told = [max(one or 0.0, other or 0.0) >= settings.decisive_probability for one, other in either]
-    way = cell.moments.mean  # what the test is about: above 0 if the left system is greater
+        probability_pairs = zip(probabilities["probability_better"], probabilities["probability_worse"], strict=True)
+        is_marked = [max(better or 0.0, worse or 0.0) >= settings.decisive_probability for better, worse in probability_pairs]
+    direction = cell.moments.mean  # what the test is about: above 0 if the left system is greater
     if settings.test == "wilcoxon":
-        way = shown["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
+        direction = probabilities["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
     elif settings.test == "sign":
         wins, _, losses = count_wins(cell.paired_scores, settings.tie)
-        way = (wins - losses) * 1.0
-    smallest = [
-        detectable(flips.n_units, alpha=family.level(settings, one)) if several else None
-        for one in (False, True)
+        direction = (wins - losses) * 1.0
+    least_effect = [
+        detectable(flips.n_units, alpha=family.level(settings, is_rejected)) if has_test else None
+        for is_rejected in (False, True)
     ]
     return {
         "p": p,
-        "p_adjusted": corrected,
-        "p_t": t_test(cell.unit_moments) if several else p,
-        "p_error": tested.p_error,
+        "p_adjusted": adjusted_p,
+        "p_t": t_test(cell.unit_moments) if has_test else p,
+        "p_error": tests.p_error,
         "exact": settings.test in ("randomization", "wilcoxon") and flips.is_exact,
-        "method": tested.method,
-        "verdict": find_verdicts(np.array(told, np.bool_), way, higher_is_better=cell.higher_is_better),
+        "method": tests.method,
+        "verdict": find_verdicts(np.array(is_marked, np.bool_), direction, higher_is_better=cell.higher_is_better),
         "sd": cell.moments.sd,
-        **shown,
+        **probabilities,
         "detectable": [
-            None if (least := smallest[one]) is None or not spread else least * spread
-            for one, spread in zip(significant, column_to_list(cell.unit_moments.sd), strict=True)
+            None if (effect := least_effect[is_rejected]) is None or not sd else effect * sd
+            for is_rejected, sd in zip(is_significant, column_to_list(cell.unit_moments.sd), strict=True)
         ],
     }
 
@@ -234,30 +234,30 @@ def _probability_columns(cell: Cell) -> dict[str, Any]:
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
         return {}
-    names = ["probability_better", "probability_same", "probability_worse"]
-    found = map(column_to_list, posterior_probabilities(cell.unit_moments, rope or 0.0))
-    return dict(zip(names if cell.higher_is_better else names[::-1], found, strict=True))
+    column_names = ["probability_better", "probability_same", "probability_worse"]
+    columns = map(column_to_list, posterior_probabilities(cell.unit_moments, rope or 0.0))
+    return dict(zip(column_names if cell.higher_is_better else column_names[::-1], columns, strict=True))
 
 
 def _effect_columns(cell: Cell) -> dict[str, Any]:
     """Return effect sizes, and on which queries the systems of each pair differ."""
-    paired, tie, n = cell.paired_scores, cell.settings.tie, cell.paired_scores.n_units
-    wins, ties, losses = count_wins(paired, tie)
-    deltas = cliffs_delta(paired, tie)
+    paired_scores, tie, n = cell.paired_scores, cell.settings.tie, cell.paired_scores.n_units
+    wins, ties, losses = count_wins(paired_scores, tie)
+    deltas = cliffs_delta(paired_scores, tie)
     if not cell.higher_is_better:
         wins, losses, deltas = losses, wins, 0.0 - deltas
-    differs = _mark_changes(cell)
-    changed = np.count_nonzero(differs, axis=0)
+    is_changed = _mark_changes(cell)
+    n_changed = np.count_nonzero(is_changed, axis=0)
 
     def changes(pair: int) -> tuple[Change, ...]:
-        both = [paired.right_column[pair], paired.left_column[pair]]
-        queries = np.flatnonzero(differs[:, pair]).tolist()
-        return tuple(Change(cell.queries.ids[q], *cell.scores[q, both].tolist()) for q in queries)
+        system_columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
+        query_indices = np.flatnonzero(is_changed[:, pair]).tolist()
+        return tuple(Change(cell.queries.ids[q], *cell.scores[q, system_columns].tolist()) for q in query_indices)
 
     return {
-        **effect_sizes(paired, cell.moments),
-        "changed": changed,
-        "changes": [changes(i) if few else () for i, few in enumerate(changed < FEW_UNITS)],
+        **effect_sizes(paired_scores, cell.moments),
+        "changed": n_changed,
+        "changes": [changes(pair_index) if is_listed else () for pair_index, is_listed in enumerate(n_changed < FEW_UNITS)],
         "wins": wins,
         "ties": ties,
         "losses": losses,
@@ -269,8 +269,8 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
 
 def _mark_changes(cell: Cell) -> Bools:
     """Return on which queries the systems of each pair differ: (n_queries, n_pairs)."""
-    found: Bools = np.abs(cell.paired_scores.differences) > min(cell.settings.tie, TIE)
-    return found
+    is_changed: Bools = np.abs(cell.paired_scores.differences) > min(cell.settings.tie, TIE)
+    return is_changed
 
 
 def unit_columns(cell: Cell) -> ValueColumns:
@@ -286,19 +286,19 @@ def _count_changed_units(cell: Cell) -> Ints:
 
 def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     """Return why the test and the interval of each pair may be wrong."""
-    changed = _count_changed_units(cell).tolist()
+    n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
-    return [find_doubt(n, *one) for one in zip(changed, skews, strict=True)]
+    return [find_doubt(n, *changed_and_skew) for changed_and_skew in zip(n_changed, skews, strict=True)]
 
 
 def _build_systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
-    judged = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
+    judged_shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
-        System(name, *own, *share)
-        for name, own, share in zip(cell.aligned_scores.system_names, means, judged, strict=True)
+        System(name, *mean_interval, *share)
+        for name, mean_interval, share in zip(cell.aligned_scores.system_names, means, judged_shares, strict=True)
     ]
     for block in cell.aligned_scores.extra_columns:
         for name, column in block.system_columns(cell).items():
@@ -309,11 +309,11 @@ def _build_systems(cell: Cell) -> list[System]:
 def _letter_systems(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
     """Return the letters of each system; the best has the first."""
     best_first = np.argsort(np.array(cell.means) * (-1 if cell.higher_is_better else 1), kind="stable")
-    place = np.argsort(best_first)
-    apart = [
-        (int(place[a]), int(place[b]))
-        for a, b, one in zip(cell.paired_scores.left_column, cell.paired_scores.right_column, pairs, strict=True)
-        if one.verdict is not None
+    rank = np.argsort(best_first)
+    differing_ranks = [
+        (int(rank[a]), int(rank[b]))
+        for a, b, pair in zip(cell.paired_scores.left_column, cell.paired_scores.right_column, pairs, strict=True)
+        if pair.verdict is not None
     ]
-    of_place = assign_letters(len(place), apart)
-    return [of_place[at] for at in place]
+    letters_of_rank = assign_letters(len(rank), differing_ranks)
+    return [letters_of_rank[system_rank] for system_rank in rank]

@@ -89,11 +89,11 @@ def compare(
     """
     refuse_unknown_options(compare, options, _more)
     settings = Settings.of(options)
-    aligned = align(
+    aligned_scores = align(
         *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
         [family.of(options) for family in FAMILIES],
     )
-    comparison = compare_scores(aligned, settings, slices)
+    comparison = compare_scores(aligned_scores, settings, slices)
     warn_about(comparison.notes)
     return comparison
 
@@ -110,29 +110,29 @@ def compare_scores(
         baseline = aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
     aligned_scores.units.check(settings)
-    left, right = _choose_pairs(aligned_scores.system_names, settings.baseline)
+    left_column, right_column = _choose_pairs(aligned_scores.system_names, settings.baseline)
     blocks = list(aligned_scores.extra_columns)
-    blocks += [kind() for kind in load_entries("columns of compare") if with_slow_columns]
-    blocks = [block.prepare(aligned_scores, settings, left, right) for block in blocks]
+    blocks += [block_type() for block_type in load_entries("columns of compare") if with_slow_columns]
+    blocks = [block.prepare(aligned_scores, settings, left_column, right_column) for block in blocks]
     slices, notes = find_slices(None if labels is None else read_labels(labels), aligned_scores.query_ids)
     all_queries = Slice(None, None, np.ones(len(aligned_scores.query_ids), np.bool_))
     all_cells = [
-        [Cell(aligned_scores, settings, left, right, measure, queries) for measure in aligned_scores.measures]
-        for queries in (QueryGroup.of(aligned_scores, part) for part in (all_queries, *slices))
+        [Cell(aligned_scores, settings, left_column, right_column, measure, queries) for measure in aligned_scores.measures]
+        for queries in (QueryGroup.of(aligned_scores, query_slice) for query_slice in (all_queries, *slices))
     ]
     results = []
-    tests = run_pair_tests([[cell.sample for cell in cells] for cells in all_cells], settings)
-    for cells, tested in zip(all_cells, tests, strict=True):
-        corrected = _correct_cells(cells, tested)
+    tests_of_slices = run_pair_tests([[cell.sample for cell in cells] for cells in all_cells], settings)
+    for cells, slice_tests in zip(all_cells, tests_of_slices, strict=True):
+        corrected_families = _correct_cells(cells, slice_tests)
         columns_of_blocks = [[unit_columns(cell) for cell in cells]]
         columns_of_blocks += [block.pair_columns(cells, settings) for block in blocks]
         columns = map(join_columns, zip(*columns_of_blocks, strict=True))
         for cell, test, (p, comparisons), extra_columns in zip(
-            cells, tested, corrected, columns, strict=True
+            cells, slice_tests, corrected_families, columns, strict=True
         ):
             results.append(build_result(cell, test, p, comparisons, extra_columns))
         if cells is all_cells[0]:
-            notes += _note_families(cells, tested, [pair for pair, _ in corrected])
+            notes += _note_families(cells, slice_tests, [pair for pair, _ in corrected_families])
     notes += [note for block in blocks for note in block.notes()]
     return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
 
@@ -156,84 +156,84 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
     """
     if comparison.settings.all_pairs:
         return comparison
-    aligned, settings = comparison.aligned, replace(comparison.settings, baseline=None, all_pairs=True)
-    n_pairs, n_queries = math.comb(len(aligned.system_names), 2), len(aligned.query_ids)
+    aligned_scores, settings = comparison.aligned, replace(comparison.settings, baseline=None, all_pairs=True)
+    n_pairs, n_queries = math.comb(len(aligned_scores.system_names), 2), len(aligned_scores.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
-        return compare_scores(aligned, settings, with_slow_columns=False)
-    quick: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
-    correction = quick.get(settings.correction, settings.correction)
+        return compare_scores(aligned_scores, settings, with_slow_columns=False)
+    fast_correction: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
+    correction = fast_correction.get(settings.correction, settings.correction)
     settings = replace(settings, test="t", correction=correction)
-    of_all = compare_scores(aligned, settings, with_slow_columns=False)
+    comparison_by_t = compare_scores(aligned_scores, settings, with_slow_columns=False)
     text = (
         f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
         f"flips; those with the baseline by {comparison.settings.test}."
     )
     note = Note("pairs-by-t", "info", text, count=n_pairs)
-    return replace(of_all, data_notes=(*of_all.data_notes, note))
+    return replace(comparison_by_t, data_notes=(*comparison_by_t.data_notes, note))
 
 
 def _choose_pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     """Return the systems of each pair: (n_pairs,) twice."""
     if baseline is None:
-        left, right = np.triu_indices(len(names), 1)
-        return left, right
+        left_system, right_system = np.triu_indices(len(names), 1)
+        return left_system, right_system
     base = names.index(baseline)
-    others = np.delete(np.arange(len(names)), base)
-    return others, np.full(len(others), base)
+    other_systems = np.delete(np.arange(len(names)), base)
+    return other_systems, np.full(len(other_systems), base)
 
 
 def _note_families(
-    cells: Sequence[Cell], tested: Sequence[PairTests], corrected: Sequence[Floats]
+    cells: Sequence[Cell], tests: Sequence[PairTests], adjusted_p: Sequence[Floats]
 ) -> Iterator[Note]:
     """Yield a note that measures are corrected separately, and what one family would keep."""
     settings = cells[0].settings
-    n = sum(map(len, corrected))
+    n = sum(map(len, adjusted_p))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
         return
     text = (
         "Each measure is corrected separately; family='all' (--family all) corrects over all "
         f"{n:,} comparisons"
     )
-    marked = np.concatenate(corrected) <= settings.alpha
-    if settings.correction in CORRECTIONS and marked.any():
-        together = np.concatenate([pair for pair, _ in _correct_family(cells, tested)]) <= settings.alpha
-        left = int(np.count_nonzero(marked & together))
-        text += f", and keeps {left:,} of {int(np.count_nonzero(marked)):,} marks"
+    is_marked = np.concatenate(adjusted_p) <= settings.alpha
+    if settings.correction in CORRECTIONS and is_marked.any():
+        is_marked_together = np.concatenate([p for p, _ in _correct_family(cells, tests)]) <= settings.alpha
+        n_left = int(np.count_nonzero(is_marked & is_marked_together))
+        text += f", and keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
 
-def _correct_cells(cells: Sequence[Cell], tested: Sequence[PairTests]) -> list[tuple[Floats, CorrectionFamily]]:
+def _correct_cells(cells: Sequence[Cell], tests: Sequence[PairTests]) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
     if cells[0].settings.family == "all":
-        return _correct_family(cells, tested)
+        return _correct_family(cells, tests)
     return [
-        found
-        for cell, test in zip(cells, tested, strict=True)
-        for found in _correct_family([cell], [test])
+        corrected_family
+        for cell, test in zip(cells, tests, strict=True)
+        for corrected_family in _correct_family([cell], [test])
     ]
 
 
 def _correct_family(
-    family: Sequence[Cell], tested: Sequence[PairTests]
+    family: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
-    settings, paired = family[0].settings, family[0].unit_pairs
-    p = np.concatenate([test.p for test in tested])
+    settings, paired_scores = family[0].settings, family[0].unit_pairs
+    p = np.concatenate([test.p for test in tests])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
-        n = math.comb(paired.scores.shape[1], 2)
+        n = math.comb(paired_scores.scores.shape[1], 2)
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
                 differences = [cell.unit_pairs.differences for cell in family]
-                paired = PairedScores.from_differences(np.concatenate(differences, axis=1))
-            corrected = step_down_p_values(paired, family[0].flips)
+                paired_scores = PairedScores.from_differences(np.concatenate(differences, axis=1))
+            adjusted_p = step_down_p_values(paired_scores, family[0].flips)
         case "tukey":
-            corrected = tukey(paired)
+            adjusted_p = tukey(paired_scores)
         case "rtukey":
-            corrected = randomised_tukey(paired, seed=settings.seed)
+            adjusted_p = randomised_tukey(paired_scores, seed=settings.seed)
         case correction:
-            corrected = adjusted(correction, p)
-    corrected = np.where(np.isnan(p), np.nan, corrected)
-    told = int(np.count_nonzero(corrected <= settings.alpha))
-    return [(of_cell, CorrectionFamily(n, told)) for of_cell in np.split(corrected, len(family))]
+            adjusted_p = adjusted(correction, p)
+    adjusted_p = np.where(np.isnan(p), np.nan, adjusted_p)
+    n_significant = int(np.count_nonzero(adjusted_p <= settings.alpha))
+    return [(of_cell, CorrectionFamily(n, n_significant)) for of_cell in np.split(adjusted_p, len(family))]

@@ -55,28 +55,28 @@ class Comparison(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes on each result, with its measure, and on the data."""
-        found = merge_notes(
+        result_notes = merge_notes(
             (
-                (" of ".join(filter(None, (one.measure, one.slice_label))), note)
-                for one in self.results
-                for note in one.notes
+                (" of ".join(filter(None, (result.measure, result.slice_label))), note)
+                for result in self.results
+                for note in result.notes
             ),
             join_names=format_names,
         )
-        return (*found, *self.data_notes)
+        return (*result_notes, *self.data_notes)
 
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice of one label.
 
         If `name` is None, on all queries.
         """
-        wanted = canonical_name(measure, self.aligned.measures)
-        for one in self.results:
-            if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
-                return one
+        measure_name = canonical_name(measure, self.aligned.measures)
+        for result in self.results:
+            if (result.measure, result.slice) == (measure_name, name) and label in (None, result.label):
+                return result
         of_all = name is None
-        known = dict.fromkeys(one.measure if of_all else str(one.slice) for one in self.results)
-        raise KeyError(f"{measure if of_all else name}: there are {', '.join(known)}")
+        all_names = dict.fromkeys(result.measure if of_all else str(result.slice) for result in self.results)
+        raise KeyError(f"{measure if of_all else name}: there are {', '.join(all_names)}")
 
     def changes(
         self,
@@ -93,7 +93,7 @@ class Comparison(Shown):
         worse. Where the measure has a geometric mean, the largest change is that with the ratio
         farthest from 1. Raises OptionError if `n` is not a count, KeyError for an unknown system.
         """
-        most = None if n is None else check_option("n", n, whole_check(0))
+        max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
         other = other if other is not None else self.settings.baseline
         for name in (system, other):
@@ -102,9 +102,9 @@ class Comparison(Shown):
         if only is not None:
             check_choice("only", only, ("better", "worse"))
         result = self[self.aligned.measures[0] if measure is None else measure]
-        found = self._list_changes(result, system, str(other))
-        kept = [one for one, gain in found if only is None or (gain > 0) == (only == "better")]
-        return {one.query_id: one.score - one.other_score for one in kept[:most]}
+        changes_and_gains = self._list_changes(result, system, str(other))
+        selected_changes = [change for change, gain in changes_and_gains if only is None or (gain > 0) == (only == "better")]
+        return {change.query_id: change.score - change.other_score for change in selected_changes[:max_changes]}
 
     def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
         """Return the queries on which two systems differ, the largest changes first.
@@ -112,13 +112,13 @@ class Comparison(Shown):
         Each comes with its gain: by how much `system` is better, in the unit that is compared.
         """
         names, query_ids = self.aligned.system_names, self.aligned.query_ids
-        both = [names.index(other), names.index(system)]
-        scores = self.aligned.measure_scores(result.measure)[:, both]
-        compared = to_compared_unit(self.aligned.find_measure(result.measure), scores)
-        gain = (compared[:, 1] - compared[:, 0]) * (1 if result.higher_is_better else -1)
-        size = np.abs(gain)
-        order = np.argsort(-size, kind="stable")
-        order = order[size[order] > min(self.settings.tie, TIE)]
+        columns_of_two = [names.index(other), names.index(system)]
+        scores = self.aligned.measure_scores(result.measure)[:, columns_of_two]
+        compared_scores = to_compared_unit(self.aligned.find_measure(result.measure), scores)
+        gain = (compared_scores[:, 1] - compared_scores[:, 0]) * (1 if result.higher_is_better else -1)
+        gain_size = np.abs(gain)
+        order = np.argsort(-gain_size, kind="stable")
+        order = order[gain_size[order] > min(self.settings.tie, TIE)]
         return [(Change(query_ids[i], *scores[i].tolist()), float(gain[i])) for i in order.tolist()]
 
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
@@ -129,24 +129,24 @@ class Comparison(Shown):
         better. Raises OptionError if it is not a count.
         """
         n_changes = check_option("changes", changes, whole_check(0))
-        found: list[Table] = []
-        labels = dict.fromkeys(one.label for one in self.results)
+        tables: list[Table] = []
+        labels = dict.fromkeys(result.label for result in self.results)
         for measure in self.aligned.measures:
             for label in labels:
-                some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
-                notes = () if found else self.data_notes  # once
-                found.append(comparison_table(some, self.settings, notes))
+                label_results = [result for result in self.results if (result.measure, result.label) == (measure, label)]
+                notes = () if tables else self.data_notes  # once
+                tables.append(comparison_table(label_results, self.settings, notes))
                 for block in self.aligned.extra_columns if label is None else ():
-                    found += block.tables(some[0], self.settings)
-                differences = differences_table(some[0], self.settings) if label is None else None
+                    tables += block.tables(label_results[0], self.settings)
+                differences = differences_table(label_results[0], self.settings) if label is None else None
                 if differences is not None:
-                    found.append(differences)
+                    tables.append(differences)
             result = self[measure]
             if means and len(result.systems) > 1:
-                found.append(means_table(result, self.settings))
+                tables.append(means_table(result, self.settings))
             if n_changes and result.pairs:
-                found.append(changes_table(result, self._most_changed(result, n_changes)))
-        return found
+                tables.append(changes_table(result, self._most_changed(result, n_changes)))
+        return tables
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
         """Return n queries of each pair that get worse most, then n that get better most."""
@@ -154,8 +154,8 @@ class Comparison(Shown):
         for pair in result.pairs:
             changes = self._list_changes(result, pair.system, pair.other)
             for is_better in (False, True):
-                of_side = [change for change, gain in changes if (gain > 0) == is_better]
-                most_changed += [(pair, change) for change in of_side[:n]]
+                side_changes = [change for change, gain in changes if (gain > 0) == is_better]
+                most_changed += [(pair, change) for change in side_changes[:n]]
         return most_changed
 
     def rows(self) -> list[dict[str, Any]]:
@@ -165,14 +165,14 @@ class Comparison(Shown):
         """
         return self._rows_as_dicts(
             (
-                one.measure,
-                one.label,
-                one.slice,
-                one.comparisons,
+                result.measure,
+                result.label,
+                result.slice,
+                result.comparisons,
                 *(getattr(pair, name) for name in _COLUMNS),
             )
-            for one in self.results
-            for pair in one.pairs
+            for result in self.results
+            for pair in result.pairs
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,6 +194,6 @@ class Comparison(Shown):
             },
             "run_scores": None,
             **join_columns(block.to_dict(self.aligned) for block in self.aligned.extra_columns),
-            "results": [one.to_dict() for one in self.results],
+            "results": [result.to_dict() for result in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }

@@ -29,8 +29,8 @@ def bonferroni(p: Floats) -> Floats:
     >>> bonferroni(np.array([0.01, 0.04, 0.75]))
     array([0.03, 0.12, 1.  ])
     """
-    found: Floats = np.minimum(p * len(p), 1.0)
-    return found
+    adjusted_p: Floats = np.minimum(p * len(p), 1.0)
+    return adjusted_p
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
@@ -57,14 +57,14 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 
 def _step_up(p: Floats, factor: float) -> Floats:
     order = np.argsort(p, kind="stable")
-    scaled = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
-    return _restore_order(order, np.minimum.accumulate(scaled[::-1])[::-1])
+    scaled_p = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
+    return _restore_order(order, np.minimum.accumulate(scaled_p[::-1])[::-1])
 
 
-def _restore_order(order: Ints, adjusted: Floats) -> Floats:
-    found = np.empty(len(adjusted))
-    found[order] = np.minimum(adjusted, 1.0)
-    return found
+def _restore_order(order: Ints, sorted_p: Floats) -> Floats:
+    adjusted_p = np.empty(len(sorted_p))
+    adjusted_p[order] = np.minimum(sorted_p, 1.0)
+    return adjusted_p
 
 
 def correct_p_values(name: str, p: Floats) -> Floats:
@@ -75,8 +75,8 @@ def correct_p_values(name: str, p: Floats) -> Floats:
     """
     if name == "none":
         return p
-    absent = np.isnan(p)
-    return np.where(absent, np.nan, CORRECTIONS[name](np.where(absent, 1.0, p)))
+    is_absent = np.isnan(p)
+    return np.where(is_absent, np.nan, CORRECTIONS[name](np.where(is_absent, 1.0, p)))
 
 
 CORRECTIONS = {

@@ -36,10 +36,10 @@ def upper_tail(differences: Floats) -> tuple[Floats, Floats]:
     fourth, sixth = (squares**2).sum(axis=0), (squares**3).sum(axis=0)
     z = differences.sum(axis=0) / np.sqrt(second)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    of_4, of_6 = -2 * fourth / second**2, 16 * sixth / second**3  # cumulants
-    first_order = of_4 / 24 * (z**3 - 3 * z)
-    second_order = np.abs(of_6 / 720 * (z**5 - 10 * z**3 + 15 * z))
-    second_order += np.abs(of_4**2 / 1152 * (z**7 - 21 * z**5 + 105 * z**3 - 105 * z))
+    cumulant_4, cumulant_6 = -2 * fourth / second**2, 16 * sixth / second**3  # cumulants
+    first_order = cumulant_4 / 24 * (z**3 - 3 * z)
+    second_order = np.abs(cumulant_6 / 720 * (z**5 - 10 * z**3 + 15 * z))
+    second_order += np.abs(cumulant_4**2 / 1152 * (z**7 - 21 * z**5 + 105 * z**3 - 105 * z))
     return ndtr(-z) + density * first_order, 2 * density * second_order
 
 
@@ -57,19 +57,19 @@ def limits_agree(
     five-hundredth of it). A limit is close enough if the flips reject what lies that much farther
     outside, and do not reject what lies that much farther inside.
     """
-    near = _find_tolerances(differences, high - low)
-    found = near > 0
-    some = np.flatnonzero(found)
-    if not len(some):
-        return found
-    by = np.ones(len(differences)) if weights is None else weights
+    tolerance = _find_tolerances(differences, high - low)
+    agrees = tolerance > 0
+    candidates = np.flatnonzero(agrees)
+    if not len(candidates):
+        return agrees
+    query_weight = np.ones(len(differences)) if weights is None else weights
     for sign, limits in ((1, low), (-1, high)):
         for inwards in (False, True):
-            step = near[some] if inwards else -near[some]
-            bounds = limits[some] + sign * step
-            p, off = upper_tail(sign * (differences[:, some] - by[:, None] * bounds))
-            found[some] &= p - off > level if inwards else p + off <= level
-    return found
+            step = tolerance[candidates] if inwards else -tolerance[candidates]
+            bounds = limits[candidates] + sign * step
+            p, p_error = upper_tail(sign * (differences[:, candidates] - query_weight[:, None] * bounds))
+            agrees[candidates] &= p - p_error > level if inwards else p + p_error <= level
+    return agrees
 
 
 def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
@@ -88,22 +88,22 @@ def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> 
     """
     from scipy.special import ndtri
 
-    by = weights[:, None]
-    total, squares = weighted_differences.sum(axis=0), (weighted_differences**2).sum(axis=0)
-    both, of_weights, every = (weighted_differences * by).sum(axis=0), float((weights**2).sum()), weights.sum()
-    found = []
+    query_weight = weights[:, None]
+    difference_sum, squares = weighted_differences.sum(axis=0), (weighted_differences**2).sum(axis=0)
+    cross_sum, weight_squares, weight_sum = (weighted_differences * query_weight).sum(axis=0), float((weights**2).sum()), weights.sum()
+    limits = []
     for sign in (1, -1):
-        z = np.full(len(total), -float(ndtri(level)))
+        z = np.full(len(difference_sum), -float(ndtri(level)))
         for _ in range(3):
             # (total - every b)^2 = z^2 sum (values - b weights)^2, on the side of the sign.
-            flat = every**2 - z**2 * of_weights
-            middle = (every * total - z**2 * both) / flat
-            root = np.sqrt(np.maximum(0, middle**2 - (total**2 - z**2 * squares) / flat))
-            limit = middle - sign * root
-            p, _ = upper_tail(sign * (weighted_differences - by * limit))
+            denominator = weight_sum**2 - z**2 * weight_squares
+            center = (weight_sum * difference_sum - z**2 * cross_sum) / denominator
+            root = np.sqrt(np.maximum(0, center**2 - (difference_sum**2 - z**2 * squares) / denominator))
+            limit = center - sign * root
+            p, _ = upper_tail(sign * (weighted_differences - query_weight * limit))
             z = z - ndtri(np.clip(level, 1e-300, None)) + ndtri(np.clip(p, 1e-300, 0.5))
-        found.append(limit)
-    return found[0], found[1]
+        limits.append(limit)
+    return limits[0], limits[1]
 
 
 def _find_tolerances(differences: Floats, width: Floats) -> Floats:
@@ -112,13 +112,13 @@ def _find_tolerances(differences: Floats, width: Floats) -> Floats:
     It is not above 0 where nothing is close enough, as where only a few queries differ.
     """
     n = len(differences)
-    found = np.zeros(len(width))
+    tolerance = np.zeros(len(width))
     for i, column in enumerate(differences.T):
-        size = np.abs(column)
-        size = size[size > 0]
-        if len(size) > _STRAY and math.isfinite(width[i]):
+        nonzero_sizes = np.abs(column)
+        nonzero_sizes = nonzero_sizes[nonzero_sizes > 0]
+        if len(nonzero_sizes) > _STRAY and math.isfinite(width[i]):
             # If there is a grid, all but a few values lie on it: none of these is below its span.
-            span = float(np.partition(size, _STRAY)[_STRAY])
-            most = min(1.0, float(size.max()))
-            found[i] = min(NEAR * most, _NEAR_BY_WIDTH * float(width[i])) - span / n
-    return found
+            span = float(np.partition(nonzero_sizes, _STRAY)[_STRAY])
+            largest_size = min(1.0, float(nonzero_sizes.max()))
+            tolerance[i] = min(NEAR * largest_size, _NEAR_BY_WIDTH * float(width[i])) - span / n
+    return tolerance

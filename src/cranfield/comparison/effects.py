@@ -28,7 +28,7 @@ def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Flo
     absent = np.full(paired_scores.scores.shape[1], np.nan)
     variance = paired_scores.scores.var(axis=0, ddof=1) if n > 1 else absent
     variance[variance <= 1e-24 * np.abs(paired_scores.scores).max(axis=0, initial=0) ** 2] = 0.0
-    ours, theirs = variance[paired_scores.left_column], variance[paired_scores.right_column]
+    left_variance, right_variance = variance[paired_scores.left_column], variance[paired_scores.right_column]
     anova = Anova.from_scores(paired_scores.scores)
     residual = np.full(len(mean), anova.residual_variance if anova else 0.0)
     d_z = _divide(mean, moments.sd)
@@ -36,8 +36,8 @@ def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Flo
         "skewness": skewness(paired_scores, moments),
         "d_z": d_z,
         "hedges": d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
-        "glass": _divide(mean, np.sqrt(theirs)),
-        "d_av": _divide(mean, np.sqrt((ours + theirs) / 2)),
+        "glass": _divide(mean, np.sqrt(right_variance)),
+        "d_av": _divide(mean, np.sqrt((left_variance + right_variance) / 2)),
         "es_e": _divide(mean, np.sqrt(residual)),
     }
 
@@ -49,19 +49,19 @@ def cliffs_delta(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are not
     paired by their queries: it is not an effect size of paired differences.
     """
-    rising, n = np.sort(paired_scores.scores, axis=0), paired_scores.n_units
-    found = []
-    for ours, theirs in zip(rising.T[paired_scores.left_column], rising.T[paired_scores.right_column], strict=True):
-        below = np.searchsorted(theirs, ours - tie).sum()
-        above = n * n - np.searchsorted(theirs, ours + tie, side="right").sum()
-        found.append((int(below) - int(above)) / n**2)
-    return np.array(found)
+    sorted_scores, n = np.sort(paired_scores.scores, axis=0), paired_scores.n_units
+    deltas = []
+    for left_scores, right_scores in zip(sorted_scores.T[paired_scores.left_column], sorted_scores.T[paired_scores.right_column], strict=True):
+        n_below = np.searchsorted(right_scores, left_scores - tie).sum()
+        n_above = n * n - np.searchsorted(right_scores, left_scores + tie, side="right").sum()
+        deltas.append((int(n_below) - int(n_above)) / n**2)
+    return np.array(deltas)
 
 
 def _divide(mean: Floats, spread: Floats) -> Floats:
-    found: Floats = np.full(len(mean), np.nan)
-    np.divide(mean, spread, out=found, where=spread > 0)
-    return found
+    ratio: Floats = np.full(len(mean), np.nan)
+    np.divide(mean, spread, out=ratio, where=spread > 0)
+    return ratio
 
 
 def skewness(paired_scores: PairedScores, moments: Moments) -> Floats:
@@ -71,8 +71,8 @@ def skewness(paired_scores: PairedScores, moments: Moments) -> Floats:
 
     The third central moment by the second to the power of 3/2, both without correction for bias.
     """
-    centred = paired_scores.deviations
-    second, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
+    deviations = paired_scores.deviations
+    second, third = (deviations**2).mean(axis=0), (deviations**3).mean(axis=0)
     return _divide(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
 
 
@@ -81,11 +81,11 @@ def count_uncommon(scores: Floats, units: Units) -> Ints:
 
     `scores` are (n_queries, n_systems). Of units of several queries, how many have such a query.
     """
-    rounded = np.round(scores / TIE)
-    counted = [np.unique(column, return_counts=True) for column in rounded.T]
-    usual = np.array([values[counts.argmax()] for values, counts in counted])
-    found: Ints = np.count_nonzero(units.sum_queries((rounded != usual) * 1.0), axis=0)
-    return found
+    rounded_scores = np.round(scores / TIE)
+    value_counts = [np.unique(column, return_counts=True) for column in rounded_scores.T]
+    most_common = np.array([distinct_scores[counts.argmax()] for distinct_scores, counts in value_counts])
+    n_uncommon: Ints = np.count_nonzero(units.sum_queries((rounded_scores != most_common) * 1.0), axis=0)
+    return n_uncommon
 
 
 def find_doubt(n: int, n_changed: int, skewness: float | None) -> Doubt | None:

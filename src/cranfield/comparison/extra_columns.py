@@ -59,9 +59,9 @@ def join_columns(blocks: Iterable[Mapping[str, Any]]) -> ValueColumns:
     >>> join_columns([{"runs": 3}, {"unjudged_low": -0.1}])
     {'runs': 3, 'unjudged_low': -0.1}
     """
-    joined: ValueColumns = {}
+    joined_columns: ValueColumns = {}
     for block in blocks:
-        if shared := joined.keys() & block.keys():
+        if shared := joined_columns.keys() & block.keys():
             raise ValueError(f"two extensions add {', '.join(sorted(shared))}")
-        joined.update(block)
-    return joined
+        joined_columns.update(block)
+    return joined_columns

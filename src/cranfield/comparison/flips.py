@@ -55,17 +55,17 @@ class PairedScores:
     @classmethod
     def from_differences(cls, differences: Floats) -> "PairedScores":
         """Return pairs of which the differences (n_units, n_pairs) are known."""
-        n, m = differences.shape
-        values = np.concatenate((differences, np.zeros((n, 1))), axis=1)
-        return cls(values, np.arange(m), np.full(m, m))
+        n_units, n_pairs = differences.shape
+        scores = np.concatenate((differences, np.zeros((n_units, 1))), axis=1)
+        return cls(scores, np.arange(n_pairs), np.full(n_pairs, n_pairs))
 
     def sum_clusters(self, cluster_of_unit: Ints) -> "PairedScores":
         """Return the same pairs with a unit for each cluster: (n_units,) each unit's cluster.
 
         Clusters are numbered from 0; each has a query.
         """
-        sizes = np.bincount(cluster_of_unit).astype(np.float64)
-        return replace(self, values=sum_by_cluster(self.scores, cluster_of_unit), sizes=sizes)
+        unit_size = np.bincount(cluster_of_unit).astype(np.float64)
+        return replace(self, values=sum_by_cluster(self.scores, cluster_of_unit), sizes=unit_size)
 
     @property
     def n_units(self) -> int:
@@ -88,28 +88,28 @@ class PairedScores:
         (n_units, n_pairs)
         """
         # A pair's differences are adjacent in memory: that is the order in which they are added.
-        scores = np.ascontiguousarray(self.scores.T)
-        found = np.empty((len(self.left_column), self.n_units))
+        system_scores = np.ascontiguousarray(self.scores.T)
+        differences = np.empty((len(self.left_column), self.n_units))
         step = max(1, _CELLS // (4 * max(1, self.n_units)))  # pairs that fit in a core's cache
-        for begin in range(0, len(found), step):
-            some = slice(begin, begin + step)
-            left, right = scores[self.left_column[some]], scores[self.right_column[some]]
-            of_some = np.subtract(left, right, out=found[some])
-            of_some[np.abs(of_some) <= 1e-14 * (np.abs(left) + np.abs(right))] = 0.0
-        return found.T
+        for begin in range(0, len(differences), step):
+            pair_slice = slice(begin, begin + step)
+            left_scores, right_scores = system_scores[self.left_column[pair_slice]], system_scores[self.right_column[pair_slice]]
+            slice_differences = np.subtract(left_scores, right_scores, out=differences[pair_slice])
+            slice_differences[np.abs(slice_differences) <= 1e-14 * (np.abs(left_scores) + np.abs(right_scores))] = 0.0
+        return differences.T
 
     @cached_property
     def totals(self) -> Floats:
         """The sums of the differences: (n_pairs,)."""
-        found: Floats = self.differences.sum(axis=0)
-        return found
+        totals: Floats = self.differences.sum(axis=0)
+        return totals
 
     @cached_property
     def means(self) -> Floats:
         """The mean differences of the queries, 0 where they are only rounding: (n_pairs,)."""
-        found: Floats = self.totals / self.n_queries
-        found[np.abs(self.totals) <= self.slack] = 0.0
-        return found
+        means: Floats = self.totals / self.n_queries
+        means[np.abs(self.totals) <= self.slack] = 0.0
+        return means
 
     @cached_property
     def deviations(self) -> Floats:
@@ -119,17 +119,17 @@ class PairedScores:
         gives so many queries, in the unit of a mean (Liang & Zeger, Biometrika 1986).
         """
         if self.unit_size is None:
-            of_queries: Floats = self.differences - self.means
-            return of_queries
-        found: Floats = self.differences - np.outer(self.unit_size, self.means)
-        found *= self.n_units / self.n_queries
-        return found
+            deviations: Floats = self.differences - self.means
+            return deviations
+        unit_deviations: Floats = self.differences - np.outer(self.unit_size, self.means)
+        unit_deviations *= self.n_units / self.n_queries
+        return unit_deviations
 
     @cached_property
     def slack(self) -> Floats:
         """The difference up to which two sums are equal, given rounding: (n_pairs,)."""
-        found: Floats = 1e-12 * np.abs(self.differences).sum(axis=0)
-        return found
+        slack: Floats = 1e-12 * np.abs(self.differences).sum(axis=0)
+        return slack
 
     @cached_property
     def has_own_column(self) -> Bools:
@@ -138,9 +138,9 @@ class PairedScores:
         They are where they are much smaller than the scores: the difference of two large sums would
         be mostly rounding error. All are if there are no more pairs than systems.
         """
-        size = np.abs(self.scores).sum(axis=0)
-        found: Bools = self.slack < 1e-14 * (size[self.left_column] + size[self.right_column])
-        return found if len(found) > self.scores.shape[1] else np.ones(len(found), np.bool_)
+        score_size = np.abs(self.scores).sum(axis=0)
+        has_own_column: Bools = self.slack < 1e-14 * (score_size[self.left_column] + score_size[self.right_column])
+        return has_own_column if len(has_own_column) > self.scores.shape[1] else np.ones(len(has_own_column), np.bool_)
 
     @cached_property
     def _basis(self) -> tuple[Floats, Ints, Ints]:
@@ -151,15 +151,15 @@ class PairedScores:
 
         A pair that is `alone` (n_pairs,) has its own column, and -1 for the second one.
         """
-        m = len(self.left_column)
-        own = self.differences[:, has_own_column]
-        kept = np.unique(np.concatenate((self.left_column[~has_own_column], self.right_column[~has_own_column])))
-        columns = np.concatenate((self.scores[:, kept], own), axis=1)
-        left, right = np.empty(m, np.int64), np.full(m, -1)
-        left[has_own_column] = len(kept) + np.arange(own.shape[1])
-        left[~has_own_column] = np.searchsorted(kept, self.left_column[~has_own_column])
-        right[~has_own_column] = np.searchsorted(kept, self.right_column[~has_own_column])
-        return columns, left, right
+        n_pairs = len(self.left_column)
+        own_columns = self.differences[:, has_own_column]
+        shared_systems = np.unique(np.concatenate((self.left_column[~has_own_column], self.right_column[~has_own_column])))
+        columns = np.concatenate((self.scores[:, shared_systems], own_columns), axis=1)
+        left_column, right_column = np.empty(n_pairs, np.int64), np.full(n_pairs, -1)
+        left_column[has_own_column] = len(shared_systems) + np.arange(own_columns.shape[1])
+        left_column[~has_own_column] = np.searchsorted(shared_systems, self.left_column[~has_own_column])
+        right_column[~has_own_column] = np.searchsorted(shared_systems, self.right_column[~has_own_column])
+        return columns, left_column, right_column
 
     @property
     def n_columns(self) -> int:
@@ -176,10 +176,10 @@ class PairedScores:
         `columns` are what `columns` returned; `order` the pairs' numbers, all in their order unless
         given. What is yielded may be written to.
         """
-        _, left, right = self._basis
-        for pair in range(len(left)) if pair_order is None else pair_order:
-            minuend = column_sums[left[pair]]
-            yield minuend - column_sums[right[pair]] if right[pair] >= 0 else minuend.copy()
+        _, left_column, right_column = self._basis
+        for pair_index in range(len(left_column)) if pair_order is None else pair_order:
+            minuend = column_sums[left_column[pair_index]]
+            yield minuend - column_sums[right_column[pair_index]] if right_column[pair_index] >= 0 else minuend.copy()
 
 
 def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:
@@ -187,9 +187,9 @@ def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:
 
     `cluster` (n_queries,) numbers the clusters from 0: (n_clusters, n_columns).
     """
-    found = np.zeros((int(cluster_of_query.max(initial=-1)) + 1, query_values.shape[1]))
-    np.add.at(found, cluster_of_query, query_values)  # in the order of the queries
-    return found
+    cluster_sums = np.zeros((int(cluster_of_query.max(initial=-1)) + 1, query_values.shape[1]))
+    np.add.at(cluster_sums, cluster_of_query, query_values)  # in the order of the queries
+    return cluster_sums
 
 
 def sum_with_signs(unit_values: Floats, sign_words: SignWords) -> Floats:
@@ -197,21 +197,21 @@ def sum_with_signs(unit_values: Floats, sign_words: SignWords) -> Floats:
 
     `values` is (n_units, n_columns), `words` what `Flips.words` returns for as many units.
     """
-    n, width = unit_values.shape
-    n_octets = -(-n // 8)
-    padded = np.zeros((8 * n_octets, width))
-    padded[:n] = unit_values
-    by_octet = padded.reshape(n_octets, 8, width)
+    n_units, n_columns = unit_values.shape
+    n_octets = -(-n_units // 8)
+    padded_values = np.zeros((8 * n_octets, n_columns))
+    padded_values[:n_units] = unit_values
+    octet_values = padded_values.reshape(n_octets, 8, n_columns)
     n_flips = sign_words.shape[1]
     octets = sign_words.view(np.uint8).reshape(len(sign_words), n_flips, 8)
-    found, added = np.zeros((n_flips, width)), np.empty((n_flips, width))
-    at_once = max(1, _TABLES // (256 * max(1, width)))
-    for begin in range(0, n_octets, at_once):
-        for i, table in enumerate(_tabulate_octets(by_octet[begin : begin + at_once]), begin):
+    flip_sums, octet_sums = np.zeros((n_flips, n_columns)), np.empty((n_flips, n_columns))
+    n_tables = max(1, _TABLES // (256 * max(1, n_columns)))
+    for begin in range(0, n_octets, n_tables):
+        for i, table in enumerate(_tabulate_octets(octet_values[begin : begin + n_tables]), begin):
             # A byte is never beyond the table: "clip" skips the check.
-            table.take(octets[i // 8, :, i % 8], axis=0, out=added, mode="clip")
-            found += added
-    return np.ascontiguousarray(found.T)
+            table.take(octets[i // 8, :, i % 8], axis=0, out=octet_sums, mode="clip")
+            flip_sums += octet_sums
+    return np.ascontiguousarray(flip_sums.T)
 
 
 def _tabulate_octets(values: Floats) -> Floats:
@@ -221,10 +221,10 @@ def _tabulate_octets(values: Floats) -> Floats:
     """
     n_octets, _, width = values.shape
     tables = np.zeros((n_octets, 1, width))
-    for eighth in range(8):
-        one = values[:, eighth, :]
-        tables = tables[:, :, None] + np.stack((-one, one), axis=1)[:, None]
-        tables = tables.reshape(n_octets, 2 ** (eighth + 1), width)
+    for unit_index in range(8):
+        unit_values = values[:, unit_index, :]
+        tables = tables[:, :, None] + np.stack((-unit_values, unit_values), axis=1)[:, None]
+        tables = tables.reshape(n_octets, 2 ** (unit_index + 1), width)
     return tables
 
 
@@ -258,11 +258,11 @@ class Flips:
         """
         step = max(_FEWEST, _CELLS // max(1, n_sums))
         step = max(1, min(step, _OCTETS // (8 * self._n_words)))
-        with stage("flips", self.n_flips, "flips") as done:
+        with stage("flips", self.n_flips, "flips") as report_done:
             for begin in range(0, self.n_flips, step):
                 end = min(begin + step, self.n_flips)
                 yield begin, end
-                done(end - begin)
+                report_done(end - begin)
 
     @property
     def _n_words(self) -> int:
@@ -274,14 +274,14 @@ class Flips:
         Each unit has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
         bytes to a word of 64 bits, in the order of memory. Unused bits of the last word are 0.
         """
-        n = self.n_units
+        n_units = self.n_units
         if self.is_exact:
-            drawn = np.arange(begin, end, dtype=np.uint64)
-            if n:
-                drawn |= np.uint64(1 << (n - 1))
-                drawn <<= np.uint64(64 - n)
-            return drawn.astype(">u8").view(np.uint64)[None]
-        return draw_sign_words(n, begin, end, self.seed)
+            flip_words = np.arange(begin, end, dtype=np.uint64)
+            if n_units:
+                flip_words |= np.uint64(1 << (n_units - 1))
+                flip_words <<= np.uint64(64 - n_units)
+            return flip_words.astype(">u8").view(np.uint64)[None]
+        return draw_sign_words(n_units, begin, end, self.seed)
 
     def p_values(self, counts: Ints) -> Floats:
         """Return counts of flips looked at as p-values.
@@ -295,12 +295,12 @@ class Flips:
 
     def least_count(self, alpha: float) -> int:
         """Return the least count whose share is above alpha."""
-        least = int(alpha * self.n_flips)
-        while self.p_values(np.array(least)) > alpha and least > 0:
-            least -= 1
-        while self.p_values(np.array(least)) <= alpha:
-            least += 1
-        return least
+        count = int(alpha * self.n_flips)
+        while self.p_values(np.array(count)) > alpha and count > 0:
+            count -= 1
+        while self.p_values(np.array(count)) <= alpha:
+            count += 1
+        return count
 
 
 def _n_words(n_units: int) -> int:
@@ -312,12 +312,12 @@ def draw_sign_words(n_units: int, begin: int, end: int, seed: int, stream: int =
 
     They depend on these five numbers alone; streams of one seed share no signs.
     """
-    each = _n_words(n_units)
-    source = np.random.PCG64(seed).jumped(stream).advance(begin * each)
-    drawn = source.random_raw((end - begin) * each).astype("<u8", copy=False)
-    words = np.ascontiguousarray(drawn.reshape(end - begin, each).T).view(np.uint64)
-    octets = words[-1:].view(np.uint8).reshape(-1, 8)
-    octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n_units)
+    n_words = _n_words(n_units)
+    generator = np.random.PCG64(seed).jumped(stream).advance(begin * n_words)
+    random_numbers = generator.random_raw((end - begin) * n_words).astype("<u8", copy=False)
+    words = np.ascontiguousarray(random_numbers.reshape(end - begin, n_words).T).view(np.uint64)
+    last_octets = words[-1:].view(np.uint8).reshape(-1, 8)
+    last_octets &= np.packbits(np.arange(64 * (n_words - 1), 64 * n_words) < n_units)
     return words
 
 
@@ -328,10 +328,10 @@ def count_kept_signs(sign_words: SignWords, unit_size: Floats | None = None) -> 
     rounding is 0.
     """
     if unit_size is None:
-        queries: Floats = np.bitwise_count(sign_words).sum(axis=0, dtype=np.float64)
-        return queries
-    every = unit_size.sum()
-    kept: Floats = (every + sum_with_signs(unit_size[:, None], sign_words)[0]) / 2
-    kept[kept <= 1e-12 * every] = 0.0
-    kept[kept >= (1 - 1e-12) * every] = every
-    return kept
+        unflipped_counts: Floats = np.bitwise_count(sign_words).sum(axis=0, dtype=np.float64)
+        return unflipped_counts
+    total_size = unit_size.sum()
+    unflipped_size: Floats = (total_size + sum_with_signs(unit_size[:, None], sign_words)[0]) / 2
+    unflipped_size[unflipped_size <= 1e-12 * total_size] = 0.0
+    unflipped_size[unflipped_size >= (1 - 1e-12) * total_size] = total_size
+    return unflipped_size

@@ -131,77 +131,77 @@ def gate(
     refuse_mapping(measures)
     if measures is None and could_be_measures(runs) and hold_both_sides([qrels], options.get("columns")):
         measures, runs = runs, None  # a table of both sides needs no run beside it
-    least = resolve_at_least(settings.at_least)
-    most_loss = _read_margin(baseline, margin, measures, least)
-    compared: list[str] | None = []  # None: all that were saved
-    if most_loss is not None and (measures is not None or (runs is not None and least)):
-        compared = canonical_names(DEFAULT_MEASURES if measures is None else measures)
+    numbers_to_reach = resolve_at_least(settings.at_least)
+    most_loss = _read_margin(baseline, margin, measures, numbers_to_reach)
+    compared_measures: list[str] | None = []  # None: all that were saved
+    if most_loss is not None and (measures is not None or (runs is not None and numbers_to_reach)):
+        compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
     elif most_loss is not None:
-        compared = None
-    asked = None if compared is None else list(dict.fromkeys([*compared, *least]))
-    aligned = align(
-        *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        compared_measures = None
+    all_measures = None if compared_measures is None else list(dict.fromkeys([*compared_measures, *numbers_to_reach]))
+    aligned_scores = align(
+        *(qrels, runs, all_measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
         families,
     )
     for family in families:
         has_limits = most_loss is not None or settings.limit
-        aligned = family.prepare_gate(aligned, has_limits=has_limits)
-    aligned.units.check(settings)
-    names = list(aligned.system_names)
+        aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
+    aligned_scores.units.check(settings)
+    judged_systems = list(aligned_scores.system_names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
     verdicts: list[Verdict] = []
     if most_loss is not None:
-        baseline = aligned.find_baseline(baseline)
-        names.remove(baseline)
-        if not names:
+        baseline = aligned_scores.find_baseline(baseline)
+        judged_systems.remove(baseline)
+        if not judged_systems:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            build_contrast(aligned, measure, baseline, most_loss, settings.range, settings.gate_test)
-            for measure in aligned.measures
-            if compared is None or measure in compared
+            build_contrast(aligned_scores, measure, baseline, most_loss, settings.range, settings.gate_test)
+            for measure in aligned_scores.measures
+            if compared_measures is None or measure in compared_measures
         ]
-        verdicts = _judge_systems(contrasts, names, settings, aligned.query_ids)
+        verdicts = _judge_systems(contrasts, judged_systems, settings, aligned_scores.query_ids)
         notes += _note_verdicts(verdicts, baseline, contrasts, settings)
-    thresholds, of_thresholds = judge_thresholds(aligned, least, names, settings)
-    notes += [note for note in of_thresholds if note not in notes]
-    notes += [*_note_student(verdicts, thresholds), *aligned.notes]
+    thresholds, threshold_notes = judge_thresholds(aligned_scores, numbers_to_reach, judged_systems, settings)
+    notes += [note for note in threshold_notes if note not in notes]
+    notes += [*_note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
-    recipe = {"margin": margin, "at_least": least}
-    recipe |= _recipe(aligned, settings, families, contrasts)
+    recipe = {"margin": margin, "at_least": numbers_to_reach}
+    recipe |= _recipe(aligned_scores, settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
 def _recipe(
-    aligned: AlignedScores,
+    aligned_scores: AlignedScores,
     settings: GateSettings,
     families: Iterable[ComparingOptions],
     contrasts: Sequence[Contrast],
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
-    ids, units = aligned.query_ids, aligned.units
-    drawn = settings.make_flips(units.n_groups or len(ids))
+    ids, units = aligned_scores.query_ids, aligned_scores.units
+    flips = settings.make_flips(units.n_groups or len(ids))
     return {
         "limit": settings.limit,
-        **{name: value for one in families for name, value in one.gate_recipe().items()},
+        **{name: recipe_value for family in families for name, recipe_value in family.gate_recipe().items()},
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
-        "flips": drawn.n_flips if drawn else None,
-        "exact": drawn.is_exact if drawn else None,
+        "flips": flips.n_flips if flips else None,
+        "exact": flips.is_exact if flips else None,
         "seed": settings.seed,
-        "ranges": {one.measure: list(one.range) for one in contrasts if one.range},
+        "ranges": {contrast.measure: list(contrast.range) for contrast in contrasts if contrast.range},
         "bets": settings.gate_test.bets,
         "n_queries": len(ids),
         "n_clusters": units.n_groups,
         "clusters": units.labels and list(units.labels),
         "queries_sha256": hash_query_ids(ids),
-        **aligned.recipe,
+        **aligned_scores.recipe,
     }
 
 
 def _read_margin(
-    baseline: str | None, margin: object, measures: MeasuresLike | None, least: Mapping[str, float]
+    baseline: str | None, margin: object, measures: MeasuresLike | None, numbers_to_reach: Mapping[str, float]
 ) -> StatedMargin | None:
     """Return the margin, None if there is none and no baseline; OptionError for half of it."""
     if baseline is not None:
@@ -215,12 +215,12 @@ def _read_margin(
         raise OptionError(
             f"margin={margin!r:.40}: a margin needs a baseline: state it, too (--baseline)"
         )
-    if not least:
+    if not numbers_to_reach:
         raise OptionError(
             "nothing to judge by: state a baseline and a margin, or what the means must reach, "
             "at_least={'R@5': 0.8} (--at-least R@5=0.8)"
         )
-    if measures is not None and not least.keys() >= set(canonical_names(measures)):
+    if measures is not None and not numbers_to_reach.keys() >= set(canonical_names(measures)):
         raise OptionError(
             "without a baseline, at_least names the measures: leave the others out, or state a "
             "baseline and a margin"
@@ -230,7 +230,7 @@ def _read_margin(
 
 def _judge_systems(
     contrasts: Sequence[Contrast],
-    names: Sequence[str],
+    system_names: Sequence[str],
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> list[Verdict]:
@@ -238,7 +238,7 @@ def _judge_systems(
     tests = [(contrast, run_gain_tests(contrast, settings)) for contrast in contrasts]
     return [
         _judge_system(test, contrast, i, name, settings, query_ids)
-        for i, name in enumerate(names)
+        for i, name in enumerate(system_names)
         for contrast, test in tests
     ]
 
@@ -246,86 +246,86 @@ def _judge_systems(
 def _judge_system(
     test: GainTests,
     contrast: Contrast,
-    i: int,
+    system_index: int,
     name: str,
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Verdict:
     """Return the verdict on the system at a place of the contrast, by the test of all of them."""
-    changed = int(np.count_nonzero(contrast.is_changed[:, i]))
-    outcome = decide_outcome(test, i, settings)
-    if not changed and contrast.is_at_worst:  # for example, with judgments of other documents
+    n_changed = int(np.count_nonzero(contrast.is_changed[:, system_index]))
+    outcome = decide_outcome(test, system_index, settings)
+    if not n_changed and contrast.is_at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
-    most = max(contrast.largest_difference, contrast.margin)
-    lower, upper = clip_ends(test.lower[[i]], test.upper[[i]], -most, most)
-    p = test.p_above[0, i]
+    largest_difference = max(contrast.largest_difference, contrast.margin)
+    lower, upper = clip_ends(test.lower[[system_index]], test.upper[[system_index]], -largest_difference, largest_difference)
+    p = test.p_above[0, system_index]
     if settings.equivalence:
-        p = np.maximum(p, test.p_below[2, i])
+        p = np.maximum(p, test.p_below[2, system_index])
     # Where nothing differs, only a test for any number of differences has a result.
-    silent = not changed and not settings.gate_test.is_valid_for_any_n
+    is_untested = not n_changed and not settings.gate_test.is_valid_for_any_n
     columns = contrast.units.columns(test.unit_moments, test.moments, test.n_changed)
     n_changes = settings.changes
-    if n_changes is None and test.n_changed[i] < FEW_UNITS:
-        n_changes = changed
+    if n_changes is None and test.n_changed[system_index] < FEW_UNITS:
+        n_changes = n_changed
     elif n_changes is None:
         n_changes = 0 if outcome == "PASS" else N_WORST
     return Verdict(
         system=name,
         measure=contrast.measure,
         outcome=outcome,
-        better=bool(test.is_above[1, i]) and not silent,
-        worse=bool(test.is_below[1, i]) and not silent,
+        better=bool(test.is_above[1, system_index]) and not is_untested,
+        worse=bool(test.is_below[1, system_index]) and not is_untested,
         n=test.moments.n_units,
-        changed=changed,
-        mean=aggregate_scores(contrast.parsed_measure, contrast.scores[:, i]),
+        changed=n_changed,
+        mean=aggregate_scores(contrast.parsed_measure, contrast.scores[:, system_index]),
         baseline_mean=contrast.baseline_mean,
-        difference=float(test.moments.mean[i]) + 0.0,
-        sd=finite_or_none(test.moments.sd[i]),
+        difference=float(test.moments.mean[system_index]) + 0.0,
+        sd=finite_or_none(test.moments.sd[system_index]),
         margin=contrast.margin,
-        lower=None if silent else finite_or_none(lower[0]),
-        upper=None if silent else finite_or_none(upper[0]),
-        p=None if silent else finite_or_none(p),
-        p_worse=None if silent else finite_or_none(test.p_below[1, i]),
-        queries_needed=_find_queries_needed(test, contrast, i, settings) if outcome == "UNDECIDED" else None,
+        lower=None if is_untested else finite_or_none(lower[0]),
+        upper=None if is_untested else finite_or_none(upper[0]),
+        p=None if is_untested else finite_or_none(p),
+        p_worse=None if is_untested else finite_or_none(test.p_below[1, system_index]),
+        queries_needed=_find_queries_needed(test, contrast, system_index, settings) if outcome == "UNDECIDED" else None,
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
-        method=test.method[i],
-        changes=_list_changes(contrast, i, query_ids, n_changes),
+        method=test.method[system_index],
+        changes=_list_changes(contrast, system_index, query_ids, n_changes),
         **{
-            name: column_to_list(column)[i] if isinstance(column, np.ndarray) else column
+            name: column_to_list(column)[system_index] if isinstance(column, np.ndarray) else column
             for name, column in columns.items()
         },
     )
 
 
-def _find_queries_needed(test: GainTests, contrast: Contrast, i: int, settings: GateSettings) -> int | None:
+def _find_queries_needed(test: GainTests, contrast: Contrast, system_index: int, settings: GateSettings) -> int | None:
     """Return how many queries a system as good as the baseline needs to pass, if that is known.
 
     They are not known where nothing differs, or for a test of any number of differences.
     """
-    n_units, n_changed = test.unit_moments.n_units, int(test.n_changed[i])
-    no_sd = finite_or_none(test.moments.sd[i]) is None
-    if no_sd or settings.gate_test.is_valid_for_any_n or not contrast.is_changed[:, i].any():
+    n_units, n_changed = test.unit_moments.n_units, int(test.n_changed[system_index])
+    no_sd = finite_or_none(test.moments.sd[system_index]) is None
+    if no_sd or settings.gate_test.is_valid_for_any_n or not contrast.is_changed[:, system_index].any():
         return None
-    added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.added_variances]
-    needed = find_n_to_pass(settings, contrast.margin, float(test.unit_moments.sd[i]), added)
-    if needed is None:
+    added_variances = [(float(added_variance.variance[system_index]), float(added_variance.degrees[system_index])) for added_variance in contrast.added_variances]
+    n_needed = find_n_to_pass(settings, contrast.margin, float(test.unit_moments.sd[system_index]), added_variances)
+    if n_needed is None:
         return None
     if n_changed < FEW_UNITS:  # with fewer queries, too few would differ
-        needed = max(needed, math.ceil(FEW_UNITS * n_units / n_changed))
-    return math.ceil(needed * test.moments.n_units / n_units)
+        n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
+    return math.ceil(n_needed * test.moments.n_units / n_units)
 
 
-def _list_changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
+def _list_changes(contrast: Contrast, system_index: int, query_ids: Sequence[str], n_changes: int) -> tuple[Change, ...]:
     """Return the queries on which a system differs, the worst first."""
-    gains = contrast.gains[:, i]
+    gains = contrast.gains[:, system_index]
     order = np.argsort(gains, kind="stable")
-    order = order[np.abs(gains[order]) > TIE][:most]
-    old, new = contrast.baseline_scores[order], contrast.scores[order, i]
-    difference = (new - old) * (1 if contrast.higher_is_better else -1)
-    columns = old.tolist(), new.tolist(), difference.tolist()
-    return tuple(Change(query_ids[q], *one) for q, *one in zip(order, *columns, strict=True))
+    order = order[np.abs(gains[order]) > TIE][:n_changes]
+    old_scores, new_scores = contrast.baseline_scores[order], contrast.scores[order, system_index]
+    difference = (new_scores - old_scores) * (1 if contrast.higher_is_better else -1)
+    columns = old_scores.tolist(), new_scores.tolist(), difference.tolist()
+    return tuple(Change(query_ids[q], *change_scores) for q, *change_scores in zip(order, *columns, strict=True))
 
 
 # ---- notes --------------------------------------------------------------------------------------
@@ -338,30 +338,30 @@ def _note_verdicts(
     settings: GateSettings,
 ) -> Iterator[Note]:
     """Yield notes on the verdicts."""
-    by_measure = {one.measure: one for one in contrasts}
-    for one in verdicts:
-        yield from _note_verdict(one, by_measure[one.measure], settings)
+    contrast_of_measure = {contrast.measure: contrast for contrast in contrasts}
+    for verdict in verdicts:
+        yield from _note_verdict(verdict, contrast_of_measure[verdict.measure], settings)
     for contrast in contrasts:
-        of_this = [one for one in verdicts if one.measure == contrast.measure]
+        measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
         if not settings.gate_test.is_valid_for_any_n:
-            yield from _note_shape(contrast, of_this, settings)
-        value, measure, stated = contrast.baseline_mean, contrast.measure, contrast.stated_margin
-        below_0 = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
-        unknown = contrast.range is None and contrast.higher_is_better and not below_0
+            yield from _note_shape(contrast, measure_verdicts, settings)
+        baseline_mean, measure, stated_margin = contrast.baseline_mean, contrast.measure, contrast.stated_margin
+        has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
+        has_unknown_range = contrast.range is None and contrast.higher_is_better and not has_negative
         if contrast.is_at_worst:
-            if any(one.changed for one in of_this):
-                said = f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no system "
-                yield Note("baseline-at-worst", "warning", f"{said}can fail.", source=baseline)
-        elif unknown and not stated.is_share and exceeds(stated.size, value):
-            said = f"{measure} of {baseline} is {value:.4g}: if no score can be below 0, a margin "
-            said += f"of {stated.statement} lets every system pass{stated.percent_hint or '.'}"
-            yield Note("wide-margin", "warning", said)
+            if any(verdict.changed for verdict in measure_verdicts):
+                message = f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no system "
+                yield Note("baseline-at-worst", "warning", f"{message}can fail.", source=baseline)
+        elif has_unknown_range and not stated_margin.is_share and exceeds(stated_margin.size, baseline_mean):
+            message = f"{measure} of {baseline} is {baseline_mean:.4g}: if no score can be below 0, a margin "
+            message += f"of {stated_margin.statement} lets every system pass{stated_margin.percent_hint or '.'}"
+            yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
 
 
 def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
     """Yield a note if limits of the randomization test are Student's."""
-    if "t" in {*(one.method for one in verdicts), *(one.method for one in thresholds)}:
+    if "t" in {*(verdict.method for verdict in verdicts), *(threshold.method for threshold in thresholds)}:
         text = (
             f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ from "
             "those of all flips by less than 0.0001 and a hundredth of their distance."
@@ -369,54 +369,54 @@ def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) 
         yield Note("t-interval", "info", text)
 
 
-def _note_verdict(one: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
+def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
     """Yield notes on one verdict."""
-    named = f"{one.system} ({one.measure})"
-    if not one.changed and contrast.is_at_worst:
-        said = (
+    name = f"{verdict.system} ({verdict.measure})"
+    if not verdict.changed and contrast.is_at_worst:
+        message = (
             f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is shown, so it is "
             "UNDECIDED. Do the judgments match the runs? See `cranfield check`."
         )
-        yield Note("nothing-shown", "warning", said, one.n, named)
+        yield Note("nothing-shown", "warning", message, verdict.n, name)
         return
-    if not one.changed:
-        said = f"identical on {'all ' * (one.n > 1)}{format_query_count(one.n)}."
-        most = contrast.largest_difference
-        if one.margin < most < math.inf and not settings.gate_test.is_valid_for_any_n:
-            needed = find_n_unchanged(settings.alpha, one.margin, most)
-            are = "are that many" if one.n >= needed else f"are {one.n:,}"
-            lose = f"lose as much as {most:.4g}"
-            loss = f"a mean loss of {one.margin:.4g}"
-            if one.scale == "ratio":
-                lose = f"fall to one in {math.exp(most):,.0f}"
-                loss = f"a ratio of {math.exp(-one.margin):.4g}"
-            said += (
-                f" If a query may {lose}, it takes {needed:,} queries without a change to rule out "
-                f"{loss}; these {are}."
+    if not verdict.changed:
+        message = f"identical on {'all ' * (verdict.n > 1)}{format_query_count(verdict.n)}."
+        largest_difference = contrast.largest_difference
+        if verdict.margin < largest_difference < math.inf and not settings.gate_test.is_valid_for_any_n:
+            n_needed = find_n_unchanged(settings.alpha, verdict.margin, largest_difference)
+            count_phrase = "are that many" if verdict.n >= n_needed else f"are {verdict.n:,}"
+            loss_phrase = f"lose as much as {largest_difference:.4g}"
+            margin_phrase = f"a mean loss of {verdict.margin:.4g}"
+            if verdict.scale == "ratio":
+                loss_phrase = f"fall to one in {math.exp(largest_difference):,.0f}"
+                margin_phrase = f"a ratio of {math.exp(-verdict.margin):.4g}"
+            message += (
+                f" If a query may {loss_phrase}, it takes {n_needed:,} queries without a change to rule out "
+                f"{margin_phrase}; these {count_phrase}."
             )
-        yield Note("identical", "info", said, one.n, named)
-    elif (few := one.changed_units) < FEW_UNITS and not settings.gate_test.is_valid_for_any_n:
-        verb = "differs" if few == 1 else "differ"
-        rare = "difference" if settings.equivalence else "loss"
+        yield Note("identical", "info", message, verdict.n, name)
+    elif (n_changed := verdict.changed_units) < FEW_UNITS and not settings.gate_test.is_valid_for_any_n:
+        differ_verb = "differs" if n_changed == 1 else "differ"
+        rare_event = "difference" if settings.equivalence else "loss"
         units = contrast.units
-        n_units = units.n_groups or one.n
+        n_units = units.n_groups or verdict.n
         of_all = format_count(n_units, units.unit_word, units.unit_words)
-        said = f"only {few} of {of_all} {verb}"
-        if one.outcome == "PASS":
+        message = f"only {n_changed} of {of_all} {differ_verb}"
+        if verdict.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
-            said += f": it passes as its mean is {mean}, but a rare, large {rare} is not ruled out."
-        elif one.outcome == "FAIL":
-            said += ", which is few for limits of a mean."
+            message += f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled out."
+        elif verdict.outcome == "FAIL":
+            message += ", which is few for limits of a mean."
         else:
-            said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
-        yield Note("few-changes", "warning", said, few, named)
-    if one.outcome == "UNDECIDED" and contrast.added_variances and one.queries_needed is None:
-        said = "with so few runs of each system, no number of queries is enough to pass with a "
-        said += "chance of 80%: add runs with other seeds."
-        yield Note("few-runs", "warning", said, one.n, named)
-    if one.queries_needed is not None and one.queries_needed <= one.n:
-        said = "has as many queries as needed: the true difference may be near the margin."
-        yield Note("near-margin", "info", said, one.n, named)
+            message += f", too few for limits of a mean: a rare, large {rare_event} is not ruled out."
+        yield Note("few-changes", "warning", message, n_changed, name)
+    if verdict.outcome == "UNDECIDED" and contrast.added_variances and verdict.queries_needed is None:
+        message = "with so few runs of each system, no number of queries is enough to pass with a "
+        message += "chance of 80%: add runs with other seeds."
+        yield Note("few-runs", "warning", message, verdict.n, name)
+    if verdict.queries_needed is not None and verdict.queries_needed <= verdict.n:
+        message = "has as many queries as needed: the true difference may be near the margin."
+        yield Note("near-margin", "info", message, verdict.n, name)
 
 
 def _note_shape(
@@ -424,21 +424,21 @@ def _note_shape(
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
     weights = np.ones(len(contrast.baseline_scores)) if contrast.weights is None else contrast.weights
-    paired = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
+    margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
     units = contrast.units.unit_words
-    skews = skewness(paired, Moments.of(paired))
-    for one, skew in zip(verdicts, skews.tolist(), strict=True):
-        doubt = find_doubt(paired.n_units, one.changed_units, skew)
+    skews = skewness(margin_gains, Moments.of(margin_gains))
+    for verdict, skew in zip(verdicts, skews.tolist(), strict=True):
+        doubt = find_doubt(margin_gains.n_units, verdict.changed_units, skew)
         if doubt == "constant":
-            n = paired.n_units
-            said = (
+            n = margin_gains.n_units
+            message = (
                 f"the same difference on all {n:,} {units}, so that the limits have no width; of "
                 f"other {units}, {unlike_share_text(n, settings.alpha)} may have another."
             )
-            yield Note("constant", "warning", said, one.n, f"{one.system} ({one.measure})")
+            yield Note("constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})")
         if doubt == "skewed":
-            said = (
+            message = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
                 f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."
             )
-            yield Note("skewed", "warning", said, one.n, f"{one.system} ({one.measure})")
+            yield Note("skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})")

@@ -24,8 +24,8 @@ class GateTest:
 
     def least_p(self, settings: "GateSettings", n_units: int) -> float:
         """Return the least p-value that n queries can give, for any differences."""
-        drawn = settings.make_flips(n_units)
-        return 2.0**-n_units if drawn is None or drawn.is_exact else 1 / (drawn.n_drawn + 1)
+        flips = settings.make_flips(n_units)
+        return 2.0**-n_units if flips is None or flips.is_exact else 1 / (flips.n_drawn + 1)
 
     def find_test_range(self, contrast: "Contrast") -> Any:
         """Return what this test has to know of the differences from a baseline."""

@@ -45,7 +45,7 @@ class Intervals(Shown):
     [('nDCG@10', 0.34, 0.56), ('AP', 0.24, 0.44)]
     """
 
-    header = tuple(one.name for one in fields(MeanWithInterval))
+    header = tuple(field.name for field in fields(MeanWithInterval))
 
     means: Sequence[MeanWithInterval]
     alpha: float
@@ -54,33 +54,33 @@ class Intervals(Shown):
     def tables(self) -> list[Table]:
         """Return a row for each system and measure."""
         level = f"{format_percent(1 - self.alpha)} interval"
-        in_clusters = any(one.clusters is not None for one in self.means)
-        how = "Student's t, cluster-robust" if in_clusters else "Student's t"
+        in_clusters = any(mean.clusters is not None for mean in self.means)
+        method = "Student's t, cluster-robust" if in_clusters else "Student's t"
         columns = [
-            Column("system", lambda one: one.system),
-            Column("measure", lambda one: one.measure),
-            Column("mean", lambda one: format_number(one.mean)),
+            Column("system", lambda row: row.system),
+            Column("measure", lambda row: row.measure),
+            Column("mean", lambda row: format_number(row.mean)),
             Column(
                 level,
-                lambda one: format_interval(one.low, one.high, signs=False),
-                f"Each interval belongs to one mean ({how}). Whether two systems differ is another "
+                lambda row: format_interval(row.low, row.high, signs=False),
+                f"Each interval belongs to one mean ({method}). Whether two systems differ is another "
                 "question: `cranfield compare`.",
             ),
         ]
-        counts = dict.fromkeys(format_query_count(one.queries, one.clusters) for one in self.means)
+        counts = dict.fromkeys(format_query_count(mean.queries, mean.clusters) for mean in self.means)
         title = [f"Means of {' or '.join(counts)}"]
         return [make_table(self.means, columns, notes=self.notes, title=title, n_labels=2)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each system and measure; what does not exist is None."""
-        return [asdict(one) for one in self.means]
+        return [asdict(mean) for mean in self.means]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {
             "alpha": self.alpha,
             "means": self.rows(),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
@@ -122,27 +122,27 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
     systems = Systems([scores]) if isinstance(scores, Scores) else scores
     means: list[MeanWithInterval] = []
     notes = drop_query_counts(systems.notes)  # the title has it
-    for (measure, name), (query_ids, values) in system_columns(systems).items():
-        known = find_measure(measure)
-        if not _has_mean(known):
+    for (measure, name), (query_ids, scores) in system_columns(systems).items():
+        parsed_measure = find_measure(measure)
+        if not _has_mean(parsed_measure):
             continue
-        units, on_data = find_units(families, query_ids)
-        ((mean, low, high),) = mean_intervals(known, values[:, None], alpha, units)
-        n = units.n_groups
-        means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
+        units, data_notes = find_units(families, query_ids)
+        ((mean, low, high),) = mean_intervals(parsed_measure, scores[:, None], alpha, units)
+        n_clusters = units.n_groups
+        means.append(MeanWithInterval(name, measure, len(query_ids), n_clusters, mean, low, high))
         if low is not None:
-            on_data += note_few_queries(n or len(query_ids), units.full_words)
-            on_data += note_intervals(values[:, None], [f"{name} {measure}"], units)
-        notes += [one for one in on_data if one not in notes]
-    left_out = [str(one) for one in systems.measures if not _has_mean(one)]
-    if left_out:
-        text = f"No mean over the queries, and no interval: {', '.join(left_out)}."
-        notes.append(Note("no-mean", "info", text, len(left_out)))
+            data_notes += note_few_queries(n_clusters or len(query_ids), units.full_words)
+            data_notes += note_intervals(scores[:, None], [f"{name} {measure}"], units)
+        notes += [note for note in data_notes if note not in notes]
+    measures_left_out = [str(measure) for measure in systems.measures if not _has_mean(measure)]
+    if measures_left_out:
+        text = f"No mean over the queries, and no interval: {', '.join(measures_left_out)}."
+        notes.append(Note("no-mean", "info", text, len(measures_left_out)))
     if not means:
         raise InputError("none of the measures has a mean over the queries")
-    order = {name: i for i, name in enumerate(systems)}
-    means.sort(key=lambda one: order[one.system])
-    return Intervals(means, alpha, tuple(merge_notes(("", one) for one in notes)))
+    rank_of_system = {name: i for i, name in enumerate(systems)}
+    means.sort(key=lambda mean: rank_of_system[mean.system])
+    return Intervals(means, alpha, tuple(merge_notes(("", note) for note in notes)))
 
 
 def _has_mean(measure: Measure | None) -> bool:

@@ -20,48 +20,48 @@ def judged_shares(aligned_scores: AlignedScores, measure: str, is_included: Bool
     """
     if aligned_scores.judged_share is None:
         return [(None, False)] * len(aligned_scores.system_names)
-    judged = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
-    shares = [mean(column) for column in judged[is_included].T]
-    return [(one, one < max(shares) - _APART) for one in shares]
+    judged_share = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
+    shares = [mean(column) for column in judged_share[is_included].T]
+    return [(share, share < max(shares) - _APART) for share in shares]
 
 
 def judged_share_sentences(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return sentences on systems with a low judged share, each after the slices it applies to."""
     slices: dict[str, list[str]] = {}
     for result in results:
-        for one in _result_sentences(result, settings):
-            slices.setdefault(one, []).append(str(result.slice))
-    of_slices = results[0].label is not None
-    return [f"{format_names(names)}: {one}" if of_slices else one for one, names in slices.items()]
+        for sentence in _result_sentences(result, settings):
+            slices.setdefault(sentence, []).append(str(result.slice))
+    has_slices = results[0].label is not None
+    return [f"{format_names(slice_names)}: {sentence}" if has_slices else sentence for sentence, slice_names in slices.items()]
 
 
 def _result_sentences(result: Result, settings: Settings) -> list[str]:
     """Return sentences on systems with a low judged share."""
-    little = {one.name for one in result.systems if one.little_judged}
-    said = (
+    little_judged_systems = {system.name for system in result.systems if system.little_judged}
+    sentences = (
         [
             "! more than 0.05 below the share of another system: its mean may be too low, where "
             "unjudged documents count as not relevant."
         ]
-        if little and _bounds_kind(result.measure) != "none"
+        if little_judged_systems and _bounds_kind(result.measure) != "none"
         else []
     )
-    bounded = [
-        f"{one.system} {format_interval(one.unjudged_low, one.unjudged_high)}"
-        for one in result.pairs
-        if {one.system, one.other} & little and one.unjudged_low is not None
+    bounded_pairs = [
+        f"{pair.system} {format_interval(pair.unjudged_low, pair.unjudged_high)}"
+        for pair in result.pairs
+        if {pair.system, pair.other} & little_judged_systems and pair.unjudged_low is not None
     ]
-    if bounded and result.letters is None:
-        more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
+    if bounded_pairs and result.letters is None:
+        rest_phrase = f", and {len(bounded_pairs) - 3} more (--format csv or json)" if len(bounded_pairs) > 3 else ""
         lead = "For any grades of the unjudged documents, diff is in"
-        moves = "" if settings.bounds else ideal_sentence(result)  # the column's line says it
-        said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
-    return said
+        ideal_note = "" if settings.bounds else ideal_sentence(result)  # the column's line says it
+        sentences.append(f"{lead}: {', '.join(bounded_pairs[:3])}{rest_phrase}.{ideal_note}")
+    return sentences
 
 
 def unjudged_legend(result: Result) -> str:
     """Return the legend of the column with the bounds of differences, known or not."""
-    if all(one.unjudged_low is None for one in result.pairs):
+    if all(pair.unjudged_low is None for pair in result.pairs):
         if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
         return (
@@ -74,12 +74,12 @@ def unjudged_legend(result: Result) -> str:
 
 def _bounds_kind(measure: str) -> str | None:
     """Return which bounds a measure's own value has; None if the measure is unknown."""
-    known = find_measure(measure)
-    return None if known is None else known.bounds
+    parsed_measure = find_measure(measure)
+    return None if parsed_measure is None else parsed_measure.bounds
 
 
 def ideal_sentence(result: Result) -> str:
     """Return a sentence for a measure divided by an ideal, which new grades change."""
-    known = any(one.unjudged_low is not None for one in result.pairs)
-    moves = known and parse(result.measure).linear == "ratio"
-    return " New grades change the ideal ranking, and with it both means." if moves else ""
+    has_bounds = any(pair.unjudged_low is not None for pair in result.pairs)
+    has_moving_ideal = has_bounds and parse(result.measure).linear == "ratio"
+    return " New grades change the ideal ranking, and with it both means." if has_moving_ideal else ""

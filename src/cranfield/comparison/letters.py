@@ -24,54 +24,54 @@ def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -
     ['a', 'ab', 'bc', 'c']
     """
     # A set of systems is an integer with one bit per system.
-    alike = [(1 << n_systems) - 1 ^ 1 << i for i in range(n_systems)]
+    alike_sets = [(1 << n_systems) - 1 ^ 1 << i for i in range(n_systems)]
     for i, j in differing_pairs:
-        alike[i] &= ~(1 << j)
-        alike[j] &= ~(1 << i)
-    groups = _drop_redundant(_grow_groups(alike), n_systems)
-    words = chain.from_iterable(product(ascii_lowercase, repeat=n) for n in count(1))
-    named = [("".join(word), group) for group, word in zip(groups, words, strict=False)]
-    between = "," if len(groups) > 26 else ""
-    return [between.join(name for name, group in named if group >> i & 1) for i in range(n_systems)]
+        alike_sets[i] &= ~(1 << j)
+        alike_sets[j] &= ~(1 << i)
+    groups = _drop_redundant(_grow_groups(alike_sets), n_systems)
+    letter_names = chain.from_iterable(product(ascii_lowercase, repeat=n) for n in count(1))
+    lettered_groups = [("".join(word), group) for group, word in zip(groups, letter_names, strict=False)]
+    separator = "," if len(groups) > 26 else ""
+    return [separator.join(name for name, group in lettered_groups if group >> i & 1) for i in range(n_systems)]
 
 
-def _grow_groups(alike: list[int]) -> list[int]:
+def _grow_groups(alike_sets: list[int]) -> list[int]:
     """Return sets of systems that do not differ, such that every such pair is in one of them."""
     groups = []
-    to_do = list(alike)  # those with which a system has no letter in common yet
-    for i, others in enumerate(alike):
-        if not others:
+    uncovered_sets = list(alike_sets)  # those with which a system has no letter in common yet
+    for i, alike_systems in enumerate(alike_sets):
+        if not alike_systems:
             groups.append(1 << i)
-        while to_do[i]:
-            group, left = 1 << i, alike[i]
-            chosen = to_do[i].bit_length() - 1  # the farthest: those between are often alike, too
+        while uncovered_sets[i]:
+            group, candidates = 1 << i, alike_sets[i]
+            next_system = uncovered_sets[i].bit_length() - 1  # the farthest: those between are often alike, too
             while True:
-                group |= 1 << chosen
-                left &= alike[chosen]
-                if not left:
+                group |= 1 << next_system
+                candidates &= alike_sets[next_system]
+                if not candidates:
                     break
-                chosen = max(_list_members(left), key=lambda k: (to_do[k] & group).bit_count())
+                next_system = max(_list_members(candidates), key=lambda k: (uncovered_sets[k] & group).bit_count())
             groups.append(group)
             for member in _list_members(group):
-                to_do[member] &= ~group
+                uncovered_sets[member] &= ~group
     return groups
 
 
 def _drop_redundant(groups: list[int], n_systems: int) -> list[int]:
     """Return the sets without those whose pairs are all in others, in the order of systems."""
-    shared = [[0] * n_systems for _ in range(n_systems)]
+    n_shared = [[0] * n_systems for _ in range(n_systems)]
     for group in groups:
         for i, j in product(_list_members(group), repeat=2):
-            shared[i][j] += 1
-    kept = []
+            n_shared[i][j] += 1
+    needed_groups = []
     for group in groups:
         pairs = list(product(_list_members(group), repeat=2))
-        if all(shared[i][j] > 1 for i, j in pairs):
+        if all(n_shared[i][j] > 1 for i, j in pairs):
             for i, j in pairs:
-                shared[i][j] -= 1
+                n_shared[i][j] -= 1
         else:
-            kept.append(group)
-    return sorted(kept, key=_list_members)
+            needed_groups.append(group)
+    return sorted(needed_groups, key=_list_members)
 
 
 def _list_members(group: int) -> list[int]:

@@ -32,23 +32,23 @@ class StatedMargin(NamedTuple):
     @classmethod
     def of(cls, margin: object) -> "StatedMargin":
         """Read a margin: a number above 0, or a share of the baseline's mean below 100 %."""
-        said = margin.strip() if isinstance(margin, str) else margin
-        percent = isinstance(said, str) and said.endswith("%")
+        margin_text = margin.strip() if isinstance(margin, str) else margin
+        is_share = isinstance(margin_text, str) and margin_text.endswith("%")
         try:
-            size = math.nan if isinstance(said, bool) else float(str(said).removesuffix("%"))
+            margin_size = math.nan if isinstance(margin_text, bool) else float(str(margin_text).removesuffix("%"))
         except ValueError:
-            size = math.nan
-        if not 0 < size < math.inf:
+            margin_size = math.nan
+        if not 0 < margin_size < math.inf:
             raise OptionError(
                 f"margin={margin!r:.40}: expected the largest loss that does not matter, a number "
                 "above 0, as in 0.01 or '2%'"
             )
-        if percent and size >= 100:
+        if is_share and margin_size >= 100:
             raise OptionError(
                 f"margin={margin!r:.40}: a share of the baseline's mean must be below 100%; "
                 "expected for example '2%'"
             )
-        return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
+        return cls(margin_text, margin_size / 100 if is_share else margin_size, is_share)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,8 +89,8 @@ class Contrast(GainSample):
     def is_at_worst(self) -> bool:
         """Whether every score of the baseline is the worst possible, as far as is known."""
         if self.range is None:
-            nowhere_below = not (self.scores < 0).any()
-            return self.higher_is_better and nowhere_below and not self.baseline_scores.any()
+            has_no_negative = not (self.scores < 0).any()
+            return self.higher_is_better and has_no_negative and not self.baseline_scores.any()
         return bool((to_compared_unit(self.parsed_measure, self.baseline_scores) == self.worst_score).all())
 
 
@@ -118,39 +118,39 @@ def build_contrast(
     meaning here, or that is larger than any possible loss; InputError for a score that is out of
     the range.
     """
-    at = aligned_scores.system_names.index(baseline)
-    values, known = aligned_scores.measure_scores(measure), aligned_scores.find_measure(measure)
-    rising = aligned_scores.is_higher_better(measure)
-    ends = find_score_range(aligned_scores, measure, stated_range, test)
-    compared = to_compared_unit(known, values)
-    gains = np.delete(compared, at, axis=1) - compared[:, [at]]
-    base, scores = values[:, at], np.delete(values, at, axis=1)
-    size, weights = _compute_margin(margin, measure, known, baseline, base)
-    others = [i for i in range(len(aligned_scores.system_names)) if i != at]
+    baseline_column = aligned_scores.system_names.index(baseline)
+    scores_of_all, parsed_measure = aligned_scores.measure_scores(measure), aligned_scores.find_measure(measure)
+    higher_is_better = aligned_scores.is_higher_better(measure)
+    score_range = find_score_range(aligned_scores, measure, stated_range, test)
+    compared_scores = to_compared_unit(parsed_measure, scores_of_all)
+    gains = np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
+    baseline_scores, system_scores = scores_of_all[:, baseline_column], np.delete(scores_of_all, baseline_column, axis=1)
+    margin_size, weights = _compute_margin(margin, measure, parsed_measure, baseline, baseline_scores)
+    other_columns = [i for i in range(len(aligned_scores.system_names)) if i != baseline_column]
     contrast = Contrast(
-        gains if rising else -gains,
-        size,
+        gains if higher_is_better else -gains,
+        margin_size,
         weights,
-        signed_baseline_mean=aggregate_scores(known, base) * (1 if rising else -1),
+        signed_baseline_mean=aggregate_scores(parsed_measure, baseline_scores) * (1 if higher_is_better else -1),
         units=aligned_scores.units,
-        added_variances=aligned_scores.select_variances(measure, others, [at] * len(others)),
+        added_variances=aligned_scores.select_variances(measure, other_columns, [baseline_column] * len(other_columns)),
         measure=measure,
-        parsed_measure=known,
-        higher_is_better=rising,
-        scores=scores,
-        baseline_scores=base,
+        parsed_measure=parsed_measure,
+        higher_is_better=higher_is_better,
+        scores=system_scores,
+        baseline_scores=baseline_scores,
         stated_margin=margin,
-        range=ends,
+        range=score_range,
     )
     _refuse_excessive(contrast, baseline)
     return replace(contrast, reach=test.find_test_range(contrast))
 
 
 def _compute_margin(
-    margin: StatedMargin, measure: str, known: Measure | None, baseline: str, base: Floats
+    margin: StatedMargin, measure: str, parsed_measure: Measure | None, baseline: str, baseline_scores: Floats
 ) -> tuple[float, Floats | None]:
     """Return the margin in the unit that is compared, and for a share each query's weight."""
-    if is_geometric(known):
+    if is_geometric(parsed_measure):
         if not margin.is_share:
             raise OptionError(
                 f"margin={margin.statement!r}: {measure} is a geometric mean and judged by ratios: "
@@ -159,18 +159,18 @@ def _compute_margin(
         return -math.log1p(-margin.size), None
     if not margin.is_share:
         return margin.size, None
-    whole = aggregate_scores(known, base)
-    if whole == 0:
+    baseline_mean = aggregate_scores(parsed_measure, baseline_scores)
+    if baseline_mean == 0:
         raise OptionError(
             f"margin={margin.statement!r}: the mean {measure} of {baseline} is 0; state a number"
         )
-    weights = base / whole
+    weights = baseline_scores / baseline_mean
     if (weights < 0).any():
         raise OptionError(
             f"margin={margin.statement!r}: {measure} of {baseline} is below 0 for some queries and "
             "above 0 for others: a share is not defined; state a number"
         )
-    return margin.size * abs(whole), weights
+    return margin.size * abs(baseline_mean), weights
 
 
 def find_score_range(
@@ -193,15 +193,15 @@ def find_score_range(
 def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than this baseline's largest possible loss."""
     mean_compared = float(to_compared_unit(contrast.parsed_measure, np.array([contrast.baseline_mean]))[0])
-    most = abs(mean_compared - contrast.worst_score)  # in the unit of the margin
-    if contrast.is_at_worst or not exceeds(contrast.margin, most):
+    largest_loss = abs(mean_compared - contrast.worst_score)  # in the unit of the margin
+    if contrast.is_at_worst or not exceeds(contrast.margin, largest_loss):
         return
-    way = "fall" if contrast.higher_is_better else "rise"
-    far = f"by more than {most:.4g}"
+    direction_verb = "fall" if contrast.higher_is_better else "rise"
+    limit_phrase = f"by more than {largest_loss:.4g}"
     if is_geometric(contrast.parsed_measure):
-        far = f"to less than {math.exp(-most):.4g} of it"
+        limit_phrase = f"to less than {math.exp(-largest_loss):.4g} of it"
     raise OptionError(
         f"margin={contrast.stated_margin.statement!r}: {contrast.measure} of {baseline} is "
-        f"{contrast.baseline_mean:.4g}, and cannot {way} {far}, so that every system would pass"
+        f"{contrast.baseline_mean:.4g}, and cannot {direction_verb} {limit_phrase}, so that every system would pass"
         f"{contrast.stated_margin.percent_hint}"
     )

@@ -19,25 +19,25 @@ def note_intervals(scores: Floats, system_names: Sequence[str], units: Units = E
 
     `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.
     """
-    paired = units.pair_units(PairedScores.from_differences(scores))
-    n, others = paired.n_units, count_uncommon(scores, units)
-    if n < FEW_UNITS:
+    paired_scores = units.pair_units(PairedScores.from_differences(scores))
+    n_units, n_uncommon_scores = paired_scores.n_units, count_uncommon(scores, units)
+    if n_units < FEW_UNITS:
         return
-    skews = skewness(paired, Moments.of(paired))
-    for name, rare, skew in zip(system_names, others.tolist(), skews.tolist(), strict=True):
-        if rare < FEW_UNITS:
-            same = "All" if rare == 0 else f"All but {rare}"
+    skews = skewness(paired_scores, Moments.of(paired_scores))
+    for name, n_rare, skew in zip(system_names, n_uncommon_scores.tolist(), skews.tolist(), strict=True):
+        if n_rare < FEW_UNITS:
+            same_phrase = "All" if n_rare == 0 else f"All but {n_rare}"
             text = (
-                f"{same} of {n:,} {units.unit_words} have the same score: the interval is too narrow, "
+                f"{same_phrase} of {n_units:,} {units.unit_words} have the same score: the interval is too narrow, "
                 "and rare other scores are not ruled out."
             )
-            yield Note("few-scores", "warning", text, rare, name)
-        elif find_doubt(n, rare, skew) == "skewed":
+            yield Note("few-scores", "warning", text, n_rare, name)
+        elif find_doubt(n_units, n_rare, skew) == "skewed":
             text = (
                 f"Skewed scores ({skew:+.1f}): the interval misses the true mean more often than "
                 f"it says; {math.ceil(25 * skew**2):,} {units.unit_words} would be enough."
             )
-            yield Note("skewed", "warning", text, n, name)
+            yield Note("skewed", "warning", text, n_units, name)
 
 
 MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends of its interval
@@ -60,12 +60,12 @@ def mean_intervals(
     >>> mean_intervals(parse("AP"), np.array([[0.25]]), 0.05)
     [(0.25, None, None)]
     """
-    compared = to_compared_unit(measure, scores)
-    means = [mean(column) for column in compared.T]
-    own = Moments.of(units.pair_units(PairedScores.from_differences(compared)))
-    low, high = t_interval(own, alpha) if own.n_units > 1 else (own.sd, own.sd)
+    compared_scores = to_compared_unit(measure, scores)
+    means = [mean(column) for column in compared_scores.T]
+    moments = Moments.of(units.pair_units(PairedScores.from_differences(compared_scores)))
+    low, high = t_interval(moments, alpha) if moments.n_units > 1 else (moments.sd, moments.sd)
     low, high = clip_ends(low, high, *compared_range(measure, *score_range(measure, scores)))
-    found = [*zip(means, low.tolist(), high.tolist(), strict=True)]
+    mean_intervals = [*zip(means, low.tolist(), high.tolist(), strict=True)]
     if is_geometric(measure):
-        found = [(math.exp(one), math.exp(low), math.exp(high)) for one, low, high in found]
-    return [(one, finite_or_none(low), finite_or_none(high)) for one, low, high in found]
+        mean_intervals = [(math.exp(mean), math.exp(low), math.exp(high)) for mean, low, high in mean_intervals]
+    return [(mean, finite_or_none(low), finite_or_none(high)) for mean, low, high in mean_intervals]

@@ -29,14 +29,14 @@ def describe_test(results: Sequence[Result], settings: Settings) -> str:
     """Return the name of the test, with how its p-values were computed."""
     test = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
-        exact = [pair.exact for result in results for pair in result.pairs[:1]]
+        is_exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
-        most = "up to " if methods & {"sequential", "bound"} else ""
+        up_to_phrase = "up to " if methods & {"sequential", "bound"} else ""
         units = results[0].units.unit_words
-        flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
-        how_drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
-        how_drawn += f"; exact up to 20 {units}" if any(exact) else ""
-        test += f", exact: all {flips}" if all(exact) else f", {how_drawn}"
+        flips_phrase = "flips" if results[0].units.n_groups is None else f"flips of {units}"
+        draws_phrase = f"{up_to_phrase}{settings.flips:,} {flips_phrase}, seed {settings.seed}"
+        draws_phrase += f"; exact up to 20 {units}" if any(is_exact) else ""
+        test += f", exact: all {flips_phrase}" if all(is_exact) else f", {draws_phrase}"
     elif settings.test == "bootstrap":
         test += f", {settings.flips:,} resamples, seed {settings.seed}"
     return test
@@ -45,23 +45,23 @@ def describe_test(results: Sequence[Result], settings: Settings) -> str:
 def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    parts = [describe_test(results, settings)]
+    phrases = [describe_test(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
-        parts.append(f"the same: within {settings.rope or 0:g}")
+        phrases.append(f"the same: within {settings.rope or 0:g}")
     if settings.test != "bayes":
-        over = format_count(first.comparisons, "comparison")
-        over += " in each slice" if first.label is not None else ""
-        over += " of all measures" if settings.family == "all" else ""
-        permutations = f", {settings.permutations:,} permutations" if settings.permutations else ""
+        comparisons_phrase = format_count(first.comparisons, "comparison")
+        comparisons_phrase += " in each slice" if first.label is not None else ""
+        comparisons_phrase += " of all measures" if settings.family == "all" else ""
+        permutations_phrase = f", {settings.permutations:,} permutations" if settings.permutations else ""
         correction = CORRECTIONS.get(settings.correction)  # None of "none"
         if deciding_p_name(first, settings) == "p" and first.comparisons == 1:
-            parts.append(over)  # there is nothing to correct
+            phrases.append(comparisons_phrase)  # there is nothing to correct
         else:
-            parts.append(
-                f"{correction} over {over}{permutations}" if correction else f"uncorrected, {over}"
+            phrases.append(
+                f"{correction} over {comparisons_phrase}{permutations_phrase}" if correction else f"uncorrected, {comparisons_phrase}"
             )
-    parts.append(f"alpha {settings.alpha:g}")
-    return ["; ".join(parts)]
+    phrases.append(f"alpha {settings.alpha:g}")
+    return ["; ".join(phrases)]
 
 
 def describe_marking_test(result: Result, settings: Settings) -> str:
@@ -78,7 +78,7 @@ def mark_condition(result: Result, settings: Settings) -> str:
 
 def deciding_p_name(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
-    of_all = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
-    if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
+    uses_all_systems = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
+    if settings.correction == "none" or (result.comparisons <= 1 and not uses_all_systems):
         return "p"
     return f"p {CORRECTIONS[settings.correction]}"

@@ -124,8 +124,8 @@ class Design(Options):
     @property
     def stated_goals(self) -> dict[str, float]:
         """The goals that are stated, by name: effect, difference, width, margin."""
-        names = ("effect", "difference", "width", "margin")
-        return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
+        goal_names = ("effect", "difference", "width", "margin")
+        return {name: vars(self)[name] for name in goal_names if vars(self)[name] is not None}
 
     def check_power(self) -> None:
         """Raise OptionError for a power that is not above alpha, the power of chance."""
@@ -189,10 +189,10 @@ def detectable(
     design.check_power()
     mean = estimate_mean(count_clusters(n_queries, design), design)
 
-    def enough(effect: float) -> bool:
+    def suffices(effect: float) -> bool:
         return rejection_probability(mean, effect, design.alpha, 2) >= design.power
 
-    return find_least(enough, 0.0, lambda low, high: (low + high) / 2)
+    return find_least(suffices, 0.0, lambda low, high: (low + high) / 2)
 
 
 def find_n_queries(design: Design, added_variances: AddedVariances | None = None) -> int:
@@ -201,13 +201,13 @@ def find_n_queries(design: Design, added_variances: AddedVariances | None = None
     `added` is what seeds add to the variance of a mean, in place of the design's.
     """
     added_variances = design.seed_variances if added_variances is None else added_variances
-    reaches = make_goal_test(design)
+    reaches_goal = make_goal_test(design)
     if design.sd == 0 and not added_variances:
         return 2 * design.queries_per_cluster
-    if added_variances and not reaches(MOST_QUERIES + 1, added_variances):
+    if added_variances and not reaches_goal(MOST_QUERIES + 1, added_variances):
         return MOST_QUERIES + 1
-    found = find_least(lambda n: reaches(n, added_variances), 1, lambda low, high: (low + high) // 2)
-    return found * design.queries_per_cluster
+    n_clusters = find_least(lambda n_clusters: reaches_goal(n_clusters, added_variances), 1, lambda low, high: (low + high) // 2)
+    return n_clusters * design.queries_per_cluster
 
 
 def make_goal_test(design: Design) -> Callable[[int, AddedVariances], bool]:
@@ -216,30 +216,30 @@ def make_goal_test(design: Design) -> Callable[[int, AddedVariances], bool]:
     Raises OptionError for no goal or several, or for one that no number reaches.
     """
     if len(design.stated_goals) != 1:
-        named = f", not {' and '.join(design.stated_goals)}" if design.stated_goals else ""
-        raise OptionError(f"state one of effect, difference, width or margin{named}")
+        goals_phrase = f", not {' and '.join(design.stated_goals)}" if design.stated_goals else ""
+        raise OptionError(f"state one of effect, difference, width or margin{goals_phrase}")
     design.check_power()
-    [(name, stated)] = design.stated_goals.items()
-    size, alpha = abs(stated), design.alpha
-    if size == 0:
-        raise OptionError(f"{name}=0: no number of queries is enough for it")
-    if name == "effect" and design.sd is not None:
+    [(goal, goal_size)] = design.stated_goals.items()
+    effect_size, alpha = abs(goal_size), design.alpha
+    if effect_size == 0:
+        raise OptionError(f"{goal}=0: no number of queries is enough for it")
+    if goal == "effect" and design.sd is not None:
         raise OptionError("effect takes no sd: it is already divided by it")
-    if name != "effect":
+    if goal != "effect":
         if design.sd is None:
-            raise OptionError(f"{name} needs sd, the standard deviation of the differences")
-        size /= design.sd or 1.0
-    if not 1e-100 < size / design.cluster_sd < 1e100:
-        raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")
-    sides: Literal[1, 2] = 1 if name == "margin" else 2
+            raise OptionError(f"{goal} needs sd, the standard deviation of the differences")
+        effect_size /= design.sd or 1.0
+    if not 1e-100 < effect_size / design.cluster_sd < 1e100:
+        raise OptionError(f"{goal}={goal_size!r} is too small or too large for sd={design.sd!r}")
+    sides: Literal[1, 2] = 1 if goal == "margin" else 2
 
-    def reaches(n: int, added: AddedVariances) -> bool:
-        mean = estimate_mean(n, design, added)
-        if name == "width":
-            return _expected_width(mean, alpha) <= size
-        return rejection_probability(mean, size, alpha, sides) >= design.power
+    def reaches_goal(n_clusters: int, added_variances: AddedVariances) -> bool:
+        mean = estimate_mean(n_clusters, design, added_variances)
+        if goal == "width":
+            return _expected_width(mean, alpha) <= effect_size
+        return rejection_probability(mean, effect_size, alpha, sides) >= design.power
 
-    return reaches
+    return reaches_goal
 
 
 class _EstimatedMean(NamedTuple):
@@ -257,13 +257,13 @@ class _EstimatedMean(NamedTuple):
 
 def estimate_mean(n: int, design: Design, added_variances: AddedVariances | None = None) -> _EstimatedMean:
     """Return the mean of so many queries, or clusters, with what seeds add to its variance."""
-    of_seeds = design.seed_variances if added_variances is None else added_variances
-    if not of_seeds:
+    seed_variances = design.seed_variances if added_variances is None else added_variances
+    if not seed_variances:
         return _EstimatedMean(math.sqrt(n) / design.cluster_sd, *_estimate_one_variance(n - 1))
     # Where queries do not vary, sizes are not divided by their standard deviation.
-    unit, of_queries = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.cluster_sd**2
-    variances = [of_queries / n, *(one / unit for one, _ in of_seeds)]
-    degrees = [n - 1.0, *(of_one for _, of_one in of_seeds)]
+    unit, query_variance = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.cluster_sd**2
+    variances = [query_variance / n, *(variance / unit for variance, _ in seed_variances)]
+    degrees = [n - 1.0, *(degrees_of_one for _, degrees_of_one in seed_variances)]
     return _EstimatedMean(1 / math.sqrt(math.fsum(variances)), *_estimate_variance_sum(variances, degrees))
 
 
@@ -274,10 +274,10 @@ def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
     proportional to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every
     point adds digits.
     """
-    reach = math.sqrt(40 / df)  # beyond it, weights are below exp(-40)
-    u = np.arange(-40 / df - reach, min(reach, 2.5), min(reach / 50, 0.02))
-    weights = np.exp(df * (u - np.expm1(2 * u) / 2))
-    return np.exp(u), df, weights / weights.sum()
+    half_width = math.sqrt(40 / df)  # beyond it, weights are below exp(-40)
+    log_ratio = np.arange(-40 / df - half_width, min(half_width, 2.5), min(half_width / 50, 0.02))
+    weights = np.exp(df * (log_ratio - np.expm1(2 * log_ratio) / 2))
+    return np.exp(log_ratio), df, weights / weights.sum()
 
 
 def _estimate_variance_sum(
@@ -291,17 +291,17 @@ def _estimate_variance_sum(
     """
     from scipy.special import chdtri
 
-    points, of_points = np.polynomial.legendre.leggauss(_POINTS)
-    quantiles, of_points = (1 - points) / 2, of_points / 2
+    gauss_points, gauss_weights = np.polynomial.legendre.leggauss(_POINTS)
+    quantiles, gauss_weights = (1 - gauss_points) / 2, gauss_weights / 2
     estimates = [
-        np.full(_POINTS, one) if df == math.inf else one * chdtri(df, quantiles) / df
-        for one, df in zip(variances, degrees, strict=True)
+        np.full(_POINTS, variance) if df == math.inf else variance * chdtri(df, quantiles) / df
+        for variance, df in zip(variances, degrees, strict=True)
     ]
-    grid = [one.ravel() for one in np.meshgrid(*estimates, indexing="ij")]
-    weights = np.prod(np.meshgrid(*[of_points] * len(grid), indexing="ij"), axis=0).ravel()
-    found = sum(grid)
-    below = sum(one**2 / df for one, df in zip(grid, degrees, strict=True))
-    return np.sqrt(found / math.fsum(variances)), found**2 / below, weights
+    grid = [estimate.ravel() for estimate in np.meshgrid(*estimates, indexing="ij")]
+    weights = np.prod(np.meshgrid(*[gauss_weights] * len(grid), indexing="ij"), axis=0).ravel()
+    variance_sum = sum(grid)
+    squares_by_degrees = sum(estimate**2 / df for estimate, df in zip(grid, degrees, strict=True))
+    return np.sqrt(variance_sum / math.fsum(variances)), variance_sum**2 / squares_by_degrees, weights
 
 
 def find_least(
@@ -311,8 +311,8 @@ def find_least(
     high: _Size = low + 1
     while not suffices(high):
         low, high = high, 2 * high
-    while low < (between := find_middle(low, high)) < high:
-        low, high = (low, between) if suffices(between) else (between, high)
+    while low < (midpoint := find_middle(low, high)) < high:
+        low, high = (low, midpoint) if suffices(midpoint) else (midpoint, high)
     return high
 
 
@@ -325,11 +325,11 @@ def rejection_probability(mean: _EstimatedMean, effect: float, alpha: float, sid
     """
     from scipy.special import ndtr, stdtrit
 
-    center, far = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio
-    beyond = ndtr(center - far)
+    center, critical_effect = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio
+    rejection = ndtr(center - critical_effect)
     if sides == 2:
-        beyond += ndtr(-center - far)
-    return float(mean.weights @ beyond)
+        rejection += ndtr(-center - critical_effect)
+    return float(mean.weights @ rejection)
 
 
 def _expected_width(mean: _EstimatedMean, alpha: float) -> float:

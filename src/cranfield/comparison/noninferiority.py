@@ -45,8 +45,8 @@ class GainSample:
             return moments
         shares = (1.0, baseline_share)
         return moments.add_variances(
-            [part.variance * by**2 for part, by in zip(self.added_variances, shares, strict=False)],
-            [part.degrees for part in self.added_variances],
+            [added_variance.variance * factor**2 for added_variance, factor in zip(self.added_variances, shares, strict=False)],
+            [added_variance.degrees for added_variance in self.added_variances],
         )
 
     def pair_gains(self, gains: Floats) -> PairedScores:
@@ -55,20 +55,20 @@ class GainSample:
 
     def sum_units(self, query_values: Floats) -> Floats:
         """Return the values of what is tested, in the unit of a mean: (n_units, n)."""
-        found = self.units.sum_queries(query_values)
-        return found * (len(found) / len(query_values))
+        unit_sums = self.units.sum_queries(query_values)
+        return unit_sums * (len(unit_sums) / len(query_values))
 
     @property
     def is_changed(self) -> Bools:
         """On which queries the systems differ from the baseline: (n_queries, n_systems)."""
-        found: Bools = np.abs(self.gains) > TIE
-        return found
+        is_changed: Bools = np.abs(self.gains) > TIE
+        return is_changed
 
     @property
     def n_changed_units(self) -> Ints:
         """How many queries, or clusters with a query, differ: (n_systems,)."""
-        found: Ints = np.count_nonzero(self.units.sum_queries(self.is_changed * 1.0), axis=0)
-        return found
+        n_changed_units: Ints = np.count_nonzero(self.units.sum_queries(self.is_changed * 1.0), axis=0)
+        return n_changed_units
 
 
 class GainTests(NamedTuple):
@@ -91,78 +91,78 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
 
     With more than 7,000 queries, Student's t replaces the sign flips where the limits agree.
     """
-    gains, alpha, k = sample.gains, settings.alpha, sample.gains.shape[1]
-    bounds = np.repeat([[-sample.margin], [0.0], [sample.margin]], k, axis=1)
-    moments = of_units = Moments.of(PairedScores.from_differences(gains))
+    gains, alpha, n_systems = sample.gains, settings.alpha, sample.gains.shape[1]
+    bounds = np.repeat([[-sample.margin], [0.0], [sample.margin]], n_systems, axis=1)
+    moments = unit_moments = Moments.of(PairedScores.from_differences(gains))
     if sample.units.n_groups is not None:
-        of_units = Moments.of(sample.pair_gains(gains))
-    n, changed = of_units.n_units, sample.n_changed_units
-    drawn = settings.make_flips(n)
+        unit_moments = Moments.of(sample.pair_gains(gains))
+    n_units, n_changed = unit_moments.n_units, sample.n_changed_units
+    flips = settings.make_flips(n_units)
     method: GateMethod | None = None
     own_limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
     if own_limits is not None:
-        shown = _compare_with_alpha(own_limits, alpha)
-    elif n < 2:
-        none = np.full((3, k), np.nan)
-        shown = _compare_with_alpha((none[0], none[0], none, none), alpha)
-    elif drawn is None or sample.added_variances:
-        shown = _run_t_tests(sample, of_units, bounds, settings)
-    elif n > MANY_UNITS and sample.units.n_groups is None:
-        return _test_many_queries(sample, moments, changed, bounds, settings, drawn)
+        bound_tests = _compare_with_alpha(own_limits, alpha)
+    elif n_units < 2:
+        no_numbers = np.full((3, n_systems), np.nan)
+        bound_tests = _compare_with_alpha((no_numbers[0], no_numbers[0], no_numbers, no_numbers), alpha)
+    elif flips is None or sample.added_variances:
+        bound_tests = _run_t_tests(sample, unit_moments, bounds, settings)
+    elif n_units > MANY_UNITS and sample.units.n_groups is None:
+        return _test_many_queries(sample, moments, n_changed, bounds, settings, flips)
     else:
         weights = sample.weights
         if sample.units.n_groups is not None:  # a bound applies to each as to its queries
-            each = np.ones(len(gains)) if weights is None else weights
-            weights = sample.sum_units(each[:, None])[:, 0]
-        shown = _compare_with_alpha(one_sided_tests(sample.sum_units(gains), bounds, drawn, alpha, weights), alpha)
-        method = "exact" if drawn.is_exact else "drawn"
-    return GainTests(moments, of_units, changed, *shown, [method] * k)
+            query_weight = np.ones(len(gains)) if weights is None else weights
+            weights = sample.sum_units(query_weight[:, None])[:, 0]
+        bound_tests = _compare_with_alpha(one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights), alpha)
+        method = "exact" if flips.is_exact else "drawn"
+    return GainTests(moments, unit_moments, n_changed, *bound_tests, [method] * n_systems)
 
 
 def _compare_with_alpha(
-    shown: tuple[Floats, Floats, Floats, Floats], alpha: float
+    test_limits: tuple[Floats, Floats, Floats, Floats], alpha: float
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return limits, whether the mean is significantly above or below each bound, and p-values."""
-    lower, upper, p_above, p_below = shown
+    lower, upper, p_above, p_below = test_limits
     return lower, upper, p_above <= alpha, p_below <= alpha, p_above, p_below
 
 
 def _test_many_queries(
-    question: GainSample,
+    sample: GainSample,
     moments: Moments,
-    changed: Ints,
+    n_changed: Ints,
     bounds: Floats,
     settings: GateSettings,
-    drawn: Flips,
+    flips: Flips,
 ) -> GainTests:
     """Test differences of many queries, by Student's t where its limits agree with the flips'."""
-    gains, alpha, weights = question.gains, settings.alpha, question.weights
-    shown = _run_t_tests(question, moments, bounds, settings)
-    near = limits_agree(gains, shown[0], shown[1], alpha, weights)
-    far = np.flatnonzero(~near)
-    if len(far):
-        flipped = one_sided_tests(gains[:, far], bounds[:, far], drawn, alpha, weights)
-        for column, by_flips in zip(shown, _compare_with_alpha(flipped, alpha), strict=True):
-            column[..., far] = by_flips
+    gains, alpha, weights = sample.gains, settings.alpha, sample.weights
+    bound_tests = _run_t_tests(sample, moments, bounds, settings)
+    agrees = limits_agree(gains, bound_tests[0], bound_tests[1], alpha, weights)
+    disagreeing = np.flatnonzero(~agrees)
+    if len(disagreeing):
+        flip_limits = one_sided_tests(gains[:, disagreeing], bounds[:, disagreeing], flips, alpha, weights)
+        for column, flip_column in zip(bound_tests, _compare_with_alpha(flip_limits, alpha), strict=True):
+            column[..., disagreeing] = flip_column
     return GainTests(
-        moments, moments, changed, *shown, ["t" if one else "drawn" for one in near.tolist()]
+        moments, moments, n_changed, *bound_tests, ["t" if is_near else "drawn" for is_near in agrees.tolist()]
     )
 
 
 def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
     """Return the verdict on one system."""
-    above, below = tests.is_above[:, i], tests.is_below[:, i]
-    passed, failed = above[0], below[1]
+    is_above, is_below = tests.is_above[:, i], tests.is_below[:, i]
+    passes, fails = is_above[0], is_below[1]
     if settings.equivalence:
-        passed, failed = passed and below[2], below[0] or above[2]
+        passes, fails = passes and is_below[2], is_below[0] or is_above[2]
     if not settings.gate_test.is_valid_for_any_n:
-        changed, difference = tests.n_changed[i], tests.moments.mean[i]
-        if not changed:
+        n_changed, difference = tests.n_changed[i], tests.moments.mean[i]
+        if not n_changed:
             return "PASS"
-        doubtful = difference != 0 if settings.equivalence else difference < 0
-        if passed and changed < FEW_UNITS and doubtful:
+        is_doubtful = difference != 0 if settings.equivalence else difference < 0
+        if passes and n_changed < FEW_UNITS and is_doubtful:
             return "UNDECIDED"
-    return "PASS" if passed else "FAIL" if failed else "UNDECIDED"
+    return "PASS" if passes else "FAIL" if fails else "UNDECIDED"
 
 
 def find_n_to_pass(
@@ -174,8 +174,8 @@ def find_n_to_pass(
     None if no number of queries is enough with it.
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
-    chance = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = find_n_queries(Design(margin=margin, sd=sd, power=chance, alpha=settings.alpha), added_variances)
+    power = (1 + _POWER) / 2 if settings.equivalence else _POWER
+    n = find_n_queries(Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances)
     if n > MOST_QUERIES and added_variances:
         return None
     # With fewer, even a single flip of all 2^n is more than alpha.
@@ -193,7 +193,7 @@ def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:
 
 
 def _run_t_tests(
-    question: GainSample, moments: Moments, bounds: Floats, settings: GateSettings
+    sample: GainSample, moments: Moments, bounds: Floats, settings: GateSettings
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return the limits of the mean, and whether it is above or below the bounds, by the t test.
 
@@ -205,68 +205,68 @@ def _run_t_tests(
     """
     from scipy.special import stdtr, stdtrit
 
-    n, weights = moments.n_units, question.weights
-    over = moments.mean - bounds
-    over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    against = [question.add_variances(moments)] * len(bounds)
+    n_units, weights = moments.n_units, sample.weights
+    excess = moments.mean - bounds
+    excess[np.abs(excess) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
+    moments_of_bound = [sample.add_variances(moments)] * len(bounds)
     if weights is not None:
-        against = [_share_moments(question, weights, bound) for bound in bounds]
-    error = np.array([one.error for one in against])
-    df = np.array([np.broadcast_to(one.degrees, one.mean.shape) for one in against])
-    far = stdtrit(df, 1 - settings.alpha)
-    t = student_t(over, error)
-    least = np.finfo(float).tiny  # no p-value is 0
-    p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
+        moments_of_bound = [_share_moments(sample, weights, bound) for bound in bounds]
+    error = np.array([bound_moments.error for bound_moments in moments_of_bound])
+    df = np.array([np.broadcast_to(bound_moments.degrees, bound_moments.mean.shape) for bound_moments in moments_of_bound])
+    critical_t = stdtrit(df, 1 - settings.alpha)
+    t = student_t(excess, error)
+    smallest_p = np.finfo(float).tiny  # no p-value is 0
+    p_above, p_below = np.maximum(stdtr(df, -t), smallest_p), np.maximum(stdtr(df, t), smallest_p)
     # Otherwise, two queries that do not vary would be significant.
-    enough = (error > 0) | (2.0**-n <= settings.alpha)
-    above, below = (over > far * error) & enough, (-over > far * error) & enough
+    is_testable = (error > 0) | (2.0**-n_units <= settings.alpha)
+    is_above, is_below = (excess > critical_t * error) & is_testable, (-excess > critical_t * error) & is_testable
     # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
     # not. The bound that the verdict depends on decides.
-    at = 2 if settings.equivalence else 1
+    deciding_bound = 2 if settings.equivalence else 1
     for farther, nearer in ((0, 1), (1, 2)):
-        _make_consistent(p_above, above, farther, nearer)
+        _make_consistent(p_above, is_above, farther, nearer)
     for farther, nearer in ((2, 1), (1, 0)) if settings.equivalence else ((1, 0),):
-        _make_consistent(p_below, below, farther, nearer)
-    below[2] |= below[at]
-    low, high = moments.mean - far * error, moments.mean + far * error
-    limits = None
-    if weights is not None and question.added_variances:
-        limits = _search_limits(question, weights, moments, settings.alpha)
+        _make_consistent(p_below, is_below, farther, nearer)
+    is_below[2] |= is_below[deciding_bound]
+    lower_end, upper_end = moments.mean - critical_t * error, moments.mean + critical_t * error
+    share_limits = None
+    if weights is not None and sample.added_variances:
+        share_limits = _search_limits(sample, weights, moments, settings.alpha)
     elif weights is not None:
-        limits = _fieller_limits(question, weights, moments, float(far[0, 0]))
+        share_limits = _fieller_limits(sample, weights, moments, float(critical_t[0, 0]))
     if weights is None:
-        low, high = low[0], high[0]  # the same for all bounds
-    elif limits is not None:
-        low, high = limits
+        lower_end, upper_end = lower_end[0], upper_end[0]  # the same for all bounds
+    elif share_limits is not None:
+        lower_end, upper_end = share_limits
     else:
-        low = np.where(above.any(axis=0), np.where(above, low, -np.inf).max(axis=0), low[0])
-        high = np.where(below.any(axis=0), np.where(below, high, np.inf).min(axis=0), high[at])
+        lower_end = np.where(is_above.any(axis=0), np.where(is_above, lower_end, -np.inf).max(axis=0), lower_end[0])
+        upper_end = np.where(is_below.any(axis=0), np.where(is_below, upper_end, np.inf).min(axis=0), upper_end[deciding_bound])
     # Rounding must not put a limit on the wrong side of a bound.
-    lower = np.minimum(low, np.where(above, np.inf, bounds).min(axis=0)) + 0.0
-    upper = np.maximum(high, np.where(below, -np.inf, bounds).max(axis=0)) + 0.0
-    some = enough.any(axis=0)
-    lower, upper = np.where(some, lower, -np.inf), np.where(some, upper, np.inf)
-    return lower, upper, above, below, p_above, p_below
+    lower = np.minimum(lower_end, np.where(is_above, np.inf, bounds).min(axis=0)) + 0.0
+    upper = np.maximum(upper_end, np.where(is_below, -np.inf, bounds).max(axis=0)) + 0.0
+    has_limits = is_testable.any(axis=0)
+    lower, upper = np.where(has_limits, lower, -np.inf), np.where(has_limits, upper, np.inf)
+    return lower, upper, is_above, is_below, p_above, p_below
 
 
-def _share_moments(question: GainSample, weights: Floats, bound: Floats) -> Moments:
+def _share_moments(sample: GainSample, weights: Floats, bound: Floats) -> Moments:
     """Return the moments of the queries' differences minus each bound's share of the baseline.
 
     The baseline's mean plus the bound is that share of its mean: what is added to the baseline's
     variance counts by its square.
     """
-    shifted = question.pair_gains(question.gains - weights[:, None] * bound)
-    return question.add_variances(Moments.of(shifted), 1 + bound / question.signed_baseline_mean)
+    shifted_gains = sample.pair_gains(sample.gains - weights[:, None] * bound)
+    return sample.add_variances(Moments.of(shifted_gains), 1 + bound / sample.signed_baseline_mean)
 
 
-def _make_consistent(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
+def _make_consistent(p: Floats, is_shown: Bools, farther: int, nearer: int) -> None:
     """Let a mean be beyond the nearer of two bounds only if it is beyond the farther one."""
-    p[nearer] = np.where(shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
-    shown[nearer] &= shown[farther]
+    p[nearer] = np.where(is_shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
+    is_shown[nearer] &= is_shown[farther]
 
 
 def _search_limits(
-    question: GainSample, weights: Floats, moments: Moments, alpha: float
+    sample: GainSample, weights: Floats, moments: Moments, alpha: float
 ) -> tuple[Floats, Floats]:
     """Return the bounds that a t test with added variances just rejects: (n_systems,), or infinity.
 
@@ -274,39 +274,39 @@ def _search_limits(
     """
     from scipy.special import stdtrit
 
-    def rejected(bound: Floats, sign: int) -> Bools:
-        at = _share_moments(question, weights, bound)
-        found: Bools = sign * (moments.mean - bound) > stdtrit(at.degrees, 1 - alpha) * at.error
-        return found
+    def is_rejected(bound: Floats, sign: int) -> Bools:
+        bound_moments = _share_moments(sample, weights, bound)
+        is_far: Bools = sign * (moments.mean - bound) > stdtrit(bound_moments.degrees, 1 - alpha) * bound_moments.error
+        return is_far
 
-    reach = _SEARCH_ERRORS * _share_moments(question, weights, moments.mean).error
-    ends = []
+    search_width = _SEARCH_ERRORS * _share_moments(sample, weights, moments.mean).error
+    limits = []
     for sign in (1, -1):
-        near, far = moments.mean.copy(), moments.mean - sign * reach
-        exists = rejected(far, sign)
+        inner, outer = moments.mean.copy(), moments.mean - sign * search_width
+        has_limit = is_rejected(outer, sign)
         for _ in range(60):
-            middle = (near + far) / 2
-            beyond = rejected(middle, sign)
-            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
-        ends.append(np.where(exists, far, -sign * np.inf))
-    return ends[0], ends[1]
+            center = (inner + outer) / 2
+            is_center_rejected = is_rejected(center, sign)
+            inner, outer = np.where(is_center_rejected, inner, center), np.where(is_center_rejected, center, outer)
+        limits.append(np.where(has_limit, outer, -sign * np.inf))
+    return limits[0], limits[1]
 
 
 _SEARCH_ERRORS = 1_000  # standard errors from the mean: where a limit is looked for
 
 
 def _fieller_limits(
-    question: GainSample, weights: Floats, moments: Moments, far: float
+    sample: GainSample, weights: Floats, moments: Moments, critical_t: float
 ) -> tuple[Floats, Floats] | None:
     """Return the bounds at which t is just `far`: ends of the ratios of gains to weights.
 
     They exist where the weights' spread is less than sqrt(n) / far; else None.
     """
-    n, centred = moments.n_units, question.pair_gains(weights[:, None]).deviations[:, 0]
-    variance = float((centred**2).sum()) / (n - 1)
-    own = question.pair_gains(question.gains).deviations
-    together = (centred[:, None] * own).sum(axis=0) / (n - 1)
-    apart = Moments.of(PairedScores.from_differences(own - np.outer(centred, moments.mean))).sd ** 2
-    of_means = moments.sd**2 / n, variance / n, together / n
-    low, high = fieller_interval(moments.mean, 1.0, of_means, apart / n, far)
+    n_units, weight_deviations = moments.n_units, sample.pair_gains(weights[:, None]).deviations[:, 0]
+    weight_variance = float((weight_deviations**2).sum()) / (n_units - 1)
+    gain_deviations = sample.pair_gains(sample.gains).deviations
+    covariance = (weight_deviations[:, None] * gain_deviations).sum(axis=0) / (n_units - 1)
+    residual_variance = Moments.of(PairedScores.from_differences(gain_deviations - np.outer(weight_deviations, moments.mean))).sd ** 2
+    mean_variances = moments.sd**2 / n_units, weight_variance / n_units, covariance / n_units
+    low, high = fieller_interval(moments.mean, 1.0, mean_variances, residual_variance / n_units, critical_t)
     return None if np.isnan(low).all() else (low, high)

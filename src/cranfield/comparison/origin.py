@@ -48,50 +48,50 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
     """
     if len(origins) < 2:
         return
-    first = next((one for one in origins if one.recipe), origins[0])
-    for one in origins:
-        differences = _list_differences(first, one)
+    first = next((origin for origin in origins if origin.recipe), origins[0])
+    for origin in origins:
+        differences = _list_differences(first, origin)
         if differences and alignment.differing == "error":
             raise InputError(
                 f"made differently from {first.path}: {'; '.join(differences)}",
-                source=one.path,
-                hint=f"{_repair_hint(first, one)}differing='allow' (--differing allow) takes them as they "
+                source=origin.path,
+                hint=f"{_repair_hint(first, origin)}differing='allow' (--differing allow) takes them as they "
                 "are.",
             )
         if differences:
-            said = f"made differently from {first.path}: {'; '.join(differences)}."
-            yield Note("made-otherwise", "warning", said, source=one.path)
-        shared = first.share_in_common(one) if one is not first else None
+            message = f"made differently from {first.path}: {'; '.join(differences)}."
+            yield Note("made-otherwise", "warning", message, source=origin.path)
+        shared = first.share_in_common(origin) if origin is not first else None
         if shared is not None and shared < _HARDLY:
-            said = (
+            message = (
                 f"of the documents retrieved here and in {first.path}, less than "
                 f"{format_percent(_HARDLY)} are the same: were documents split or renamed?"
             )
-            yield Note("other-documents", "warning", said, source=one.path)
-    silent = [one.path for one in origins if _HASH not in one.recipe]
-    if silent:
-        said = (
+            yield Note("other-documents", "warning", message, source=origin.path)
+    unknown_paths = [origin.path for origin in origins if _HASH not in origin.recipe]
+    if unknown_paths:
+        message = (
             "the judgments behind these scores are not known, and may differ. (JSON records them: "
             "`cranfield evaluate -q -o scores.json`.)"
         )
-        yield Note("judgments-unknown", "info", said, source=format_names(silent))
+        yield Note("judgments-unknown", "info", message, source=format_names(unknown_paths))
 
 
 def _list_differences(first: Origin, other: Origin) -> list[str]:
     """Return what differs in how two files were made, as far as both say it."""
-    both = [name for name in first.recipe if name in other.recipe]
-    if both and "convention" not in both:  # a recipe without one means: no convention
-        both.append("convention")
-    found = [
+    shared_options = [name for name in first.recipe if name in other.recipe]
+    if shared_options and "convention" not in shared_options:  # a recipe without one means: no convention
+        shared_options.append("convention")
+    differences = [
         f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
-        for name in both
+        for name in shared_options
         if name not in _NO_OPTIONS and other.recipe.get(name) != first.recipe.get(name)
     ]
     if first.doc_conversions != other.doc_conversions and _maps_differ(first, other):
-        found.append(f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}")
-    if _HASH in both and other.recipe[_HASH] != first.recipe[_HASH]:
-        found.append("other judgments")
-    return found
+        differences.append(f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}")
+    if _HASH in shared_options and other.recipe[_HASH] != first.recipe[_HASH]:
+        differences.append("other judgments")
+    return differences
 
 
 def _maps_differ(first: Origin, other: Origin) -> bool:
@@ -104,8 +104,8 @@ def _maps_differ(first: Origin, other: Origin) -> bool:
     return shared is None or shared < _HARDLY
 
 
-def _describe_docs(made_of: Mapping[str | None, str]) -> str:
-    return ", ".join(dict.fromkeys(made_of.values())) or "documents as they were retrieved"
+def _describe_docs(doc_conversions: Mapping[str | None, str]) -> str:
+    return ", ".join(dict.fromkeys(doc_conversions.values())) or "documents as they were retrieved"
 
 
 def _repair_hint(first: Origin, other: Origin) -> str:

@@ -67,85 +67,85 @@ def run_pair_tests(
     `slices` has a sample for each measure; the first slice has all queries. Those of more than
     `many` queries share their flips.
     """
-    by_signs = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(settings.test)
-    large = [
-        by_signs is not None and one[0].paired_scores.n_units > units_limit and one[0].paired_scores.unit_size is None
-        for one in slices
+    test_with_flips = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(settings.test)
+    is_large = [
+        test_with_flips is not None and samples[0].paired_scores.n_units > units_limit and samples[0].paired_scores.unit_size is None
+        for samples in slices
     ]
-    of_large: list[list[PairTests]] = []
-    if by_signs is not None and any(large):
-        of_large = by_signs([*compress(slices, large)], settings)
-    found = iter(of_large)
+    tests_of_large: list[list[PairTests]] = []
+    if test_with_flips is not None and any(is_large):
+        tests_of_large = test_with_flips([*compress(slices, is_large)], settings)
+    next_tests = iter(tests_of_large)
     return [
-        next(found) if shared else [_test_slice(sample, settings) for sample in watch_steps(one, "comparing")]
-        for one, shared in watch_steps(zip(slices, large, strict=True), "comparing", len(slices))
+        next(next_tests) if is_large_slice else [_test_slice(sample, settings) for sample in watch_steps(samples, "comparing")]
+        for samples, is_large_slice in watch_steps(zip(slices, is_large, strict=True), "comparing", len(slices))
     ]
 
 
 def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
     """Return the test of pairs that share no flips with other slices."""
-    _, paired, moments, flips = sample
-    m = len(paired.left_column)
-    none = np.full(m, np.nan)
-    if paired.n_units < 2:
-        return PairTests(none, none, none, ["none"] * m, none, [None] * m)
+    _, paired_scores, moments, flips = sample
+    n_pairs = len(paired_scores.left_column)
+    no_numbers = np.full(n_pairs, np.nan)
+    if paired_scores.n_units < 2:
+        return PairTests(no_numbers, no_numbers, no_numbers, ["none"] * n_pairs, no_numbers, [None] * n_pairs)
     low, high = t_interval(moments, settings.alpha)
-    interval, drawn = "t", flips.n_drawn
+    interval, n_drawn = "t", flips.n_drawn
     method: Method | None = None
     match settings.test:
         case "randomization":
-            p, low, high = invert_sign_flips(paired, flips, settings.alpha)
+            p, low, high = invert_sign_flips(paired_scores, flips, settings.alpha)
             interval, method = "randomization", "exact" if flips.is_exact else "drawn"
         case "bootstrap":
-            p = bootstrap_test(paired, moments, resamples=drawn, seed=flips.seed)
+            p = bootstrap_test(paired_scores, moments, resamples=n_drawn, seed=flips.seed)
             low, high = bca_interval(
-                paired, moments, settings.alpha, resamples=drawn, seed=flips.seed
+                paired_scores, moments, settings.alpha, resamples=n_drawn, seed=flips.seed
             )
             interval, method = "bca", "drawn"
         case "t":
             p = t_test(moments)
         case "wilcoxon":
-            p, method = wilcoxon(paired, flips, settings.tie), "exact" if flips.is_exact else "drawn"
+            p, method = wilcoxon(paired_scores, flips, settings.tie), "exact" if flips.is_exact else "drawn"
         case "sign":
-            p = sign_test(paired, settings.tie)
+            p = sign_test(paired_scores, settings.tie)
         case _:
-            p = none
-    error = np.sqrt(p * (1 - p) / drawn) if method == "drawn" else np.where(np.isnan(p), p, 0.0)
-    methods = [method if known else None for known in ~np.isnan(p)]
-    return PairTests(p, low, high, [interval] * m, error, methods)
+            p = no_numbers
+    error = np.sqrt(p * (1 - p) / n_drawn) if method == "drawn" else np.where(np.isnan(p), p, 0.0)
+    methods = [method if has_p else None for has_p in ~np.isnan(p)]
+    return PairTests(p, low, high, [interval] * n_pairs, error, methods)
 
 
 def _test_differences(slices: Sequence[Sequence[PairSample]], settings: Settings) -> list[list[PairTests]]:
     """Return the randomization tests of many queries."""
-    bounds, students, wanted = [], [], []
-    for of_slice in slices:
-        bounds.append([bound_p_values(one.paired_scores) for one in of_slice])
-        students.append([_student_intervals(one, settings) for one in of_slice])
-        wanted.append(
+    bounds, student_intervals, is_requested = [], [], []
+    for samples in slices:
+        bounds.append([bound_p_values(sample.paired_scores) for sample in samples])
+        student_intervals.append([_student_intervals(sample, settings) for sample in samples])
+        is_requested.append(
             [
-                (bound >= CLEAR) & near
-                for bound, (_, _, near) in zip(bounds[-1], students[-1], strict=True)
+                (bound >= CLEAR) & agrees
+                for bound, (_, _, agrees) in zip(bounds[-1], student_intervals[-1], strict=True)
             ]
         )
-    drawn = _draw_flips(slices, wanted, settings)
+    sequential_tests = _draw_flips(slices, is_requested, settings)
     return [
         [
             _add_intervals(sample, _choose_p_values(p, bound), student, settings)
-            for sample, p, bound, student in zip(*of_slice, strict=True)
+            for sample, p, bound, student in zip(*slice_parts, strict=True)
         ]
-        for of_slice in zip(slices, drawn, bounds, students, strict=True)
+        for slice_parts in zip(slices, sequential_tests, bounds, student_intervals, strict=True)
     ]
 
 
 def _test_ranks(slices: Sequence[Sequence[PairSample]], settings: Settings) -> list[list[PairTests]]:
     """Return Wilcoxon's tests of many queries: of ranks, which differ between slices."""
-    return [[_test_sample_ranks(one, settings) for one in of_slice] for of_slice in slices]
+    return [[_test_sample_ranks(sample, settings) for sample in of_slice] for of_slice in slices]
 
 
 def _test_sample_ranks(sample: PairSample, settings: Settings) -> PairTests:
-    paired = PairedScores.from_differences(signed_ranks(sample.paired_scores, settings.tie))
+    paired_ranks = PairedScores.from_differences(signed_ranks(sample.paired_scores, settings.tie))
     low, high = t_interval(sample.moments, settings.alpha)
-    p, error, method = _find_p_values(paired, sample.flips)
+    p, error, method = _find_p_values(paired_ranks, sample.flips)
     return PairTests(p, low, high, ["t"] * len(p), error, method)
 
 
@@ -157,22 +157,22 @@ def p_values(paired_scores: PairedScores, flips: Flips, units_limit: int = MANY_
     return _find_p_values(paired_scores, flips)[0] if paired_scores.n_units > units_limit else sign_flip_p_values(paired_scores, flips)
 
 
-def _find_p_values(paired: PairedScores, flips: Flips) -> _PValues:
-    bound = bound_p_values(paired)
-    every = np.ones(paired.n_units, np.bool_)
-    [[drawn]] = run_sequential_tests(
-        [every], [[paired]], [[bound >= CLEAR]], n_drawn=flips.n_drawn, seed=flips.seed
+def _find_p_values(paired_scores: PairedScores, flips: Flips) -> _PValues:
+    bound = bound_p_values(paired_scores)
+    is_every_unit = np.ones(paired_scores.n_units, np.bool_)
+    [[tests]] = run_sequential_tests(
+        [is_every_unit], [[paired_scores]], [[bound >= CLEAR]], n_drawn=flips.n_drawn, seed=flips.seed
     )
-    return _choose_p_values(drawn, bound)
+    return _choose_p_values(tests, bound)
 
 
 def _draw_flips(
-    slices: Sequence[Sequence[PairSample]], wanted: Sequence[Sequence[Bools]], settings: Settings
+    slices: Sequence[Sequence[PairSample]], is_requested: Sequence[Sequence[Bools]], settings: Settings
 ) -> list[list[SequentialTests]]:
     return run_sequential_tests(
-        [of_slice[0].is_included for of_slice in slices],
-        [[one.paired_scores for one in of_slice] for of_slice in slices],
-        wanted,
+        [samples[0].is_included for samples in slices],
+        [[sample.paired_scores for sample in of_slice] for of_slice in slices],
+        is_requested,
         n_drawn=settings.flips,
         seed=settings.seed,
     )
@@ -184,31 +184,31 @@ def _student_intervals(sample: PairSample, settings: Settings) -> tuple[Floats, 
     Where they do not, the intervals have to come from all flips.
     """
     low, high = t_interval(sample.moments, settings.alpha)
-    near = limits_agree(sample.paired_scores.differences, low, high, settings.alpha / 2)
-    return low, high, near
+    agrees = limits_agree(sample.paired_scores.differences, low, high, settings.alpha / 2)
+    return low, high, agrees
 
 
-def _choose_p_values(drawn: SequentialTests, bound: Floats) -> _PValues:
+def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
     """Return p-values, their errors and their methods; a bound where no flips are drawn."""
-    clear = bound < CLEAR
-    p = np.where(clear, bound, drawn.p)
-    error = np.where(clear, 0.0, np.sqrt(p * (1 - p) / np.maximum(drawn.n_flips, 1)))
-    stopped = np.where(drawn.is_stopped_early, "sequential", "drawn")
-    return p, error, np.where(clear, "bound", stopped).tolist()
+    is_clear = bound < CLEAR
+    p = np.where(is_clear, bound, tests.p)
+    error = np.where(is_clear, 0.0, np.sqrt(p * (1 - p) / np.maximum(tests.n_flips, 1)))
+    drawn_method = np.where(tests.is_stopped_early, "sequential", "drawn")
+    return p, error, np.where(is_clear, "bound", drawn_method).tolist()
 
 
 def _add_intervals(
-    sample: PairSample, known: _PValues, student: tuple[Floats, Floats, Bools], settings: Settings
+    sample: PairSample, p_values: _PValues, student: tuple[Floats, Floats, Bools], settings: Settings
 ) -> PairTests:
     """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
-    (p, error, method), (low, high, near) = known, student
-    far = np.flatnonzero(~near)
-    if len(far):
-        paired = replace(
-            sample.paired_scores, left=sample.paired_scores.left_column[far], right=sample.paired_scores.right_column[far]
+    (p, error, method), (low, high, agrees) = p_values, student
+    disagreeing = np.flatnonzero(~agrees)
+    if len(disagreeing):
+        disagreeing_pairs = replace(
+            sample.paired_scores, left=sample.paired_scores.left_column[disagreeing], right=sample.paired_scores.right_column[disagreeing]
         )
-        of_all, low[far], high[far] = invert_sign_flips(paired, sample.flips, settings.alpha)
-        open_ = np.array([method[i] != "bound" for i in far])
-        p[far] = np.where(open_, of_all, p[far])
-        error[far] = np.where(open_, np.sqrt(of_all * (1 - of_all) / sample.flips.n_drawn), 0.0)
-    return PairTests(p, low, high, np.where(near, "t", "randomization").tolist(), error, method)
+        p_of_all_flips, low[disagreeing], high[disagreeing] = invert_sign_flips(disagreeing_pairs, sample.flips, settings.alpha)
+        is_open = np.array([method[i] != "bound" for i in disagreeing])
+        p[disagreeing] = np.where(is_open, p_of_all_flips, p[disagreeing])
+        error[disagreeing] = np.where(is_open, np.sqrt(p_of_all_flips * (1 - p_of_all_flips) / sample.flips.n_drawn), 0.0)
+    return PairTests(p, low, high, np.where(agrees, "t", "randomization").tolist(), error, method)

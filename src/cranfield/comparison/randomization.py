@@ -21,20 +21,20 @@ _TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
 
 def sign_flip_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
     """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
-    least = np.abs(paired_scores.totals) - paired_scores.slack
+    threshold = np.abs(paired_scores.totals) - paired_scores.slack
 
-    def counted(part: FlipRange) -> Ints:
-        columns = paired_scores.sum_columns(flips.sign_words(*part))
-        every = zip(paired_scores.sum_pairs(columns), least.tolist(), strict=True)
-        return np.array([_count_large(sums, limit) for sums, limit in every], np.int64)
+    def count_part(flip_range: FlipRange) -> Ints:
+        columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
+        sums_and_thresholds = zip(paired_scores.sum_pairs(columns), threshold.tolist(), strict=True)
+        return np.array([_count_large(sums, limit) for sums, limit in sums_and_thresholds], np.int64)
 
-    none = np.zeros(len(paired_scores.left_column), np.int64)
-    return flips.p_values(sum(map_in_threads(counted, flips.split(paired_scores.n_columns)), none))
+    zero_counts = np.zeros(len(paired_scores.left_column), np.int64)
+    return flips.p_values(sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts))
 
 
-def _count_large(sums: Floats, least: float) -> int:
+def _count_large(sums: Floats, threshold: float) -> int:
     """Return how many absolute sums are at least `least`. Overwrites the sums."""
-    return int(np.count_nonzero(np.abs(sums, out=sums) >= least))
+    return int(np.count_nonzero(np.abs(sums, out=sums) >= threshold))
 
 
 def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
@@ -44,26 +44,26 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
     retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
     that t is greater where the absolute sum, divided by its root, is.
     """
-    squares = np.sqrt((paired_scores.differences**2).sum(axis=0))
-    scale = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
-    observed = np.abs(paired_scores.totals) * scale
-    order = np.argsort(-observed, kind="stable")
-    least = observed - paired_scores.slack * scale
-    rising = order[::-1].tolist()
+    root_of_squares = np.sqrt((paired_scores.differences**2).sum(axis=0))
+    scale = np.divide(1.0, root_of_squares, out=np.zeros_like(root_of_squares), where=root_of_squares > 0)
+    observed_t = np.abs(paired_scores.totals) * scale
+    order = np.argsort(-observed_t, kind="stable")
+    threshold = observed_t - paired_scores.slack * scale
+    rising_order = order[::-1].tolist()
 
-    def counted(part: FlipRange) -> Ints:
+    def count_part(flip_range: FlipRange) -> Ints:
         # Each pair is compared with the greatest of its own t and all smaller ones.
-        counts, greatest = np.zeros(len(order), np.int64), np.zeros(part[1] - part[0])
-        columns = paired_scores.sum_columns(flips.sign_words(*part))
-        for pair, sums in zip(rising, paired_scores.sum_pairs(columns, rising), strict=True):
+        counts, greatest = np.zeros(len(order), np.int64), np.zeros(flip_range[1] - flip_range[0])
+        columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
+        for pair, sums in zip(rising_order, paired_scores.sum_pairs(columns, rising_order), strict=True):
             np.abs(sums, out=sums)
             sums *= scale[pair]
             np.maximum(greatest, sums, out=greatest)
-            counts[pair] = np.count_nonzero(greatest >= least[pair])
+            counts[pair] = np.count_nonzero(greatest >= threshold[pair])
         return counts
 
-    none = np.zeros(len(order), np.int64)
-    p = flips.p_values(sum(map_in_threads(counted, flips.split(paired_scores.n_columns)), none))
+    zero_counts = np.zeros(len(order), np.int64)
+    p = flips.p_values(sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts))
     p[order] = np.maximum.accumulate(p[order])
     return p
 
@@ -80,75 +80,75 @@ def invert_sign_flips(paired_scores: PairedScores, flips: Flips, alpha: float) -
     Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
     far enough away to be rejected. All come from the same sums.
     """
-    needed = flips.least_count(alpha)
-    found: list[tuple[int, float, float]] = []
-    m = len(paired_scores.left_column)
-    fits = paired_scores.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
+    n_needed = flips.least_count(alpha)
+    inverted_pairs: list[tuple[int, float, float]] = []
+    n_pairs = len(paired_scores.left_column)
+    all_fit = paired_scores.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
     # Where not all sums can be held, a pair has two columns at most.
-    for some in [slice(0, m)] if fits else block_slices(m, 2 * flips.n_flips, _TIMES):
-        part = replace(paired_scores, left=paired_scores.left_column[some], right=paired_scores.right_column[some])
-        found += _invert_pairs(part, flips, needed)
-    counts, low, high = np.array(found, float).reshape(-1, 3).T.copy()
+    for pair_slice in [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES):
+        pairs_of_slice = replace(paired_scores, left=paired_scores.left_column[pair_slice], right=paired_scores.right_column[pair_slice])
+        inverted_pairs += _invert_pairs(pairs_of_slice, flips, n_needed)
+    counts, low, high = np.array(inverted_pairs, float).reshape(-1, 3).T.copy()
     return flips.p_values(counts), low, high
 
 
-def _invert_pairs(paired: PairedScores, flips: Flips, needed: int) -> Iterator[tuple[int, float, float]]:
+def _invert_pairs(paired_scores: PairedScores, flips: Flips, n_needed: int) -> Iterator[tuple[int, float, float]]:
     """Yield for each pair how many flips have a sum as large, and the ends of its interval.
 
     `needed`: how many flips count against no shift outside of the ends, at least.
     """
-    n_kept, columns = _sum_all_flips(paired, flips)
-    n_flipped = paired.n_queries - n_kept
+    unflipped_size, columns = _sum_all_flips(paired_scores, flips)
+    flipped_size = paired_scores.n_queries - unflipped_size
     # Where all signs are kept, or all flipped, no shift is far enough away.
-    none = np.flatnonzero(n_kept * n_flipped == 0)
-    n_kept[none] = n_flipped[none] = 1.0
+    no_sign_change = np.flatnonzero(unflipped_size * flipped_size == 0)
+    unflipped_size[no_sign_change] = flipped_size[no_sign_change] = 1.0
 
-    def of_pair(pair: int) -> tuple[int, float, float]:
-        (sums,) = paired.sum_pairs(columns, [pair])
-        total, slack = float(paired.totals[pair]), float(paired.slack[pair])
+    def invert_pair(pair: int) -> tuple[int, float, float]:
+        (sums,) = paired_scores.sum_pairs(columns, [pair])
+        total, slack = float(paired_scores.totals[pair]), float(paired_scores.slack[pair])
         low, high = -np.inf, np.inf
-        if 1 <= needed <= flips.n_flips:  # else no shift is far enough away
-            kept = (sums + total) / 2
-            flipped = total - kept
-            kept /= n_kept
-            flipped /= n_flipped
-            kept[none], flipped[none] = np.inf, -np.inf
-            low = -_find_greatest(-np.minimum(kept, flipped), needed)
-            high = _find_greatest(np.maximum(kept, flipped), needed)
-        near_zero = slack / (2 * paired.n_queries)  # below this, only rounding
+        if 1 <= n_needed <= flips.n_flips:  # else no shift is far enough away
+            unflipped_means = (sums + total) / 2
+            flipped_means = total - unflipped_means
+            unflipped_means /= unflipped_size
+            flipped_means /= flipped_size
+            unflipped_means[no_sign_change], flipped_means[no_sign_change] = np.inf, -np.inf
+            low = -_find_greatest(-np.minimum(unflipped_means, flipped_means), n_needed)
+            high = _find_greatest(np.maximum(unflipped_means, flipped_means), n_needed)
+        near_zero = slack / (2 * paired_scores.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _count_large(sums, abs(total) - slack), low, high
 
-    return map_in_threads(of_pair, range(len(paired.left_column)))
+    return map_in_threads(invert_pair, range(len(paired_scores.left_column)))
 
 
-def _sum_all_flips(paired: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
+def _sum_all_flips(paired_scores: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
     """Return how many queries keep their sign under each flip, (n_flips,), and the columns.
 
     These are `Paired.columns` of all flips.
     """
 
-    def of_part(part: FlipRange) -> tuple[FlipRange, Floats, Floats]:
-        words = flips.sign_words(*part)
-        return part, count_kept_signs(words, paired.unit_size), paired.sum_columns(words)
+    def sum_part(flip_range: FlipRange) -> tuple[FlipRange, Floats, Floats]:
+        words = flips.sign_words(*flip_range)
+        return flip_range, count_kept_signs(words, paired_scores.unit_size), paired_scores.sum_columns(words)
 
-    kept = np.empty(flips.n_flips)
-    columns = np.empty((paired.n_columns, flips.n_flips))
-    for (begin, end), counts, found in map_in_threads(of_part, flips.split(paired.n_columns)):
-        kept[begin:end], columns[:, begin:end] = counts, found
-    return kept, columns
+    unflipped_size = np.empty(flips.n_flips)
+    columns = np.empty((paired_scores.n_columns, flips.n_flips))
+    for (begin, end), counts, part_columns in map_in_threads(sum_part, flips.split(paired_scores.n_columns)):
+        unflipped_size[begin:end], columns[:, begin:end] = counts, part_columns
+    return unflipped_size, columns
 
 
-def _find_greatest(values: Floats, k: int) -> float:
+def _find_greatest(numbers: Floats, k: int) -> float:
     """Return the k-th greatest of (n,) values.
 
     Values below a bound that is estimated from a sample are set aside first.
     """
-    sample = values[:4096]
-    place = len(sample) - 1 - min(2 * k * len(sample) // len(values) + 10, len(sample) - 1)
-    some = values[values >= np.partition(sample, place)[place]]
-    some = some if len(some) >= k else values
-    return float(np.partition(some, len(some) - k)[len(some) - k])
+    sample = numbers[:4096]
+    sample_position = len(sample) - 1 - min(2 * k * len(sample) // len(numbers) + 10, len(sample) - 1)
+    candidates = numbers[numbers >= np.partition(sample, sample_position)[sample_position]]
+    candidates = candidates if len(candidates) >= k else numbers
+    return float(np.partition(candidates, len(candidates) - k)[len(candidates) - k])
 
 
 def one_sided_tests(
@@ -170,24 +170,24 @@ def one_sided_tests(
     proportion to its weight, and a mean is a sum of differences divided by the sum of their
     weights.
     """
-    n, m = differences.shape
+    n_queries, n_pairs = differences.shape
     sides = 2 if flips.is_exact else 1  # with all flips, negatives count, too
-    needed = flips.least_count(alpha * sides)
-    some = 1 <= needed <= flips.n_flips * sides
-    slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
-    above, below = np.zeros((2, *bounds.shape), np.int64)
-    lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
-    for part in block_slices(m, flips.n_flips, n_blocks=4):
-        above[:, part], below[:, part], means = _count_against(
-            differences[:, part], bounds[:, part], slack[:, part], flips, weights
+    n_needed = flips.least_count(alpha * sides)
+    has_limits = 1 <= n_needed <= flips.n_flips * sides
+    slack = 1e-12 * (np.abs(differences).sum(axis=0) + n_queries * np.abs(bounds))
+    n_above, n_below = np.zeros((2, *bounds.shape), np.int64)
+    lower, upper = np.full(n_pairs, -np.inf), np.full(n_pairs, np.inf)
+    for pair_slice in block_slices(n_pairs, flips.n_flips, n_blocks=4):
+        n_above[:, pair_slice], n_below[:, pair_slice], means = _count_against(
+            differences[:, pair_slice], bounds[:, pair_slice], slack[:, pair_slice], flips, weights
         )
-        if some:
-            unflipped = np.isnan(means)
-            means[unflipped] = -np.inf
-            lower[part] = np.partition(means, needed - 1, axis=1)[:, needed - 1]
-            means[unflipped] = np.inf
-            upper[part] = np.partition(means, -needed, axis=1)[:, -needed]
-    p_above, p_below = flips.p_values(above) / sides, flips.p_values(below) / sides
+        if has_limits:
+            is_unflipped = np.isnan(means)
+            means[is_unflipped] = -np.inf
+            lower[pair_slice] = np.partition(means, n_needed - 1, axis=1)[:, n_needed - 1]
+            means[is_unflipped] = np.inf
+            upper[pair_slice] = np.partition(means, -n_needed, axis=1)[:, -n_needed]
+    p_above, p_below = flips.p_values(n_above) / sides, flips.p_values(n_below) / sides
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
     upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
@@ -202,37 +202,37 @@ def _count_against(
     Two (n_bounds, n_pairs); and the mean of the differences whose signs each flip flips, NaN where
     it flips none: (n_pairs, n_flips), where all flips are tried twice as many as are looked at.
     """
-    n, m = differences.shape
-    paired = PairedScores.from_differences(differences)
-    weighing = 0.0 if weights is None else float(weights.sum())
-    none = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # sums up to this are 0, given rounding
+    n_queries, n_pairs = differences.shape
+    paired_scores = PairedScores.from_differences(differences)
+    weight_sum = 0.0 if weights is None else float(weights.sum())
+    negligible = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # sums up to this are 0, given rounding
     sides = (1, -1) if flips.is_exact else (1,)
-    means = np.empty((m, len(sides) * flips.n_flips))
+    means = np.empty((n_pairs, len(sides) * flips.n_flips))
 
-    def of_part(part: FlipRange) -> Ints:
-        words = flips.sign_words(*part)
-        kept, columns = count_kept_signs(words), paired.sum_columns(words)
-        sums = np.array(list(paired.sum_pairs(columns)))
+    def count_part(flip_range: FlipRange) -> Ints:
+        words = flips.sign_words(*flip_range)
+        unflipped_size, columns = count_kept_signs(words), paired_scores.sum_columns(words)
+        sums = np.array(list(paired_scores.sum_pairs(columns)))
         counts = np.zeros((2, *bounds.shape), np.int64)
-        for place, side in enumerate(sides):
-            total = (paired.totals[:, None] - side * sums) / 2
+        for side_index, side in enumerate(sides):
+            total = (paired_scores.totals[:, None] - side * sums) / 2
             if weights is None:
-                size = n - kept if side == 1 else kept
+                flipped_size = n_queries - unflipped_size if side == 1 else unflipped_size
             else:
-                size = (weighing - side * sum_with_signs(weights[:, None], words)[0]) / 2
-                size[size <= 1e-12 * n] = 0.0
+                flipped_size = (weight_sum - side * sum_with_signs(weights[:, None], words)[0]) / 2
+                flipped_size[flipped_size <= 1e-12 * n_queries] = 0.0
             for b, bound in enumerate(bounds):
-                over = total - size * bound[:, None]
-                counts[0, b] += np.count_nonzero(over <= slack[b, :, None], axis=1)
-                counts[1, b] += np.count_nonzero(over >= -slack[b, :, None], axis=1)
-            unflipped = np.full_like(total, np.nan)
-            found = np.divide(total, size, out=unflipped, where=size > 0)
+                excess = total - flipped_size * bound[:, None]
+                counts[0, b] += np.count_nonzero(excess <= slack[b, :, None], axis=1)
+                counts[1, b] += np.count_nonzero(excess >= -slack[b, :, None], axis=1)
+            unknown_means = np.full_like(total, np.nan)
+            flipped_means = np.divide(total, flipped_size, out=unknown_means, where=flipped_size > 0)
             if weights is not None:  # if the weights are 0, a sum that is not 0 is beyond any bound
-                left = total[:, size == 0]
-                beyond = np.copysign(np.inf, left)
-                found[:, size == 0] = np.where(np.abs(left) <= none, np.nan, beyond)
-            means[:, place * flips.n_flips :][:, slice(*part)] = found
+                left_over = total[:, flipped_size == 0]
+                beyond = np.copysign(np.inf, left_over)
+                flipped_means[:, flipped_size == 0] = np.where(np.abs(left_over) <= negligible, np.nan, beyond)
+            means[:, side_index * flips.n_flips :][:, slice(*flip_range)] = flipped_means
         return counts
 
-    above, below = sum(map_in_threads(of_part, flips.split(m)), np.zeros((2, *bounds.shape), np.int64))
-    return above, below, means
+    n_above, n_below = sum(map_in_threads(count_part, flips.split(n_pairs)), np.zeros((2, *bounds.shape), np.int64))
+    return n_above, n_below, means

@@ -54,41 +54,41 @@ def note_comparison(
     """
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
-        single = units.unit_word if pairs else "query"
-        text = f"One {single} cannot show whether a difference is due to chance: there is no test."
+        unit_word = units.unit_word if pairs else "query"
+        text = f"One {unit_word} cannot show whether a difference is due to chance: there is no test."
         yield Note("few-queries", "warning", text, 1)
         return
 
     if pairs:
-        n_clear = sum(one.method == "bound" for one in pairs)  # without any flip
+        n_clear = sum(pair.method == "bound" for pair in pairs)  # without any flip
         if n_clear < len(pairs):
             yield from _note_few_units(
-                flips, units.full_words, settings, n_comparisons, some_clear=n_clear > 0
+                flips, units.full_words, settings, n_comparisons, has_clear_pairs=n_clear > 0
             )
         yield from _note_doubts(pairs, doubts, settings, units)
         yield from _note_many_queries(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
-    of_many = "bayes" if settings.test == "bayes" else settings.correction
-    if n_comparisons > 1 and of_many in _OF_CORRECTIONS:
-        yield Note("correction", "info", _OF_CORRECTIONS[of_many])
-    if apart := [
-        f"{_pair_name(one, settings)} (p {format_p(one.p)}, t-test {format_p(one.p_t)})"
-        for one in pairs
-        if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
+    correction_name = "bayes" if settings.test == "bayes" else settings.correction
+    if n_comparisons > 1 and correction_name in _OF_CORRECTIONS:
+        yield Note("correction", "info", _OF_CORRECTIONS[correction_name])
+    if disagreeing_pairs := [
+        f"{_pair_name(pair, settings)} (p {format_p(pair.p)}, t-test {format_p(pair.p_t)})"
+        for pair in pairs
+        if pair.p is not None and pair.p_t is not None and (pair.p <= alpha) != (pair.p_t <= alpha)
     ]:
-        text = f"The t-test disagrees at alpha, before correction: {format_names(apart)}."
+        text = f"The t-test disagrees at alpha, before correction: {format_names(disagreeing_pairs)}."
         yield Note("t-test-differs", "info", text)
-    constant = [_pair_name(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
-    if constant and settings.test in ("t", "bootstrap"):
-        text = f"The same difference on every query, so that t does not exist: {format_names(constant)}."
+    constant_pairs = [_pair_name(pair, settings) for pair in pairs if pair.sd == 0 and pair.difference != 0]
+    if constant_pairs and settings.test in ("t", "bootstrap"):
+        text = f"The same difference on every query, so that t does not exist: {format_names(constant_pairs)}."
         yield Note("no-t", "info", text)
-    if against := [
-        _pair_name(one, settings)
-        for one in pairs
-        if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == higher_is_better)
+    if opposed_pairs := [
+        _pair_name(pair, settings)
+        for pair in pairs
+        if pair.verdict is not None and (pair.verdict == "better") != ((pair.difference > 0) == higher_is_better)
     ]:
-        text = f"The mean difference has the opposite sign: {format_names(against)}."
+        text = f"The mean difference has the opposite sign: {format_names(opposed_pairs)}."
         yield Note("mean-disagrees", "warning", text)
     yield from note_sum_measure(measure)
 
@@ -115,51 +115,51 @@ def note_few_queries(n_units: int, full_words: str) -> Iterator[Note]:
 
 
 def _note_few_units(
-    flips: Flips, units: str, settings: Settings, comparisons: int, *, some_clear: bool
+    flips: Flips, full_words: str, settings: Settings, n_comparisons: int, *, has_clear_pairs: bool
 ) -> Iterator[Note]:
     """Yield notes on what so few queries (or clusters: `units`), or flips, cannot show.
 
     Some pairs may be clear without flips.
     """
-    n, alpha, drawn = flips.n_units, settings.alpha, settings.test in RESAMPLING_TESTS
-    exact = flips.is_exact and settings.test != "bootstrap"
-    least = 1 / flips.n_flips if exact else 1 / (flips.n_drawn + 1)
-    corrected = settings.correction in ("holm", "bonferroni")
-    floor = min(1.0, least * comparisons) if corrected else least
-    hopeless = f"nothing {'else ' * some_clear}can be significant"
-    other = "other " * some_clear
-    if drawn and exact and least > alpha:
-        ends = ", and no interval has ends" if settings.test == "randomization" else ""
-        text = f"{n} {units}: no p can be below {least:.4g}; {hopeless}{ends}."
-        yield Note("none-significant", "warning", text, n)
-    yield from note_few_queries(n, units)
-    if drawn and exact and floor > alpha >= least:
-        text = f"{n} {units}: no corrected p can be below {floor:.2g}; {hopeless}."
-        yield Note("none-significant", "warning", text, n)
-    if not drawn or exact:
+    n_units, alpha, is_resampled = flips.n_units, settings.alpha, settings.test in RESAMPLING_TESTS
+    is_exact = flips.is_exact and settings.test != "bootstrap"
+    smallest_p = 1 / flips.n_flips if is_exact else 1 / (flips.n_drawn + 1)
+    has_corrected_p = settings.correction in ("holm", "bonferroni")
+    smallest_corrected_p = min(1.0, smallest_p * n_comparisons) if has_corrected_p else smallest_p
+    hopeless_phrase = f"nothing {'else ' * has_clear_pairs}can be significant"
+    other_phrase = "other " * has_clear_pairs
+    if is_resampled and is_exact and smallest_p > alpha:
+        ends_phrase = ", and no interval has ends" if settings.test == "randomization" else ""
+        text = f"{n_units} {full_words}: no p can be below {smallest_p:.4g}; {hopeless_phrase}{ends_phrase}."
+        yield Note("none-significant", "warning", text, n_units)
+    yield from note_few_queries(n_units, full_words)
+    if is_resampled and is_exact and smallest_corrected_p > alpha >= smallest_p:
+        text = f"{n_units} {full_words}: no corrected p can be below {smallest_corrected_p:.2g}; {hopeless_phrase}."
+        yield Note("none-significant", "warning", text, n_units)
+    if not is_resampled or is_exact:
         return
-    what = "resamples" if settings.test == "bootstrap" else "flips"
-    if corrected and flips.n_drawn < 20 * comparisons / alpha:
-        over = format_count(comparisons, "comparison calls", "comparisons call")
-        none = f", and {hopeless}" if floor > alpha else ""
-        maxt = settings.test == "randomization" and comparisons > 1
+    flips_word = "resamples" if settings.test == "bootstrap" else "flips"
+    if has_corrected_p and flips.n_drawn < 20 * n_comparisons / alpha:
+        comparisons_phrase = format_count(n_comparisons, "comparison calls", "comparisons call")
+        hopeless_clause = f", and {hopeless_phrase}" if smallest_corrected_p > alpha else ""
+        can_use_maxt = settings.test == "randomization" and n_comparisons > 1
         text = (
-            f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.n_drawn:,} were "
-            f"drawn, so that no {other}corrected p can be below {floor:.2g}{none}. Draw more"
-            f"{', or correct by maxt' if maxt else ''}."
+            f"{comparisons_phrase} for {math.ceil(20 * n_comparisons / alpha):,} {flips_word}; {flips.n_drawn:,} were "
+            f"drawn, so that no {other_phrase}corrected p can be below {smallest_corrected_p:.2g}{hopeless_clause}. Draw more"
+            f"{', or correct by maxt' if can_use_maxt else ''}."
         )
-        yield Note("few-flips", "warning" if none else "info", text)
-    elif not corrected and least > alpha:
+        yield Note("few-flips", "warning" if hopeless_clause else "info", text)
+    elif not has_corrected_p and smallest_p > alpha:
         text = (
-            f"{flips.n_drawn:,} {what} were drawn, so that no {other}p can be below {least:.2g}, and "
-            f"{hopeless}. Draw more."
+            f"{flips.n_drawn:,} {flips_word} were drawn, so that no {other_phrase}p can be below {smallest_p:.2g}, and "
+            f"{hopeless_phrase}. Draw more."
         )
         yield Note("few-flips", "warning", text)
 
 
 def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
     """Yield notes on how so many queries are tested."""
-    methods = {one.method for one in pairs}
+    methods = {pair.method for pair in pairs}
     if methods & {"sequential", "bound"}:
         text = (
             f"More than {MANY_UNITS:,} queries: flips are drawn until {STOP:,} of them have as large a "
@@ -167,7 +167,7 @@ def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[No
             f"{CLEAR:.6f}."
         )
         yield Note("sequential", "info", text)
-    if settings.test == "randomization" and any(one.interval == "t" for one in pairs):
+    if settings.test == "randomization" and any(pair.interval == "t" for pair in pairs):
         text = (
             "Intervals by Student's t differ from those of all flips by less than 0.0001, and by "
             "less than a hundredth of their width."
@@ -176,57 +176,57 @@ def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[No
 
 
 def _note_doubts(
-    pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings, kind: Units
+    pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings, units: Units
 ) -> Iterator[Note]:
     """Yield notes on the pairs whose test and interval may be wrong."""
-    of: dict[Doubt | None, list[Pair]] = {}
+    pairs_of_doubt: dict[Doubt | None, list[Pair]] = {}
     for pair, doubt in zip(pairs, doubts, strict=True):
-        of.setdefault(doubt, []).append(pair)
-    n, units = kind.n_groups or pairs[0].n, kind.unit_words
-    said: tuple[tuple[Doubt, str, str], ...] = (
+        pairs_of_doubt.setdefault(doubt, []).append(pair)
+    n_units, unit_words = units.n_groups or pairs[0].n, units.unit_words
+    sentences_of_doubts: tuple[tuple[Doubt, str, str], ...] = (
         ("identical", f"Identical on all {pairs[0].n:,} queries", "differ"),
         (
             "constant",
-            f"The same difference on all {n:,} {units}, so that its interval has no width",
+            f"The same difference on all {n_units:,} {unit_words}, so that its interval has no width",
             "have another",
         ),
     )
-    for doubt, what, others in said:
-        if same := of.get(doubt):
-            names = format_names([_pair_name(one, settings) for one in same])
-            text = f"{what}: {names}. Of other {units}, {unlike_share_text(n, settings.alpha)} may {others}."
-            yield Note(doubt, "warning", text, n, count=len(same))
-    few = of.get("few-changes", [])
-    if len(few) > _MAX_LISTED:
-        shown = [f"{_pair_name(one, settings)} ({_n_changed_units(one)})" for one in few]
+    for doubt, reason_phrase, change_verb in sentences_of_doubts:
+        if doubtful_pairs := pairs_of_doubt.get(doubt):
+            pair_names = format_names([_pair_name(pair, settings) for pair in doubtful_pairs])
+            text = f"{reason_phrase}: {pair_names}. Of other {unit_words}, {unlike_share_text(n_units, settings.alpha)} may {change_verb}."
+            yield Note(doubt, "warning", text, n_units, count=len(doubtful_pairs))
+    rarely_changed_pairs = pairs_of_doubt.get("few-changes", [])
+    if len(rarely_changed_pairs) > _MAX_LISTED:
+        descriptions = [f"{_pair_name(pair, settings)} ({_n_changed_units(pair)})" for pair in rarely_changed_pairs]
         text = (
-            f"Fewer than {FEW_UNITS} of {n:,} {units} differ: {format_names(shown)}. {_SO_FEW}. --changes {FEW_UNITS} "
+            f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: {format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
             "lists these queries, as `changes` does."
         )
-        yield Note("few-changes", "warning", text, count=len(few))
-        few = []
-    for pair in few:
-        changed = _n_changed_units(pair)
-        differ = "differs" if changed == 1 else "differ"
-        shown = [
-            f"{one.query_id} {format_number(one.other_score)} to {format_number(one.score)}"
-            for one in pair.changes
+        yield Note("few-changes", "warning", text, count=len(rarely_changed_pairs))
+        rarely_changed_pairs = []
+    for pair in rarely_changed_pairs:
+        n_changed = _n_changed_units(pair)
+        differ_verb = "differs" if n_changed == 1 else "differ"
+        change_texts = [
+            f"{change.query_id} {format_number(change.other_score)} to {format_number(change.score)}"
+            for change in pair.changes
         ]
-        few_of = f"only {changed} of {n:,} {units}"
-        which = f"{few_of} {differ}"
+        count_phrase = f"only {n_changed} of {n_units:,} {unit_words}"
+        subject_phrase = f"{count_phrase} {differ_verb}"
         if settings.baseline is not None:  # the source is the system alone
-            which = f"differs from {pair.other} on {few_of}"
-        text = f"{which}{': ' * bool(shown)}{', '.join(shown)}. {_SO_FEW}."
-        yield Note("few-changes", "warning", text, changed, _pair_name(pair, settings))
-    if skewed := of.get("skewed"):
+            subject_phrase = f"differs from {pair.other} on {count_phrase}"
+        text = f"{subject_phrase}{': ' * bool(change_texts)}{', '.join(change_texts)}. {_SO_FEW}."
+        yield Note("few-changes", "warning", text, n_changed, _pair_name(pair, settings))
+    if skewed_pairs := pairs_of_doubt.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
-            f"{format_names([_pair_name(one, settings) for one in skewed])}. {n:,} {units} are few for these: "
+            f"{format_names([_pair_name(pair, settings) for pair in skewed_pairs])}. {n_units:,} {unit_words} are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
             "alpha says. Look at the large ones (compare --changes 5); do not rely on a p near "
             "alpha; more queries help."
         )
-        yield Note("skewed", "warning", text, n, count=len(skewed))
+        yield Note("skewed", "warning", text, n_units, count=len(skewed_pairs))
 
 
 def _n_changed_units(pair: Pair) -> int:

@@ -92,7 +92,7 @@ def field_names(dataclass_type: type[Any]) -> list[str]:
 
 
 _NESTED_CLASSES: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
-_NESTED_FIELD_OF = {name: part for part, kind in _NESTED_CLASSES.items() for name in field_names(kind)}
+_NESTED_FIELD_OF = {name: field_name for field_name, dataclass_type in _NESTED_CLASSES.items() for name in field_names(dataclass_type)}
 _FIRST_SHARE = field_names(Effects).index("cliff")  # effects from here on are exported later
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
@@ -170,12 +170,12 @@ class Pair(PairValues):
     @classmethod
     def of(cls, value_of_name: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
         """Return a pair of its values by name, those of effects and beliefs among them."""
-        own = dict(value_of_name)
-        parts = {
-            part: kind(**{name: own.pop(name) for name in field_names(kind) if name in own})
-            for part, kind in _NESTED_CLASSES.items()
+        own_values = dict(value_of_name)
+        nested_values = {
+            field_name: dataclass_type(**{name: own_values.pop(name) for name in field_names(dataclass_type) if name in own_values})
+            for field_name, dataclass_type in _NESTED_CLASSES.items()
         }
-        return cls(**own, **parts, more=more)
+        return cls(**own_values, **nested_values, more=more)
 
     if not TYPE_CHECKING:  # which has PairValues
 
@@ -196,13 +196,13 @@ class Pair(PairValues):
     def names(cls) -> list[str]:
         """Return the names of all values, in the order in which they are exported."""
         own_names = [name for name in field_names(cls) if name not in (*_NESTED_CLASSES, "more")]
-        names = [name for own in own_names for name in (own, *_EXPORTED_AFTER.get(own, ()))]
-        return [name for own in names for name in (own, *PAIR_VALUES.get(own, ()))]
+        names = [name for own_name in own_names for name in (own_name, *_EXPORTED_AFTER.get(own_name, ()))]
+        return [name for own_name in names for name in (own_name, *PAIR_VALUES.get(own_name, ()))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every value by its name, as for JSON."""
-        values = {name: getattr(self, name) for name in self.names()}
-        return {**values, "changes": [asdict(change) for change in self.changes]}
+        value_of_name = {name: getattr(self, name) for name in self.names()}
+        return {**value_of_name, "changes": [asdict(change) for change in self.changes]}
 
 
 class _SystemPair(Protocol):
@@ -229,24 +229,24 @@ class Pairs(Generic[P]):
     @cached_property
     def pair_of_names(self) -> Mapping[tuple[str, str], P]:
         """Return the pairs by (system, other)."""
-        return {(one.system, one.other): one for one in self.pairs}
+        return {(pair.system, pair.other): pair for pair in self.pairs}
 
     def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
         """Return the difference and the verdict of two systems, compared in either order."""
         if (system, other) in self.pair_of_names:
             pair = self.pair_of_names[system, other]
             return pair.difference, pair.verdict
-        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
+        reversed_outcome: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
         pair = self.pair_of_names[other, system]
-        return -pair.difference, turned.get(pair.verdict)
+        return -pair.difference, reversed_outcome.get(pair.verdict)
 
     def __getitem__(self, system: str | tuple[str, str]) -> P:
         """Return a pair, by its system and, where there are several, the other."""
-        found = [one for names, one in self.pair_of_names.items() if system in (names, names[0])]
-        if len(found) != 1:
-            known = ", ".join(f"{name} - {other}" for name, other in self.pair_of_names)
-            raise KeyError(f"{system!r}: the pairs are {known}")
-        return found[0]
+        matching_pairs = [pair for pair_names, pair in self.pair_of_names.items() if system in (pair_names, pair_names[0])]
+        if len(matching_pairs) != 1:
+            pair_list = ", ".join(f"{name} - {other}" for name, other in self.pair_of_names)
+            raise KeyError(f"{system!r}: the pairs are {pair_list}")
+        return matching_pairs[0]
 
 
 def find_verdicts(is_marked: Bools, direction: Floats, *, higher_is_better: bool) -> list[Outcome | None]:
@@ -254,10 +254,10 @@ def find_verdicts(is_marked: Bools, direction: Floats, *, higher_is_better: bool
 
     `way` is above 0 where the first system's values are greater, which is better if `rising`.
     """
-    names: tuple[Outcome, Outcome] = ("better", "worse") if higher_is_better else ("worse", "better")
+    outcomes: tuple[Outcome, Outcome] = ("better", "worse") if higher_is_better else ("worse", "better")
     return [
-        None if not is_told or one == 0 else names[0] if one > 0 else names[1]
-        for is_told, one in zip(is_marked, direction.tolist(), strict=True)
+        None if not is_marked_pair or sign == 0 else outcomes[0] if sign > 0 else outcomes[1]
+        for is_marked_pair, sign in zip(is_marked, direction.tolist(), strict=True)
     ]
 
 
@@ -265,8 +265,8 @@ def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
     """Return a column as a list, with None for NaN; a single value is repeated n times."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n_rows
-    values: list[Any] = column.tolist()
-    return list(map(finite_or_none, values)) if column.dtype == np.float64 else values
+    column_list: list[Any] = column.tolist()
+    return list(map(finite_or_none, column_list)) if column.dtype == np.float64 else column_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +304,11 @@ class Result(Pairs[Pair]):
     @cached_property
     def ranked_systems(self) -> Sequence[System]:
         """Return the systems, the best first."""
-        return sorted(self.systems, key=lambda one: one.mean, reverse=self.higher_is_better)
+        return sorted(self.systems, key=lambda system: system.mean, reverse=self.higher_is_better)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
-        found: dict[str, Any] = {
+        plain_values: dict[str, Any] = {
             "measure": self.measure,
             "label": self.label,
             "slice": self.slice,
@@ -318,10 +318,10 @@ class Result(Pairs[Pair]):
             **({} if self.slice is None else {"query_ids": list(self.query_ids)}),
             "queries_sha256": self.queries_hash,
             "comparisons": self.comparisons,
-            "systems": [asdict(one) for one in self.systems],
-            "pairs": [one.to_dict() for one in self.pairs],
+            "systems": [asdict(system) for system in self.systems],
+            "pairs": [pair.to_dict() for pair in self.pairs],
         }
         if self.letters is not None:
-            names = [one.name for one in self.systems]
-            found["letters"] = dict(zip(names, self.letters, strict=True))
-        return {**found, "notes": [note.to_dict() for note in self.notes]}
+            system_names = [system.name for system in self.systems]
+            plain_values["letters"] = dict(zip(system_names, self.letters, strict=True))
+        return {**plain_values, "notes": [note.to_dict() for note in self.notes]}

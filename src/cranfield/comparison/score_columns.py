@@ -60,30 +60,30 @@ def read_columns(score_source: Any, alignment: Alignment) -> GivenScores:
     if isinstance(score_source, Scores | Systems | str | os.PathLike):
         score_source = [score_source]
     if isinstance(score_source, Mapping) and score_source:
-        values = list(score_source.values())
-        if all(isinstance(one, Scores) for one in values):
-            return _columns_of_results([replace(one, name=str(name)) for name, one in score_source.items()])
-        if all(isinstance(one, str | os.PathLike) for one in values):
-            return _read_files(list(map(str, score_source)), values, alignment)
+        source_list = list(score_source.values())
+        if all(isinstance(part, Scores) for part in source_list):
+            return _columns_of_results([replace(scores, name=str(name)) for name, scores in score_source.items()])
+        if all(isinstance(part, str | os.PathLike) for part in source_list):
+            return _read_files(list(map(str, score_source)), source_list, alignment)
         return _read_dicts(score_source, alignment)
-    if isinstance(score_source, list | tuple) and any(isinstance(one, Scores | Systems) for one in score_source):
+    if isinstance(score_source, list | tuple) and any(isinstance(part, Scores | Systems) for part in score_source):
         return _columns_of_results(score_source)
-    if isinstance(score_source, list) and all(isinstance(one, str | os.PathLike) for one in score_source):
+    if isinstance(score_source, list) and all(isinstance(part, str | os.PathLike) for part in score_source):
         return _read_files([None] * len(score_source), score_source, alignment)
     return _read_files([None], [score_source], alignment)
 
 
 def _columns_of_results(results: Iterable[Any]) -> GivenScores:
-    numbered = make_unique_namer()
-    several: list[Scores] = []
-    for one in results:
-        if not isinstance(one, Scores | Systems):
-            raise InputError(f"expected Scores in every place, got {type(one).__name__}")
-        found = one.values() if isinstance(one, Systems) else [one]
-        several += [replace(scores, name=numbered(scores.name)) for scores in found]
-    recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
+    unique_name = make_unique_namer()
+    all_scores: list[Scores] = []
+    for scores_or_systems in results:
+        if not isinstance(scores_or_systems, Scores | Systems):
+            raise InputError(f"expected Scores in every place, got {type(scores_or_systems).__name__}")
+        score_list = scores_or_systems.values() if isinstance(scores_or_systems, Systems) else [scores_or_systems]
+        all_scores += [replace(scores, name=unique_name(scores.name)) for scores in score_list]
+    recipe = {**all_scores[0].recipe, "run": {scores.name: scores.recipe["run"] for scores in all_scores}}
     recipe.pop("retrieved", None)  # of one run
-    systems = Systems(several)
+    systems = Systems(all_scores)
     return system_columns(systems), drop_query_counts(systems.notes), recipe, None
 
 
@@ -93,67 +93,67 @@ def system_columns(systems: Systems) -> Columns:
     for name, scores in systems.items():
         for measure in scores.measures:
             if not measure.definition.is_text:
-                values = np.asarray(scores.columns[str(measure)][1], float)
-                there = ~np.isnan(values)  # a convention may leave some out
-                ids = scores.query_ids if there.all() else [*compress(scores.query_ids, there)]
-                columns[str(measure), name] = ids, values[there]
+                scores_of_queries = np.asarray(scores.columns[str(measure)][1], float)
+                has_number = ~np.isnan(scores_of_queries)  # a convention may leave some out
+                ids = scores.query_ids if has_number.all() else [*compress(scores.query_ids, has_number)]
+                columns[str(measure), name] = ids, scores_of_queries[has_number]
     return columns
 
 
 def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
     """Return the notes except on the number of queries: a comparison has its own."""
-    return [one for one in notes if one.code != "queries"]
+    return [note for note in notes if note.code != "queries"]
 
 
 def _read_files(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> GivenScores:
     """Return the columns of saved scores; a system is named by its file if that names none."""
-    known = cache(is_measure)  # the same queries are tried in every file
+    is_known_measure = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
 
-    def read() -> Iterator[tuple[str, bool, ScoreRows]]:
+    def read_rows() -> Iterator[tuple[str, bool, ScoreRows]]:
         for name, file in zip(names, files, strict=True):
-            rows = read_scores(file, known, alignment.layout)
+            rows = read_scores(file, is_known_measure, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
             if is_path:
                 origins.append(Origin.of(str(file), rows))
             yield name or (system_name_of_file(file) if is_path else "scores"), name is not None, rows
 
-    columns, notes, sources = _collect_columns(read(), alignment.percent)
+    columns, notes, sources = _collect_columns(read_rows(), alignment.percent)
     notes += compare_origins(origins, alignment)
-    return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}, sources
+    return columns, notes, {"scores": [str(file) for file in files if not is_table(file)]}, sources
 
 
-def _read_dicts(data: Mapping[Any, Any], alignment: Alignment) -> GivenScores:
+def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> GivenScores:
     """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
-    names = [to_id_text(name, "the systems") for name in data]
+    names = [to_id_text(name, "the systems") for name in scores_of_system]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DuplicateError(f"the system {twice!r} occurs twice")
-    _refuse_one_system(data)
-    known = cache(is_measure)
+        repeated_name = next(name for name in names if names.count(name) > 1)
+        raise DuplicateError(f"the system {repeated_name!r} occurs twice")
+    _refuse_one_system(scores_of_system)
+    is_known_measure = cache(is_measure)
 
-    def read() -> Iterator[tuple[str, bool, ScoreRows]]:
-        for name, scores in zip(names, data.values(), strict=True):
+    def read_rows() -> Iterator[tuple[str, bool, ScoreRows]]:
+        for name, scores in zip(names, scores_of_system.values(), strict=True):
             if not isinstance(scores, Mapping) or not scores:
                 raise InputError(
                     f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                     f"{{query_id: value}}}}, got {scores!r:.60}"
                 )
-            yield name, True, read_system_scores(scores, name, known)
+            yield name, True, read_system_scores(scores, name, is_known_measure)
 
-    columns, notes, _ = _collect_columns(read(), alignment.percent)
+    columns, notes, _ = _collect_columns(read_rows(), alignment.percent)
     return columns, notes, {"scores": "dict"}, {}
 
 
-def _refuse_one_system(data: Mapping[Any, Any]) -> None:
+def _refuse_one_system(scores_of_system: Mapping[Any, Any]) -> None:
     """Raise InputError for scores by measure and query, in whichever order."""
-    values = list(data.values())
-    if not all(isinstance(one, Mapping) for one in values):
+    score_dicts = list(scores_of_system.values())
+    if not all(isinstance(score_dict, Mapping) for score_dict in score_dicts):
         return
-    inner = [name for one in values for name in one]
-    nested = any(isinstance(value, Mapping) for one in values for value in one.values())
-    sides = [list(data)[:5], inner[:5]]
-    if not nested and any(side and all(map(_is_surely_measure, side)) for side in sides):
+    inner_names = [name for score_dict in score_dicts for name in score_dict]
+    is_nested = any(isinstance(score, Mapping) for score_dict in score_dicts for score in score_dict.values())
+    name_lists = [list(scores_of_system)[:5], inner_names[:5]]
+    if not is_nested and any(side and all(map(_is_surely_measure, side)) for side in name_lists):
         raise InputError(
             "these are scores of one system, by measure and query",
             hint="Name the systems: {'old': scores, 'new': others}.",
@@ -166,7 +166,7 @@ def _is_surely_measure(text: Any) -> bool:
 
 
 def _collect_columns(
-    read: Iterable[tuple[str, bool, ScoreRows]], percent: bool
+    score_rows: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
     """Return columns by the canonical names of measures, notes on what was left out, and sources.
 
@@ -177,31 +177,31 @@ def _collect_columns(
     columns: Columns = {}
     notes: list[Note] = []
     sources: dict[str, str] = {}  # of each system
-    numbered, last, percentages = make_unique_namer(), list[str](), list[str]()
-    for name, chosen, rows in read:
-        several = len({system for system, _ in rows.scores}) > 1
-        names: dict[str | None, str] = {}
-        written: dict[tuple[str, str], str | None] = {}  # how these rows name a column's measure
-        for (own, measure), values in rows.scores.items():
-            if own not in names:
-                names[own] = numbered(name if own is None or (chosen and not several) else own)
-                sources[names[own]] = rows.source
-            canonical = "score" if measure is None else str(find_measure(measure) or measure)
-            key = canonical, names[own]
-            if key in written:
+    unique_name, last_ids, percentages = make_unique_namer(), list[str](), list[str]()
+    for name, is_chosen, rows in score_rows:
+        has_several_systems = len({system for system, _ in rows.scores}) > 1
+        name_of_system: dict[str | None, str] = {}
+        name_of_column: dict[tuple[str, str], str | None] = {}  # how these rows name a column's measure
+        for (own_name, measure), score_of_query in rows.scores.items():
+            if own_name not in name_of_system:
+                name_of_system[own_name] = unique_name(name if own_name is None or (is_chosen and not has_several_systems) else own_name)
+                sources[name_of_system[own_name]] = rows.source
+            canonical_measure = "score" if measure is None else str(find_measure(measure) or measure)
+            key = canonical_measure, name_of_system[own_name]
+            if key in name_of_column:
                 raise InputError(
-                    f"{names[own]}: {written[key]!r} and {measure!r} are the same measure, "
-                    f"{canonical}"
+                    f"{name_of_system[own_name]}: {name_of_column[key]!r} and {measure!r} are the same measure, "
+                    f"{canonical_measure}"
                 )
-            written[key] = measure
-            if (ids := list(values)) != last:  # measures and systems mostly have the same queries
-                last = ids
-            column = np.fromiter(values.values(), np.float64, len(values))
-            is_share = percent and possible_range(find_measure(canonical))[1] == 1
+            name_of_column[key] = measure
+            if (ids := list(score_of_query)) != last_ids:  # measures and systems mostly have the same queries
+                last_ids = ids
+            column = np.fromiter(score_of_query.values(), np.float64, len(score_of_query))
+            is_share = percent and possible_range(find_measure(canonical_measure))[1] == 1
             if is_share and column.max() > 1 + SLACK:
                 column /= 100
-                percentages.append(escape_unprintable(f"{canonical} of {names[own]}"))
-            columns[key] = last, column
+                percentages.append(escape_unprintable(f"{canonical_measure} of {name_of_system[own_name]}"))
+            columns[key] = last_ids, column
         notes += [replace(note, source=name) for note in rows.notes()]
     if percent:
         text = f"Divided by 100: {format_names(percentages) or 'nothing'}."

@@ -56,9 +56,9 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
     9.08e-05
     """
     squares = (paired_scores.differences**2).sum(axis=0)
-    far = np.divide(paired_scores.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
-    found: Floats = np.clip(2 * np.exp(-far), np.finfo(np.float64).tiny, 1.0)
-    return found
+    exponent = np.divide(paired_scores.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
+    p_bound: Floats = np.clip(2 * np.exp(-exponent), np.finfo(np.float64).tiny, 1.0)
+    return p_bound
 
 
 def run_sequential_tests(
@@ -84,36 +84,36 @@ def run_sequential_tests(
     """
     # The columns of a slice are rows of those of all queries.
     bases = [
-        of_all.build_basis(np.logical_or.reduce([of_slice[m].has_own_column for of_slice in paired_scores]))
-        for m, of_all in enumerate(paired_scores[0])
+        scores_of_all.build_basis(np.logical_or.reduce([slice_scores[measure_index].has_own_column for slice_scores in paired_scores]))
+        for measure_index, scores_of_all in enumerate(paired_scores[0])
     ]
     starts = np.cumsum([0, *(columns.shape[1] for columns, _, _ in bases)]).tolist()
-    every = [
+    counts_of_slices = [
         [
-            _PairCounts(one, some, left + start, np.where(right < 0, -1, right + start))
-            for one, some, (_, left, right), start in zip(
-                of_slice, asked, bases, starts[:-1], strict=True
+            _PairCounts(slice_scores, is_open, left_column + start, np.where(right_column < 0, -1, right_column + start))
+            for slice_scores, is_open, (_, left_column, right_column), start in zip(
+                scores_of_slice, is_requested_slice, bases, starts[:-1], strict=True
             )
         ]
-        for of_slice, asked in zip(paired_scores, is_requested, strict=True)
+        for scores_of_slice, is_requested_slice in zip(paired_scores, is_requested, strict=True)
     ]
     columns = np.concatenate([columns for columns, _, _ in bases], axis=1)
     groups = list(_group_queries(slices, columns))
-    with stage("flips", n_drawn, "flips") as done:
+    with stage("flips", n_drawn, "flips") as report_done:
         for begin in range(0, n_drawn, _FLIPS):
-            used = sorted({column for one in chain(*every) for column in one.needed_columns()})
-            still = {i for i, of_slice in enumerate(every) if any(one.open_pairs for one in of_slice)}
-            if not still:
+            used_columns = sorted({column for pair_counts in chain(*counts_of_slices) for column in pair_counts.needed_columns()})
+            open_slices = {i for i, slice_counts in enumerate(counts_of_slices) if any(pair_counts.open_pairs for pair_counts in slice_counts)}
+            if not open_slices:
                 break
-            part = begin, min(begin + _FLIPS, n_drawn)
-            sums = _sum_slices(part, [one for one in groups if still & one.slices], used, seed, still)
-            row = np.zeros(columns.shape[1], np.int64)
-            row[used] = np.arange(len(used))
-            for i in still:
-                for one in every[i]:
-                    one.count_sums(sums[i], row, begin, n_large_to_stop)
-            done(part[1] - begin)
-    return [[one.finish(n_drawn) for one in of_slice] for of_slice in every]
+            flip_range = begin, min(begin + _FLIPS, n_drawn)
+            sums = _sum_slices(flip_range, [group for group in groups if open_slices & group.slices], used_columns, seed, open_slices)
+            row_of_column = np.zeros(columns.shape[1], np.int64)
+            row_of_column[used_columns] = np.arange(len(used_columns))
+            for i in open_slices:
+                for pair_counts in counts_of_slices[i]:
+                    pair_counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
+            report_done(flip_range[1] - begin)
+    return [[pair_counts.finish(n_drawn) for pair_counts in slice_counts] for slice_counts in counts_of_slices]
 
 
 class _PairCounts:
@@ -131,29 +131,29 @@ class _PairCounts:
 
     def needed_columns(self) -> set[int]:
         """Return the columns that the open pairs need."""
-        found = {*self._left_column[self.open_pairs].tolist(), *self._right_column[self.open_pairs].tolist()}
-        return found - {-1}
+        columns = {*self._left_column[self.open_pairs].tolist(), *self._right_column[self.open_pairs].tolist()}
+        return columns - {-1}
 
     def count_sums(self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int) -> None:
         """Count the sums of the open pairs under the flips from number `begin` on.
 
         `sums` is (n_used, n_flips), and `row` says which of its rows a column is.
         """
-        still = []
+        still_open = []
         for pair in self.open_pairs:
-            of_pair = sums[row_of_column[self._left_column[pair]]]
+            pair_sums = sums[row_of_column[self._left_column[pair]]]
             if self._right_column[pair] >= 0:
-                of_pair = of_pair - sums[row_of_column[self._right_column[pair]]]
-            large = np.flatnonzero(np.abs(of_pair) >= self._thresholds[pair])
-            left = n_large_to_stop - int(self._counts[pair])
-            self._counts[pair] += len(large)
-            if len(large) < left:
-                still.append(pair)
+                pair_sums = pair_sums - sums[row_of_column[self._right_column[pair]]]
+            large_flips = np.flatnonzero(np.abs(pair_sums) >= self._thresholds[pair])
+            n_left = n_large_to_stop - int(self._counts[pair])
+            self._counts[pair] += len(large_flips)
+            if len(large_flips) < n_left:
+                still_open.append(pair)
                 continue
-            flips = begin + int(large[left - 1]) + 1
-            self.tests.p[pair], self.tests.n_flips[pair] = n_large_to_stop / flips, flips
+            n_flips = begin + int(large_flips[n_left - 1]) + 1
+            self.tests.p[pair], self.tests.n_flips[pair] = n_large_to_stop / n_flips, n_flips
             self.tests.is_stopped_early[pair] = True
-        self.open_pairs = still
+        self.open_pairs = still_open
 
     def finish(self, n_drawn: int) -> SequentialTests:
         """Return the p-values; those of open pairs by all flips (Phipson & Smyth 2010)."""
@@ -175,49 +175,49 @@ def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryG
     codes, shared = _code_slices(slices, max(_GROUPS, len(columns) // _FEW))
     order = np.argsort(codes, kind="stable")
     ends = np.flatnonzero(np.diff(codes[order], append=-1)) + 1
-    together = [
+    grouped_queries = [
         (frozenset(i for i in shared if slices[i][slices[0]][order[begin]]), order[begin:end])
         for begin, end in pairwise([0, *ends.tolist()])
     ]
-    alone = [
-        (frozenset((i,)), np.flatnonzero(one[slices[0]]))
-        for i, one in enumerate(slices)
+    lone_slices = [
+        (frozenset((i,)), np.flatnonzero(slice_mask[slices[0]]))
+        for i, slice_mask in enumerate(slices)
         if i not in shared
     ]
     stream = 0
-    for inside, rows in chain(together, alone):
-        for first in range(0, len(rows), _QUERIES):
-            yield _QueryGroup(stream, inside, columns[rows[first : first + _QUERIES]])
+    for group_slices, query_rows in chain(grouped_queries, lone_slices):
+        for first_row in range(0, len(query_rows), _QUERIES):
+            yield _QueryGroup(stream, group_slices, columns[query_rows[first_row : first_row + _QUERIES]])
             stream += 1
 
 
-def _code_slices(slices: Sequence[Bools], most: int) -> tuple[Ints, Set[int]]:
+def _code_slices(slices: Sequence[Bools], max_codes: int) -> tuple[Ints, Set[int]]:
     """Return which of the slices each query of the first is in, as a number, and of which slices.
 
     Slices that would make more than `most` numbers are left out.
     """
-    codes, n = np.zeros(np.count_nonzero(slices[0]), np.int64), 1
+    codes, n_codes = np.zeros(np.count_nonzero(slices[0]), np.int64), 1
     shared: set[int] = set()
-    for i, one in enumerate(slices):
-        finer = 2 * codes + one[slices[0]]
-        there = np.bincount(finer, minlength=2 * n) > 0
-        if np.count_nonzero(there) <= most:
-            codes, n = (np.cumsum(there) - 1)[finer], int(np.count_nonzero(there))
+    for i, slice_mask in enumerate(slices):
+        finer_codes = 2 * codes + slice_mask[slices[0]]
+        is_used = np.bincount(finer_codes, minlength=2 * n_codes) > 0
+        if np.count_nonzero(is_used) <= max_codes:
+            codes, n_codes = (np.cumsum(is_used) - 1)[finer_codes], int(np.count_nonzero(is_used))
             shared.add(i)
     return codes, shared
 
 
 def _sum_slices(
-    part: FlipRange, groups: Sequence[_QueryGroup], used: Sequence[int], seed: int, wanted: Set[int]
+    flip_range: FlipRange, groups: Sequence[_QueryGroup], used_columns: Sequence[int], seed: int, requested_slices: Set[int]
 ) -> dict[int, Floats]:
     """Return the sums of the used columns in each wanted slice: (n_used, n_flips) each."""
 
-    def of_group(group: _QueryGroup) -> tuple[_QueryGroup, Floats]:
-        words = draw_sign_words(len(group.columns), *part, seed, group.stream)
-        return group, sum_with_signs(group.columns[:, used], words)
+    def sum_group(group: _QueryGroup) -> tuple[_QueryGroup, Floats]:
+        words = draw_sign_words(len(group.columns), *flip_range, seed, group.stream)
+        return group, sum_with_signs(group.columns[:, used_columns], words)
 
-    found = {i: np.zeros((len(used), part[1] - part[0])) for i in wanted}
-    for group, sums in map_in_threads(of_group, groups):
-        for i in group.slices & wanted:
-            found[i] += sums
-    return found
+    slice_sums = {i: np.zeros((len(used_columns), flip_range[1] - flip_range[0])) for i in requested_slices}
+    for group, sums in map_in_threads(sum_group, groups):
+        for i in group.slices & requested_slices:
+            slice_sums[i] += sums
+    return slice_sums

@@ -43,10 +43,10 @@ def count_check(minimum: int) -> Check:
 
 def read_names(value: Any) -> tuple[str, ...]:
     """Return some names, or one, as a tuple, or raise ValueError."""
-    found = (value,) if isinstance(value, str) else tuple(value) if _is_iterable(value) else ()
-    if (value and not found) or not all(isinstance(one, str) and one for one in found):
+    names = (value,) if isinstance(value, str) else tuple(value) if _is_iterable(value) else ()
+    if (value and not names) or not all(isinstance(name, str) and name for name in names):
         raise ValueError("a name, or a list of names")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 def _is_iterable(value: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_iterable(value: Any) -> bool:
 def read_range(value: Any) -> tuple[float, float]:
     """Return two numbers, the lower one first, or raise ValueError."""
     try:
-        low, high = (number_check()(one) for one in value)
+        low, high = (number_check()(end) for end in value)
     except (TypeError, ValueError):
         low = high = 0.0
     if not low < high:

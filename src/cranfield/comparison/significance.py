@@ -51,19 +51,19 @@ class Moments:
         (n_pairs,) each; NaN is kept. The degrees of freedom of the sum are Satterthwaite's
         (Biometrics Bulletin 1946).
         """
-        of_units = self.sd**2 / self.n_units
-        degrees = [np.full(of_units.shape, float(self.n_units - 1)), *degrees]
-        freedom = combine_degrees([of_units, *variances], degrees)
-        return replace(self, added=sum(variances, np.zeros_like(of_units)), freedom=freedom)
+        unit_variance = self.sd**2 / self.n_units
+        degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
+        freedom = combine_degrees([unit_variance, *variances], degrees)
+        return replace(self, added=sum(variances, np.zeros_like(unit_variance)), freedom=freedom)
 
     @property
     def error(self) -> Floats:
         """The standard error of the mean difference: (n_pairs,)."""
         if self.added_variance is not None:
-            of_sum: Floats = np.sqrt(self.sd**2 / self.n_units + self.added_variance)
-            return of_sum
-        found: Floats = self.sd / np.sqrt(self.n_units)
-        return found
+            error_of_sum: Floats = np.sqrt(self.sd**2 / self.n_units + self.added_variance)
+            return error_of_sum
+        error: Floats = self.sd / np.sqrt(self.n_units)
+        return error
 
     @property
     def degrees(self) -> int | Floats:
@@ -87,8 +87,8 @@ class AddedVariance(NamedTuple):
 
     def select_systems(self, systems: Sequence[int]) -> "AddedVariance":
         """Return those of some systems, given their places."""
-        at = list(systems)
-        return AddedVariance(self.variance[at], self.degrees[at])
+        columns = list(systems)
+        return AddedVariance(self.variance[columns], self.degrees[columns])
 
 
 def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:
@@ -97,10 +97,10 @@ def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> F
     (n_pairs,) each; those of the first where all variances are 0 or one is not known
     (Satterthwaite, Biometrics Bulletin 1946).
     """
-    below = sum((one**2 / df for one, df in zip(variances, degrees, strict=True)), 0.0 * degrees[0])
-    found: Floats = degrees[0].copy()
-    np.divide(sum(variances) ** 2, below, out=found, where=below > 0)
-    return found
+    squares_by_degrees = sum((variance**2 / df for variance, df in zip(variances, degrees, strict=True)), 0.0 * degrees[0])
+    degrees_of_freedom: Floats = degrees[0].copy()
+    np.divide(sum(variances) ** 2, squares_by_degrees, out=degrees_of_freedom, where=squares_by_degrees > 0)
+    return degrees_of_freedom
 
 
 def student_t(mean: Floats, error: Floats) -> Floats:
@@ -137,8 +137,8 @@ def t_interval_ends(
     """Return the ends of the 1 - alpha intervals of means with these standard errors."""
     from scipy.special import stdtrit
 
-    half = stdtrit(degrees, 1 - alpha / 2) * error
-    return mean - half, mean + half
+    half_width = stdtrit(degrees, 1 - alpha / 2) * error
+    return mean - half_width, mean + half_width
 
 
 class CombinedError(NamedTuple):
@@ -153,8 +153,8 @@ def combine_errors(moments: Sequence[Moments], factor: float = 1.0) -> CombinedE
 
     Satterthwaite's degrees of freedom are Welch's with two (Biometrika 1947).
     """
-    variances = [one.error**2 for one in moments]
-    degrees = [np.full(one.mean.shape, float(max(one.n_units - 1, 1))) for one in moments]
+    variances = [moment.error**2 for moment in moments]
+    degrees = [np.full(moment.mean.shape, float(max(moment.n_units - 1, 1))) for moment in moments]
     return CombinedError(factor * np.sqrt(sum(variances)), combine_degrees(variances, degrees))
 
 
@@ -172,12 +172,12 @@ def fieller_interval(
     of `below` is more than that. `variances` are those of the means above and below, and their
     covariance; `apart` is the variance of above - r below, r being the ratio of the two.
     """
-    of_above, of_below, both = variances
-    flat = np.asarray(denominator**2 - critical_t**2 * of_below, np.float64)
-    square = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (of_above * of_below - both**2)
-    root, middle = np.sqrt(np.maximum(0, square)), numerator * denominator - critical_t**2 * both
-    flat = np.where(flat > 0, flat, np.nan)
-    return (middle - root) / flat, (middle + root) / flat
+    numerator_variance, denominator_variance, covariance = variances
+    curvature = np.asarray(denominator**2 - critical_t**2 * denominator_variance, np.float64)
+    discriminant = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (numerator_variance * denominator_variance - covariance**2)
+    root, center = np.sqrt(np.maximum(0, discriminant)), numerator * denominator - critical_t**2 * covariance
+    curvature = np.where(curvature > 0, curvature, np.nan)
+    return (center - root) / curvature, (center + root) / curvature
 
 
 def count_wins(paired_scores: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
@@ -212,9 +212,9 @@ def wilcoxon(paired_scores: PairedScores, flips: Flips, tie: float = TIE) -> Flo
 def rank_biserial(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     """Return the wins' share of the ranks of absolute differences, minus the losses' share."""
     ranks = signed_ranks(paired_scores, tie)
-    every = np.abs(ranks).sum(axis=0)
-    found: Floats = ranks.sum(axis=0) / np.where(every > 0, every, 1.0)
-    return found
+    rank_sum = np.abs(ranks).sum(axis=0)
+    rank_biserial: Floats = ranks.sum(axis=0) / np.where(rank_sum > 0, rank_sum, 1.0)
+    return rank_biserial
 
 
 def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
@@ -222,14 +222,14 @@ def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
 
     0 for ties. Differences are in units of TIE, so that rounding noise breaks no tie between sizes.
     """
-    found = np.zeros(paired_scores.differences.shape)
-    for ranks, difference in zip(found.T, paired_scores.differences.T, strict=True):
-        rounded = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
-        kept = rounded != 0
-        _, place, counts = np.unique(np.abs(rounded[kept]), return_inverse=True, return_counts=True)
+    signed_ranks = np.zeros(paired_scores.differences.shape)
+    for ranks, difference in zip(signed_ranks.T, paired_scores.differences.T, strict=True):
+        rounded_difference = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
+        is_nonzero = rounded_difference != 0
+        _, size_index, counts = np.unique(np.abs(rounded_difference[is_nonzero]), return_inverse=True, return_counts=True)
         mean_ranks = np.cumsum(counts) - (counts - 1) / 2
-        ranks[kept] = mean_ranks[place] * np.sign(rounded[kept])
-    return found
+        ranks[is_nonzero] = mean_ranks[size_index] * np.sign(rounded_difference[is_nonzero])
+    return signed_ranks
 
 
 def bootstrap_test(
@@ -241,20 +241,20 @@ def bootstrap_test(
     compared with the observed t (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
     Bootstrap, 1993).
     """
-    n, m = paired_scores.differences.shape
-    centred = paired_scores.differences - moments.mean
+    n_queries, n_pairs = paired_scores.differences.shape
+    deviations = paired_scores.differences - moments.mean
     scale = np.where(moments.sd > 0, moments.sd, 1.0)
-    centred = np.where(moments.sd > 0, centred / scale, 0.0)
-    least = np.abs(moments.t) * (1 - 1e-12)
-    counts = np.zeros(m, np.int64)
-    for drawn in draw_resamples(n, resamples, seed, 3 * m):
-        means = matrix_product(drawn, centred) / n
-        variances = matrix_product(drawn, centred**2) / n - means**2
-        variances = np.maximum(variances, 0.0) * n / (n - 1)
+    deviations = np.where(moments.sd > 0, deviations / scale, 0.0)
+    threshold = np.abs(moments.t) * (1 - 1e-12)
+    counts = np.zeros(n_pairs, np.int64)
+    for query_counts in draw_resamples(n_queries, resamples, seed, 3 * n_pairs):
+        means = matrix_product(query_counts, deviations) / n_queries
+        variances = matrix_product(query_counts, deviations**2) / n_queries - means**2
+        variances = np.maximum(variances, 0.0) * n_queries / (n_queries - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.abs(means) * np.sqrt(n) / np.sqrt(variances)
+            t = np.abs(means) * np.sqrt(n_queries) / np.sqrt(variances)
         t[np.abs(means) < 1e-12] = 0.0
-        counts += np.count_nonzero(t >= least, axis=0)
+        counts += np.count_nonzero(t >= threshold, axis=0)
     p = (counts + 1) / (resamples + 1)
     p[np.isnan(moments.t)] = np.nan
     return p
@@ -269,22 +269,22 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n = paired_scores.n_units
+    n_units = paired_scores.n_units
     low, high = moments.mean.copy(), moments.mean.copy()
     varying = np.flatnonzero(moments.sd > 0)
     for block in block_slices(len(varying), resamples, n_blocks=8):
-        some = varying[block]
-        centred = paired_scores.differences[:, some] - moments.mean[some]
+        pair_columns = varying[block]
+        deviations = paired_scores.differences[:, pair_columns] - moments.mean[pair_columns]
         means = np.concatenate(
-            [matrix_product(drawn, centred) / n for drawn in draw_resamples(n, resamples, seed, len(some))]
+            [matrix_product(query_counts, deviations) / n_units for query_counts in draw_resamples(n_units, resamples, seed, len(pair_columns))]
         )
-        means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
-        below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
-        bias = ndtri(np.clip(below, 0.5, resamples - 0.5) / resamples)
-        acceleration = accelerations(centred)
+        means[np.abs(means) <= 1e-12 * np.abs(deviations).max(axis=0)] = 0.0
+        n_below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
+        bias = ndtri(np.clip(n_below, 0.5, resamples - 0.5) / resamples)
+        acceleration = accelerations(deviations)
         for end, z in (low, ndtri(alpha / 2)), (high, ndtri(1 - alpha / 2)):
             share = ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
-            for i, column in enumerate(some.tolist()):
+            for i, column in enumerate(pair_columns.tolist()):
                 end[column] += np.quantile(means[:, i], share[i])
     return low + 0.0, high + 0.0
 
@@ -295,19 +295,19 @@ def accelerations(deviations: Floats) -> Floats:
     `centred` are differences minus their mean, not all 0: (n_queries, n_pairs). This is the
     jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled = deviations / np.abs(deviations).max(axis=0)  # so that powers do not underflow
-    found: Floats = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
-    return found
+    scaled_deviations = deviations / np.abs(deviations).max(axis=0)  # so that powers do not underflow
+    acceleration: Floats = (scaled_deviations**3).sum(axis=0) / (6 * (scaled_deviations**2).sum(axis=0) ** 1.5)
+    return acceleration
 
 
 def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
-    source = np.random.Generator(np.random.PCG64(seed))
+    generator = np.random.Generator(np.random.PCG64(seed))
     for block in watch_slices(block_slices(resamples, n_queries + n_results), "resamples", resamples):
-        rows = block.stop - block.start
-        drawn = source.integers(0, n_queries, (rows, n_queries))
-        drawn += np.arange(rows)[:, None] * n_queries
-        yield np.bincount(drawn.ravel(), minlength=rows * n_queries).reshape(rows, n_queries).astype(np.float64)
+        n_rows = block.stop - block.start
+        drawn_queries = generator.integers(0, n_queries, (n_rows, n_queries))
+        drawn_queries += np.arange(n_rows)[:, None] * n_queries
+        yield np.bincount(drawn_queries.ravel(), minlength=n_rows * n_queries).reshape(n_rows, n_queries).astype(np.float64)
 
 
 def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
@@ -321,10 +321,10 @@ def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floa
     from scipy.special import stdtr
 
     mean, error = moments.mean, np.where(moments.sd > 0, moments.error, 1.0)
-    freedom = moments.n_units - 1
-    worse = stdtr(freedom, (-rope - mean) / error)
-    better = stdtr(freedom, (mean - rope) / error)
-    unknown = ~(moments.sd > 0) & ~((moments.sd == 0) & (mean == 0))
-    worse, better = (np.where(moments.sd > 0, one, 0.0) for one in (worse, better))
-    worse[unknown] = better[unknown] = np.nan
+    degrees = moments.n_units - 1
+    worse = stdtr(degrees, (-rope - mean) / error)
+    better = stdtr(degrees, (mean - rope) / error)
+    is_unknown = ~(moments.sd > 0) & ~((moments.sd == 0) & (mean == 0))
+    worse, better = (np.where(moments.sd > 0, probability, 0.0) for probability in (worse, better))
+    worse[is_unknown] = better[is_unknown] = np.nan
     return better, np.clip(1 - better - worse, 0.0, 1.0), worse

@@ -50,21 +50,21 @@ def comparison_table(results: Sequence[Result], settings: Settings, notes: Seque
     system, a row for each system.
     """
     first = results[0]
-    lines = [line for result in results for line in _list_rows(result, settings)]
+    rows = [line for result in results for line in _list_rows(result, settings)]
     columns = select_shown(_columns(results, settings))
-    n_labels = [one.heading for one in columns].index("mean")
-    found = merge_notes(((one.slice_label, note) for one in results for note in one.notes), join_names=format_names)
-    said = [*_mark_legend(results, settings), *legend(columns), *judged_share_sentences(results, settings)]
-    ends = [(one.result.ranked_systems[0].mean, one.result.ranked_systems[-1].mean) for one in lines]
-    best = (i for i, (first, last) in enumerate(ends) if lines[i].system.mean == first != last)
-    tops = (i for i, one in enumerate(lines) if one.rank == 1 and len(first.systems) > 1)
+    n_labels = [column.heading for column in columns].index("mean")
+    result_notes = merge_notes(((result.slice_label, note) for result in results for note in result.notes), join_names=format_names)
+    legend_lines = [*_mark_legend(results, settings), *legend(columns), *judged_share_sentences(results, settings)]
+    best_and_worst = [(row.result.ranked_systems[0].mean, row.result.ranked_systems[-1].mean) for row in rows]
+    best_rows = (i for i, (first, last) in enumerate(best_and_worst) if rows[i].system.mean == first != last)
+    first_rows = (i for i, row in enumerate(rows) if row.rank == 1 and len(first.systems) > 1)
     return Table(
-        [one.heading for one in columns],
-        [[one.cell(line) for one in columns] for line in lines],
-        lines_below_table(said, [*found, *notes]),
+        [column.heading for column in columns],
+        [[column.cell(row) for column in columns] for row in rows],
+        lines_below_table(legend_lines, [*result_notes, *notes]),
         n_labels,
-        frozenset((i, n_labels) for i in best),
-        frozenset(tops) - {0},
+        frozenset((i, n_labels) for i in best_rows),
+        frozenset(first_rows) - {0},
         title=_title(results, settings),
     )
 
@@ -72,84 +72,84 @@ def comparison_table(results: Sequence[Result], settings: Settings, notes: Seque
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
     """Yield the rows of a result, the best first; a baseline before all."""
     if settings.baseline is None or len(result.systems) == 1:
-        for place, system in enumerate(result.ranked_systems, 1):
-            yield _SystemRow(result, place, system)
+        for rank, system in enumerate(result.ranked_systems, 1):
+            yield _SystemRow(result, rank, system)
         return
-    pairs = {one.system: one for one in result.pairs}
-    baseline = next(one for one in result.systems if one.name == settings.baseline)
-    others = (one for one in result.ranked_systems if one is not baseline)
-    for place, system in enumerate((baseline, *others), 1):
-        yield _SystemRow(result, place, system, pairs.get(system.name))
+    pairs = {pair.system: pair for pair in result.pairs}
+    baseline = next(system for system in result.systems if system.name == settings.baseline)
+    other_systems = (system for system in result.ranked_systems if system is not baseline)
+    for rank, system in enumerate((baseline, *other_systems), 1):
+        yield _SystemRow(result, rank, system, pairs.get(system.name))
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield every column that a comparison may have: a cell shows a _Line."""
     first = results[0]
-    several, sliced = len(first.systems) > 1, first.label is not None
-    all_pairs = settings.baseline is None and several
-    yield Column(str(first.label), lambda one: str(one.result.slice), is_shown=sliced)
-    yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", is_shown=sliced)
-    grouped = sliced and first.units.n_groups is not None
-    yield Column(first.units.unit_words, lambda one: f"{one.result.units.n_groups:,}", is_shown=grouped)
-    yield Column("", lambda one: f"{one.place}", is_shown=all_pairs and not sliced)
-    yield Column("system", lambda one: one.system.name)
+    has_several_systems, has_slices = len(first.systems) > 1, first.label is not None
+    all_pairs = settings.baseline is None and has_several_systems
+    yield Column(str(first.label), lambda row: str(row.result.slice), is_shown=has_slices)
+    yield Column("queries", lambda row: f"{len(row.result.query_ids):,}", is_shown=has_slices)
+    has_clusters = has_slices and first.units.n_groups is not None
+    yield Column(first.units.unit_words, lambda row: f"{row.result.units.n_groups:,}", is_shown=has_clusters)
+    yield Column("", lambda row: f"{row.place}", is_shown=all_pairs and not has_slices)
+    yield Column("system", lambda row: row.system.name)
     yield Column(
         "mean",
-        lambda one: format_number(one.system.mean),
+        lambda row: format_number(row.system.mean),
         "" if first.higher_is_better else f"{first.measure}: less is better.",
     )
     yield Column(
         f"{format_percent(1 - settings.alpha)} interval",
-        lambda one: format_interval(one.system.low, one.system.high, signs=False),
+        lambda row: format_interval(row.system.low, row.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is that of its mean "
         f"({first.units.error_method}).",
-        not several,
+        not has_several_systems,
     )
     yield Column(
         "letters",
-        lambda one: one.result.letters[one.result.systems.index(one.system)],
+        lambda row: row.result.letters[row.result.systems.index(row.system)],
         "letters: systems that share a letter do not differ significantly.",
         all_pairs,
     )
     yield Column(
         "better than",
-        lambda one: _count_verdicts(one, "better"),
+        lambda row: _count_verdicts(row, "better"),
         "better than, worse than: the number of systems that it differs from significantly, by "
         f"{mark_condition(first, settings)}.",
         all_pairs,
     )
     yield Column(
         "worse than",
-        lambda one: _count_verdicts(one, "worse"),
+        lambda row: _count_verdicts(row, "worse"),
         "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
-    if settings.baseline is not None and several:
+    if settings.baseline is not None and has_several_systems:
         yield from _test_columns(results, settings)
         yield from _effect_columns(results, settings)
     if first.systems[0].judged is not None:
         cutoff = parse(first.measure).cutoff
         name = str(Measure("Judged", cutoff))
-        what = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        yield Column(name, _format_judged, f"{name}: share of the system's {what} that is judged.")
+        documents_phrase = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
+        yield Column(name, _format_judged, f"{name}: share of the system's {documents_phrase} that is judged.")
 
 
 # What the tests that are not about the mean look at.
 _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
 
 
-def _count_verdicts(line: _SystemRow, outcome: Outcome) -> str:
+def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
     """Return how many systems the line's system is better, or worse, than."""
-    result, name = line.result, line.system.name
-    others = [one.name for one in result.systems if one.name != name]
-    return str(sum(result.between(name, other)[1] == outcome for other in others))
+    result, system_name = row.result, row.system.name
+    other_names = [system.name for system in result.systems if system.name != system_name]
+    return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
 
 
 def _baseline_column(
-    heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool
+    heading: str, show: Callable[[Pair], str], meaning: str = "", *flags: bool
 ) -> Column:
     """Return a column on a system's pair with the baseline; the baseline's cell is empty."""
-    return Column(heading, lambda line: "" if line.pair is None else show(line.pair), meaning, *how)
+    return Column(heading, lambda row: "" if row.pair is None else show(row.pair), meaning, *flags)
 
 
 def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -173,12 +173,12 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
         True,  # on the line of p
     )
     has_rope = not has_p or settings.rope is not None
-    rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
-    rope = f"its logarithm {rope}" if results[0].by_ratio else rope
+    same_phrase = f"within {settings.rope:g} of 0" if settings.rope else "0"
+    same_phrase = f"its logarithm {same_phrase}" if results[0].by_ratio else same_phrase
     yield _baseline_column(
         "P(better)",
         lambda pair: format_number(pair.probability_better, 2),
-        f"P: the probability that the true difference is better, the same ({rope}), worse.",
+        f"P: the probability that the true difference is better, the same ({same_phrase}), worse.",
         has_rope,
     )
     yield _baseline_column("P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope)
@@ -226,15 +226,15 @@ def _format_p(pair: Pair, p: float | None) -> str:
     return format_p(p)
 
 
-def _format_judged(line: _SystemRow) -> str:
+def _format_judged(row: _SystemRow) -> str:
     """Return the share of a system's documents that is judged, marked if it is low."""
-    return f"{format_number(line.system.judged, 2)} {'!' if line.system.little_judged else ' '}"
+    return f"{format_number(row.system.judged, 2)} {'!' if row.system.little_judged else ' '}"
 
 
 def _format_difference(pair: Pair) -> str:
     """Return a pair's difference, or its ratio, with its mark."""
-    shown = format_number(pair.ratio) if pair.scale == "ratio" else format_signed(pair.difference)
-    return f"{shown} {MARKS[pair.verdict]}"
+    text = format_number(pair.ratio) if pair.scale == "ratio" else format_signed(pair.difference)
+    return f"{text} {MARKS[pair.verdict]}"
 
 
 def _format_interval(pair: Pair) -> str:
@@ -250,13 +250,13 @@ def _format_interval(pair: Pair) -> str:
 def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the lines above a table: what is compared, and how it was tested."""
     first = results[0]
-    what = f"{first.measure}   by {first.label}"
+    heading = f"{first.measure}   by {first.label}"
     if first.label is None:
-        what = f"{first.measure}   {_query_counts(first)}"
-    against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
+        heading = f"{first.measure}   {_query_counts(first)}"
+    baseline_phrase = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
     if len(first.systems) == 1:
-        return [what]
-    return [f"{what}   {against}", *describe_method(results, settings)]
+        return [heading]
+    return [f"{heading}   {baseline_phrase}", *describe_method(results, settings)]
 
 
 def _query_counts(result: Result) -> str:
@@ -267,22 +267,22 @@ def _query_counts(result: Result) -> str:
 def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     """Return what the difference to the baseline is, and its interval."""
     first, level = results[0], format_percent(1 - settings.alpha)
-    kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs)
-    how = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
-    change, ends = "diff: mean difference to", f"its {level} interval{f' ({how})' if how else ''}"
+    kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
+    kinds_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
+    difference_phrase, interval_phrase = "diff: mean difference to", f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}"
     if settings.test == "bayes":
-        ends = f"its {level} credible interval"
+        interval_phrase = f"its {level} credible interval"
     if first.by_ratio:
-        change = f"ratio: {first.measure}, a geometric mean, divided by that of"
-        ends += "; differences of the queries' logarithms are tested"
-    said = f"{change} {settings.baseline}, and {ends}."
+        difference_phrase = f"ratio: {first.measure}, a geometric mean, divided by that of"
+        interval_phrase += "; differences of the queries' logarithms are tested"
+    legend_text = f"{difference_phrase} {settings.baseline}, and {interval_phrase}."
     if deciding_p_name(first, settings) != "p":
-        none = "1" if first.by_ratio else "0"
-        said += (
-            f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
+        no_difference = "1" if first.by_ratio else "0"
+        legend_text += (
+            f" Each interval is for one pair, uncorrected: it may exclude {no_difference} although the pair "
             "has no mark."
         )
-    return said
+    return legend_text
 
 
 def _mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
@@ -291,35 +291,35 @@ def _mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]
     if settings.baseline is not None and any(verdicts):
         yield f"^ better, v worse than {settings.baseline}: {mark_condition(results[0], settings)}."
     if None in verdicts:
-        where = "No mark" if any(verdicts) else "No system is marked"
-        where = "Not found to differ" if settings.baseline is None else where
-        yield f"{where}: no evidence of a difference, which is not evidence that there is none."
+        no_mark_phrase = "No mark" if any(verdicts) else "No system is marked"
+        no_mark_phrase = "Not found to differ" if settings.baseline is None else no_mark_phrase
+        yield f"{no_mark_phrase}: no evidence of a difference, which is not evidence that there is none."
         yield from _power_sentences(results, settings)
 
 
 def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield the differences that this many queries may miss, for the pairs without a mark."""
     first = results[0]
-    missed = [
+    detectable_sizes = [
         (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
         for pair in first.pairs
         if pair.verdict is None and pair.detectable
     ]
-    hopeless = any(one.code == "none-significant" for one in first.notes)  # any is missed
-    if first.label is not None or not missed or hopeless or settings.test in _AS_LARGE:
+    is_hopeless = any(note.code == "none-significant" for note in first.notes)  # any is missed
+    if first.label is not None or not detectable_sizes or is_hopeless or settings.test in _AS_LARGE:
         return
-    by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
-    what = "difference smaller than this"
+    is_level_corrected = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
+    difference_phrase = "difference smaller than this"
     if first.by_ratio:
-        what = "ratio between 1 and this, or 1 and 1 / this,"
-    shown = ", ".join(f"{name} {format_number(size)}" for name, size in missed)
-    if len(missed) > 6 or first.letters is not None:
-        sizes = [size for _, size in missed]
-        least, most = format_number(min(sizes)), format_number(max(sizes))
-        shown = least if least == most else f"{least} to {most}, by the pair"
+        difference_phrase = "ratio between 1 and this, or 1 and 1 / this,"
+    sizes_phrase = ", ".join(f"{name} {format_number(size)}" for name, size in detectable_sizes)
+    if len(detectable_sizes) > 6 or first.letters is not None:
+        sizes = [size for _, size in detectable_sizes]
+        smallest, largest = format_number(min(sizes)), format_number(max(sizes))
+        sizes_phrase = smallest if smallest == largest else f"{smallest} to {largest}, by the pair"
     yield (
-        f"With {_query_counts(first)}, a true {what} is missed in over 20% of cases"
-        f"{'' if by_level else ', before correction'}: {shown}."
+        f"With {_query_counts(first)}, a true {difference_phrase} is missed in over 20% of cases"
+        f"{'' if is_level_corrected else ', before correction'}: {sizes_phrase}."
     )
 
 
@@ -328,22 +328,22 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
 
 def differences_table(result: Result, settings: Settings) -> Table | None:
     """Return the difference of each system to each better one, if there are few of them."""
-    ordered = result.ranked_systems
-    if settings.baseline is not None or not 1 < len(ordered) <= _WIDEST_MATRIX:
+    systems = result.ranked_systems
+    if settings.baseline is not None or not 1 < len(systems) <= _WIDEST_MATRIX:
         return None
     rows = []
-    for place, system in enumerate(ordered[1:], 1):
+    for n_better, system in enumerate(systems[1:], 1):
         cells = []
-        for other in ordered[:place]:
+        for other in systems[:n_better]:
             difference, verdict = result.between(system.name, other.name)
-            shown = format_number(math.exp(difference)) if result.by_ratio else format_signed(difference)
-            cells.append(f"{shown} {MARKS[verdict]}")
-        rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
-    header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
-    what = "divided by" if result.by_ratio else "minus"
+            text = format_number(math.exp(difference)) if result.by_ratio else format_signed(difference)
+            cells.append(f"{text} {MARKS[verdict]}")
+        rows.append([f"{n_better + 1}", *cells, *[""] * (len(systems) - 1 - n_better)])
+    header = ["", *(f"- {rank}" for rank in range(1, len(systems)))]
+    operation = "divided by" if result.by_ratio else "minus"
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
-        f"The mean of the row's system {what} that of the column's, numbered as above. "
+        f"The mean of the row's system {operation} that of the column's, numbered as above. "
         f"^ better, v worse: {deciding_p_name(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[title])
@@ -352,8 +352,8 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
 def means_table(result: Result, settings: Settings) -> Table:
     """Return each system's mean with its own interval."""
     rows = [
-        [one.name, format_number(one.mean), format_interval(one.low, one.high, signs=False)]
-        for one in result.systems
+        [system.name, format_number(system.mean), format_interval(system.low, system.high, signs=False)]
+        for system in result.systems
     ]
     level = format_percent(1 - settings.alpha)
     note = (
@@ -382,8 +382,8 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
     ]
     pairs = [pair for pair, _ in changes]
     rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
-    other, *others = {pair.other for pair in pairs} or {"other"}
-    header = ["system", "query_id", "other" if others else other, "score", "diff"]
+    other, *other_systems = {pair.other for pair in pairs} or {"other"}
+    header = ["system", "query_id", "other" if other_systems else other, "score", "diff"]
     heading = "the queries that get worse most, the worst first, then those that get better most"
     notes = ["No query changes."]
     if changes:

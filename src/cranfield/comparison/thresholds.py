@@ -80,9 +80,9 @@ class Threshold:
     @property
     def reason(self) -> str:
         """What was found, in one line."""
-        limits = "" if self.lower is None else f", lower limit {format_number(self.lower)}"
-        found = f"{self.measure} {format_number(self.mean)}{limits}"
-        return f"{self.outcome}: {found}, must be at least {self.at_least:g}"
+        limit_phrase = "" if self.lower is None else f", lower limit {format_number(self.lower)}"
+        mean_phrase = f"{self.measure} {format_number(self.mean)}{limit_phrase}"
+        return f"{self.outcome}: {mean_phrase}, must be at least {self.at_least:g}"
 
 
 def resolve_at_least(
@@ -92,14 +92,14 @@ def resolve_at_least(
 
     Raises OptionError for a measure that is named twice, with two numbers.
     """
-    found: dict[str, float] = {}
-    for text, least in (at_least or {}).items():
+    number_of_measure: dict[str, float] = {}
+    for text, number_to_reach in (at_least or {}).items():
         for measure in map(str, parse_names(text)):
-            if found.setdefault(measure, least) != least:
+            if number_of_measure.setdefault(measure, number_to_reach) != number_to_reach:
                 raise OptionError(
-                    f"at_least: {measure} has two numbers, {found[measure]:g} and {least:g}"
+                    f"at_least: {measure} has two numbers, {number_of_measure[measure]:g} and {number_to_reach:g}"
                 )
-    return found
+    return number_of_measure
 
 
 def judge_thresholds(
@@ -110,18 +110,18 @@ def judge_thresholds(
     Raises OptionError for a number that no system can reach, or that every one does, and for a
     measure of which less is better.
     """
-    at = [aligned_scores.system_names.index(name) for name in systems]
-    asked = [_build_requirement(aligned_scores, name, least, at, settings) for name, least in at_least.items()]
-    held = [run_gain_tests(one.sample, settings) if settings.limit else None for one in asked]
-    found = [
-        _judge_threshold(one, shown, i, system, settings, aligned_scores.query_ids)
+    system_columns = [aligned_scores.system_names.index(name) for name in systems]
+    requirements = [_build_requirement(aligned_scores, name, number_to_reach, system_columns, settings) for name, number_to_reach in at_least.items()]
+    gain_tests = [run_gain_tests(requirement.sample, settings) if settings.limit else None for requirement in requirements]
+    thresholds = [
+        _judge_threshold(requirement, tests, i, system, settings, aligned_scores.query_ids)
         for i, system in enumerate(systems)
-        for one, shown in zip(asked, held, strict=True)
+        for requirement, tests in zip(requirements, gain_tests, strict=True)
     ]
-    notes = [note for one in asked for note in note_sum_measure(one.parsed_measure)]
+    notes = [note for requirement in requirements for note in note_sum_measure(requirement.parsed_measure)]
     if settings.limit and not settings.gate_test.is_valid_for_any_n:
-        notes += [note for one in asked for note in _note_doubts(one, systems, found)]
-    return found, notes
+        notes += [note for requirement in requirements for note in _note_doubts(requirement, systems, thresholds)]
+    return thresholds, notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,100 +145,100 @@ class _Requirement:
 
 
 def _build_requirement(
-    aligned: AlignedScores, measure: str, least: float, at: Sequence[int], settings: GateSettings
+    aligned_scores: AlignedScores, measure: str, number_to_reach: float, system_columns: Sequence[int], settings: GateSettings
 ) -> _Requirement:
-    if measure not in aligned.measures:
+    if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
-    known, scores = aligned.find_measure(measure), aligned.measure_scores(measure)[:, at]
-    low, high = find_score_range(aligned, measure, settings.range, settings.gate_test) or (
+    parsed_measure, scores = aligned_scores.find_measure(measure), aligned_scores.measure_scores(measure)[:, system_columns]
+    low, high = find_score_range(aligned_scores, measure, settings.range, settings.gate_test) or (
         -math.inf,
         math.inf,
     )
-    _refuse_impossible(aligned, measure, least, low, high)
-    compared = to_compared_unit(known, scores)
-    number = float(to_compared_unit(known, np.array([least]))[0])
-    reach = settings.gate_test.find_score_test_range(*compared_range(known, low, high), number)
-    added = aligned.select_variances(measure, at)
-    question = GainSample(compared - number, 0.0, test_range=reach, units=aligned.units, added_variances=added)
-    return _Requirement(measure, known, least, scores, (low, high), question)
+    _refuse_impossible(aligned_scores, measure, number_to_reach, low, high)
+    compared_scores = to_compared_unit(parsed_measure, scores)
+    compared_number = float(to_compared_unit(parsed_measure, np.array([number_to_reach]))[0])
+    test_range = settings.gate_test.find_score_test_range(*compared_range(parsed_measure, low, high), compared_number)
+    added_variances = aligned_scores.select_variances(measure, system_columns)
+    question = GainSample(compared_scores - compared_number, 0.0, test_range=test_range, units=aligned_scores.units, added_variances=added_variances)
+    return _Requirement(measure, parsed_measure, number_to_reach, scores, (low, high), question)
 
 
-def _refuse_impossible(aligned: AlignedScores, measure: str, least: float, low: float, high: float) -> None:
+def _refuse_impossible(aligned_scores: AlignedScores, measure: str, number_to_reach: float, low: float, high: float) -> None:
     """Raise OptionError for a number that every system reaches, or that no system can reach."""
-    said = f"at_least={measure}={least:g}"
-    if not aligned.is_higher_better(measure):
-        raise OptionError(f"{said}: at_least does not apply to {measure}, of which less is better")
-    if least > high:
-        meant = f" Did you mean {least / 100:g}?" if high == 1 and 1 < least <= 100 else ""
-        raise OptionError(f"{said}: {measure} is at most {high:g}: no system can reach it.{meant}")
-    if least <= low:
-        raise OptionError(f"{said}: {measure} is at least {low:g}: every system reaches it")
+    statement = f"at_least={measure}={number_to_reach:g}"
+    if not aligned_scores.is_higher_better(measure):
+        raise OptionError(f"{statement}: at_least does not apply to {measure}, of which less is better")
+    if number_to_reach > high:
+        percent_hint = f" Did you mean {number_to_reach / 100:g}?" if high == 1 and 1 < number_to_reach <= 100 else ""
+        raise OptionError(f"{statement}: {measure} is at most {high:g}: no system can reach it.{percent_hint}")
+    if number_to_reach <= low:
+        raise OptionError(f"{statement}: {measure} is at least {low:g}: every system reaches it")
 
 
 def _judge_threshold(
-    asked: _Requirement,
-    held: GainTests | None,
-    i: int,
+    requirement: _Requirement,
+    gain_tests: GainTests | None,
+    system_index: int,
     system: str,
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    mean, least = aggregate_scores(asked.parsed_measure, asked.scores[:, i]), asked.at_least
-    reached = mean >= least or math.isclose(mean, least, rel_tol=1e-12)
-    outcome: Outcome = "PASS" if reached else "FAIL"
+    mean, number_to_reach = aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index]), requirement.at_least
+    is_reached = mean >= number_to_reach or math.isclose(mean, number_to_reach, rel_tol=1e-12)
+    outcome: Outcome = "PASS" if is_reached else "FAIL"
     lower = upper = p = None
-    if held is not None:
-        few = not settings.gate_test.is_valid_for_any_n and asked.n_uncommon[i] < FEW_UNITS
-        outcome = "PASS" if held.is_above[0, i] and not few else "UNDECIDED"
-        if held.is_below[0, i] and not reached:
+    if gain_tests is not None:
+        has_few_scores = not settings.gate_test.is_valid_for_any_n and requirement.n_uncommon[system_index] < FEW_UNITS
+        outcome = "PASS" if gain_tests.is_above[0, system_index] and not has_few_scores else "UNDECIDED"
+        if gain_tests.is_below[0, system_index] and not is_reached:
             outcome = "FAIL"
-        ends = (_mean_limit(asked, end[i]) for end in (held.lower, held.upper))
-        lower, upper = (finite_or_none(end) for end in ends)
-        p = finite_or_none(held.p_above[0, i])
-    usual = 0 if outcome == "PASS" else N_WORST
-    scores, kept = asked.scores[:, i], usual if settings.changes is None else settings.changes
+        mean_limits = (_mean_limit(requirement, end[system_index]) for end in (gain_tests.lower, gain_tests.upper))
+        lower, upper = (finite_or_none(end) for end in mean_limits)
+        p = finite_or_none(gain_tests.p_above[0, system_index])
+    default_n_lowest = 0 if outcome == "PASS" else N_WORST
+    scores, n_lowest = requirement.scores[:, system_index], default_n_lowest if settings.changes is None else settings.changes
     order = scores.argsort(kind="stable")
-    lowest = tuple(Low(query_ids[q], float(scores[q])) for q in order[scores[order] < least][:kept])
+    lowest = tuple(Low(query_ids[q], float(scores[q])) for q in order[scores[order] < number_to_reach][:n_lowest])
     return Threshold(
-        *(system, asked.measure, outcome, len(scores), mean, least, lower, upper, p),
-        None if held is None else held.method[i],
+        *(system, requirement.measure, outcome, len(scores), mean, number_to_reach, lower, upper, p),
+        None if gain_tests is None else gain_tests.method[system_index],
         lowest,
     )
 
 
-def _mean_limit(asked: _Requirement, end: float) -> float:
+def _mean_limit(requirement: _Requirement, limit: float) -> float:
     """Return a limit of the mean, given that of the mean minus the number; infinity is kept."""
-    if not math.isfinite(end):
-        return end
-    of_mean = asked.at_least * math.exp(end) if is_geometric(asked.parsed_measure) else asked.at_least + end
-    return min(max(of_mean, asked.range[0]), asked.range[1])
+    if not math.isfinite(limit):
+        return limit
+    mean_limit = requirement.at_least * math.exp(limit) if is_geometric(requirement.parsed_measure) else requirement.at_least + limit
+    return min(max(mean_limit, requirement.range[0]), requirement.range[1])
 
 
-def _note_doubts(asked: _Requirement, systems: Sequence[str], found: Iterable[Threshold]) -> Iterator[Note]:
+def _note_doubts(requirement: _Requirement, systems: Sequence[str], thresholds: Iterable[Threshold]) -> Iterator[Note]:
     """Yield a note on each system whose limits may be wrong."""
-    paired = asked.sample.pair_gains(asked.sample.gains)
-    skews = skewness(paired, Moments.of(paired)).tolist()
-    of_this = [one for one in found if one.measure == asked.measure]
-    for one, others, skew in zip(of_this, asked.n_uncommon.tolist(), skews, strict=True):
-        named = f"{one.system} ({one.measure})"
-        if others < FEW_UNITS:
-            same = "all of" if others == 0 else f"all but {others} of"
-            if asked.sample.units.n_groups is not None and others:
-                same = (
-                    f"all queries but those of {format_count(others, asked.sample.units.unit_word)}, of"
+    paired_gains = requirement.sample.pair_gains(requirement.sample.gains)
+    skews = skewness(paired_gains, Moments.of(paired_gains)).tolist()
+    measure_thresholds = [threshold for threshold in thresholds if threshold.measure == requirement.measure]
+    for threshold, n_uncommon, skew in zip(measure_thresholds, requirement.n_uncommon.tolist(), skews, strict=True):
+        name = f"{threshold.system} ({threshold.measure})"
+        if n_uncommon < FEW_UNITS:
+            same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
+            if requirement.sample.units.n_groups is not None and n_uncommon:
+                same_phrase = (
+                    f"all queries but those of {format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
                 )
-            said = (
-                f"{same} {format_query_count(one.n)} have the same score: neither the limits nor p hold, "
+            message = (
+                f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the limits nor p hold, "
                 "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
-            yield Note("few-scores", "warning", said, others, named)
-        elif find_doubt(paired.n_units, others, skew) == "skewed" and skew < 0:
-            units = asked.sample.units.unit_words
-            said = (
+            yield Note("few-scores", "warning", message, n_uncommon, name)
+        elif find_doubt(paired_gains.n_units, n_uncommon, skew) == "skewed" and skew < 0:
+            units = requirement.sample.units.unit_words
+            message = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
                 f"{math.ceil(25 * skew**2):,} {units} would be enough."
             )
-            yield Note("skewed", "warning", said, one.n, named)
+            yield Note("skewed", "warning", message, threshold.n, name)
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -259,19 +259,19 @@ def thresholds_table(
     columns = select_shown(_columns(settings))
     rows: list[list[str]] = []
     rules = set()
-    for system in dict.fromkeys(one.system for one in thresholds):
+    for system in dict.fromkeys(threshold.system for threshold in thresholds):
         rules.add(len(rows))
-        rows += [[column.cell(one) for column in columns] for one in thresholds if one.system == system]
+        rows += [[column.cell(threshold) for column in columns] for threshold in thresholds if threshold.system == system]
         if system in outcomes:
             rows.append([system, "all", outcomes[system], *[""] * (len(columns) - 3)])
-    said = legend(columns)
+    legend_lines = legend(columns)
     if outcomes:
-        said.append("all: everything that the system is judged by must pass.")
+        legend_lines.append("all: everything that the system is judged by must pass.")
     title = f"Means of {format_query_count(thresholds[0].n)}, and what they must reach"
     return Table(
-        [one.heading for one in columns],
+        [column.heading for column in columns],
         rows,
-        lines_below_table(said, notes),
+        lines_below_table(legend_lines, notes),
         3,
         ruled_rows=frozenset(rules - {0} if outcomes else ()),
         title=[f"{title}, {test_description}" if settings.limit else title],
@@ -280,10 +280,10 @@ def thresholds_table(
 
 def lowest_table(thresholds: Iterable[Threshold]) -> Table:
     """Return the queries with the lowest scores, of each system and measure."""
-    lows = [(one, low) for one in thresholds for low in one.lowest]
-    rows = [[one.system, one.measure, low.query_id, format_number(low.score)] for one, low in lows]
+    lows = [(threshold, low) for threshold in thresholds for low in threshold.lowest]
+    rows = [[threshold.system, threshold.measure, low.query_id, format_number(low.score)] for threshold, low in lows]
     rules = frozenset(i for i in range(1, len(rows)) if lows[i][0] is not lows[i - 1][0])
-    notes = [explain_hint(one.measure, low.query_id, [one.system]) for one, low in lows[:1]]
+    notes = [explain_hint(threshold.measure, low.query_id, [threshold.system]) for threshold, low in lows[:1]]
     header, title = ["system", "measure", "query_id", "score"], ["The lowest scores"]
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
@@ -299,12 +299,12 @@ def _columns(settings: GateSettings) -> Iterator[Column]:
             "PASS: lower >= at least: a lower mean is ruled out."
             "\nFAIL: upper < at least: a mean that high is ruled out. UNDECIDED: neither."
         )
-    of_p = "p: the chance of a mean at least as high, if the true mean is only `at least`."
-    yield Column("system", lambda one: one.system)
-    yield Column("measure", lambda one: one.measure)
+    p_legend = "p: the chance of a mean at least as high, if the true mean is only `at least`."
+    yield Column("system", lambda threshold: threshold.system)
+    yield Column("measure", lambda threshold: threshold.measure)
     yield Column("verdict", str, rule)
-    yield Column("mean", lambda one: format_number(one.mean))
-    yield Column("at least", lambda one: f"{one.at_least:g}")
-    yield Column("lower", lambda one: format_number(one.lower), is_shown=settings.limit)
-    yield Column("upper", lambda one: format_number(one.upper), is_shown=settings.limit)
-    yield Column("p", lambda one: format_p(one.p), of_p, settings.limit)
+    yield Column("mean", lambda threshold: format_number(threshold.mean))
+    yield Column("at least", lambda threshold: f"{threshold.at_least:g}")
+    yield Column("lower", lambda threshold: format_number(threshold.lower), is_shown=settings.limit)
+    yield Column("upper", lambda threshold: format_number(threshold.upper), is_shown=settings.limit)
+    yield Column("p", lambda threshold: format_p(threshold.p), p_legend, settings.limit)

@@ -118,8 +118,8 @@ class Verdict:
         """Return a query's difference in the unit compared: of logarithms if `scale` is "ratio"."""
         if self.scale == "difference":
             return change.difference
-        old, new = floored_log(np.array([change.baseline, change.score])).tolist()
-        return float(old - new if self.turned else new - old)
+        old_score, new_score = floored_log(np.array([change.baseline, change.score])).tolist()
+        return float(old_score - new_score if self.turned else new_score - old_score)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class Gate(Shown):
     """
 
     forms: ClassVar[Mapping[str, str]] = {**FORMS, "junit": ".xml"}
-    header = (*(one.name for one in fields(Verdict) if one.name != "changes"), "at_least")
+    header = (*(field.name for field in fields(Verdict) if field.name != "changes"), "at_least")
 
     verdicts: tuple[Verdict, ...]
     baseline: str | None  # None: there are only thresholds
@@ -152,10 +152,10 @@ class Gate(Shown):
     @property
     def outcomes(self) -> dict[str, Outcome]:
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
-        found: dict[str, Outcome] = {}
-        for one in self._decisions:
-            found[one.system] = _worst_outcome(found.get(one.system, "PASS"), one.outcome)
-        return found
+        outcomes: dict[str, Outcome] = {}
+        for decision in self._decisions:
+            outcomes[decision.system] = _worst_outcome(outcomes.get(decision.system, "PASS"), decision.outcome)
+        return outcomes
 
     @property
     def outcome(self) -> Outcome:
@@ -187,25 +187,25 @@ class Gate(Shown):
 
     def __getitem__(self, key: tuple[str, str]) -> Verdict:
         """Return the verdict on (system, measure)."""
-        for one in self.verdicts:
-            if (one.system, one.measure) == key:
-                return one
-        known = ", ".join(str((one.system, one.measure)) for one in self.verdicts)
-        raise KeyError(f"{key} was not judged; these were: {known}")
+        for verdict in self.verdicts:
+            if (verdict.system, verdict.measure) == key:
+                return verdict
+        judged_keys = ", ".join(str((verdict.system, verdict.measure)) for verdict in self.verdicts)
+        raise KeyError(f"{key} was not judged; these were: {judged_keys}")
 
     def tables(self) -> list[Table]:
         """Return a row for each system and measure; then the queries that changed, if kept.
 
         Thresholds have their own table, before these queries, and their lowest scores after.
         """
-        several = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
-        outcomes = self.outcomes if several else {}
-        found = [_verdicts_table(self)] if self.verdicts else []
+        has_summary = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
+        outcomes = self.outcomes if has_summary else {}
+        tables = [_verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
-            how, notes = ", ".join(_how(self)), () if found else self.notes
-            found.append(thresholds_table(self.thresholds, self.settings, how, outcomes, notes))
-        worst = [_changes_table(self), lowest_table(self.thresholds)]
-        return [*found, *(one for one in worst if one.rows)]
+            method_phrase, notes = ", ".join(_how(self)), () if tables else self.notes
+            tables.append(thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes))
+        worst_tables = [_changes_table(self), lowest_table(self.thresholds)]
+        return [*tables, *(table for table in worst_tables if table.rows)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each system and measure: its Verdict without the queries.
@@ -214,7 +214,7 @@ class Gate(Shown):
         Verdict.
         """
         return self._rows_as_dicts(
-            [getattr(one, name, None) for name in self.header] for one in self._decisions
+            [getattr(decision, name, None) for name in self.header] for decision in self._decisions
         )
 
     def to_junit(self, shown: "Callable[[Gate], str]" = str) -> str:
@@ -231,12 +231,12 @@ class Gate(Shown):
             "outcome": self.outcome,
             "outcomes": self.outcomes,
             "baseline": self.baseline,
-            "verdicts": [asdict(one) for one in self.verdicts],
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "thresholds": [
-                {**asdict(one), "lowest": [low._asdict() for low in one.lowest]}
-                for one in self.thresholds
+                {**asdict(threshold), "lowest": [low_score._asdict() for low_score in threshold.lowest]}
+                for threshold in self.thresholds
             ],
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
             "recipe": dict(self.recipe),
         }
 
@@ -245,21 +245,21 @@ def _worst_outcome(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
-def _list_cases(gate: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
+def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
-    for one in gate._decisions:
-        if isinstance(one, Verdict):
-            name, said = one.measure, f"{one}: {one.measure} {format_number(one.mean)}, difference "
-            said += f"{_format_difference(one, one.difference)} from {gate.baseline}, lower limit "
-            said += f"{_format_difference(one, one.lower)}, margin {gate.recipe['margin']}"
-            alone = replace(gate, verdicts=(one,), thresholds=())
+    for decision in gate._decisions:
+        if isinstance(decision, Verdict):
+            case_name, message = decision.measure, f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
+            message += f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower limit "
+            message += f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
+            gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
         else:
-            name, said = one.stated, one.reason
-            alone = replace(gate, verdicts=(), thresholds=(one,))
-        outcome: Outcome = "passed" if gate.takes(one.outcome) == "PASS" else "failed"
-        if outcome == "passed" and one.outcome == "UNDECIDED":
+            case_name, message = decision.stated, decision.reason
+            gate_of_one = replace(gate, verdicts=(), thresholds=(decision,))
+        outcome: Outcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
+        if outcome == "passed" and decision.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(one.system, name, outcome, said, shown(alone))
+        yield Case(decision.system, case_name, outcome, message, format_gate(gate_of_one))
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -267,27 +267,27 @@ def _list_cases(gate: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
 
 def _verdicts_table(gate: Gate) -> Table:
     """Return a row for each system and measure; if there are several measures, one for all."""
-    several = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
+    has_summary = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
     columns = select_shown(_columns(gate))
     rows: list[list[str]] = []
     rules = set()
     for system, outcome in gate.outcomes.items():
         rules.add(len(rows))
-        of_system = [one for one in gate.verdicts if one.system == system]
-        rows += [[column.cell(one) for column in columns] for one in of_system]
-        if several:
+        system_verdicts = [verdict for verdict in gate.verdicts if verdict.system == system]
+        rows += [[column.cell(verdict) for column in columns] for verdict in system_verdicts]
+        if has_summary:
             rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
-    said = legend(columns)
-    if several:
-        said.append("all: every measure must pass; this needs no correction for their number.")
-    if any(one.lower is None and not one.changed for one in gate.verdicts):
-        said.append("-: no query differs: there is nothing to test.")
+    legend_lines = legend(columns)
+    if has_summary:
+        legend_lines.append("all: every measure must pass; this needs no correction for their number.")
+    if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
+        legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
-        [one.heading for one in columns],
+        [column.heading for column in columns],
         rows,
-        lines_below_table(said, gate.notes),
+        lines_below_table(legend_lines, gate.notes),
         3,
-        ruled_rows=frozenset(rules - {0} if several else ()),
+        ruled_rows=frozenset(rules - {0} if has_summary else ()),
         title=_title(gate),
     )
 
@@ -296,93 +296,93 @@ def _columns(gate: Gate) -> Iterator[Column]:
     """Yield the columns of the verdicts: a cell shows a Verdict."""
     settings, verdicts = gate.settings, gate.verdicts
 
-    def among(measures: Callable[[Verdict], bool]) -> str:
-        return ", ".join(dict.fromkeys(one.measure for one in verdicts if measures(one)))
+    def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
+        return ", ".join(dict.fromkeys(verdict.measure for verdict in verdicts if is_shown(verdict)))
 
-    rule, of_p = _rules(gate)
-    such = "a different" if settings.equivalence else "a lower"
-    few = any(0 < one.changed_units < FEW_UNITS for one in verdicts) and not settings.gate_test.is_valid_for_any_n
-    in_clusters = any(one.clusters is not None for one in verdicts)
+    rule, p_legend = _rules(gate)
+    other_mean_phrase = "a different" if settings.equivalence else "a lower"
+    has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts) and not settings.gate_test.is_valid_for_any_n
+    in_clusters = any(verdict.clusters is not None for verdict in verdicts)
     units = "clusters" if in_clusters else "queries"
-    rare = f"Where fewer than {FEW_UNITS} {units} differ, no system with {such} mean passes." * few
-    yield Column("system", lambda one: one.system)
-    yield Column("measure", lambda one: one.measure)
+    rare_legend = f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean passes." * has_few_changes
+    yield Column("system", lambda verdict: verdict.system)
+    yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, rule)
-    yield Column("changed", lambda one: f"{one.changed:,}", "" if in_clusters else rare)
+    yield Column("changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend)
     yield Column(
         "clusters",
-        lambda one: f"{one.changed_clusters:,}",
-        f"clusters: those with a query that changed. {rare}".rstrip(),
+        lambda verdict: f"{verdict.changed_clusters:,}",
+        f"clusters: those with a query that changed. {rare_legend}".rstrip(),
         in_clusters,
     )
-    turned = among(lambda one: one.turned)
+    reversed_measures = list_measures(lambda verdict: verdict.turned)
     yield Column(
         "mean",
-        lambda one: format_number(one.mean),
-        f"{turned}: less is better; signs are reversed: + is better." if turned else "",
+        lambda verdict: format_number(verdict.mean),
+        f"{reversed_measures}: less is better; signs are reversed: + is better." if reversed_measures else "",
     )
-    ratios = among(lambda one: one.scale == "ratio")
-    said = f"{ratios}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
-    if any(one.scale == "difference" for one in verdicts):
-        said += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
-    yield Column("diff", lambda one: _format_difference(one, one.difference), said if ratios else "")
-    limited = all(None not in (one.lower, one.upper) or not one.changed for one in verdicts)
-    yield Column("lower", lambda one: _format_difference(one, one.lower), "" if limited else _no_limit(gate))
-    yield Column("upper", lambda one: _format_difference(one, one.upper))
-    if any(one.p is None and one.lower is not None for one in verdicts):
-        of_p += "\np -: differences that are all equal have no t test; their limits are the mean."
-    yield Column("p", lambda one: format_p(one.p), of_p)
+    ratio_measures = list_measures(lambda verdict: verdict.scale == "ratio")
+    ratio_legend = f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
+    if any(verdict.scale == "difference" for verdict in verdicts):
+        ratio_legend += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
+    yield Column("diff", lambda verdict: _format_difference(verdict, verdict.difference), ratio_legend if ratio_measures else "")
+    has_all_limits = all(None not in (verdict.lower, verdict.upper) or not verdict.changed for verdict in verdicts)
+    yield Column("lower", lambda verdict: _format_difference(verdict, verdict.lower), "" if has_all_limits else _no_limit(gate))
+    yield Column("upper", lambda verdict: _format_difference(verdict, verdict.upper))
+    if any(verdict.p is None and verdict.lower is not None for verdict in verdicts):
+        p_legend += "\np -: differences that are all equal have no t test; their limits are the mean."
+    yield Column("p", lambda verdict: format_p(verdict.p), p_legend)
     yield Column(
         "needed",
-        lambda one: f"{one.queries_needed:,}" if one.queries_needed else "",
+        lambda verdict: f"{verdict.queries_needed:,}" if verdict.queries_needed else "",
         f"needed: queries with which a system as good as {gate.baseline} passes with a chance of "
         "80%.",
-        any(one.queries_needed is not None for one in verdicts),
+        any(verdict.queries_needed is not None for verdict in verdicts),
     )
 
 
 def _changes_table(gate: Gate) -> Table:
     """Return the queries that changed, the worst of each verdict first."""
-    changes = [(one, change) for one in gate.verdicts for change in one.changes]
+    changes = [(verdict, change) for verdict in gate.verdicts for change in verdict.changes]
     rows = [
         [
-            one.system,
-            one.measure,
+            verdict.system,
+            verdict.measure,
             change.query_id,
             format_number(change.baseline),
             format_number(change.score),
-            _format_difference(one, one.compared(change)),
+            _format_difference(verdict, verdict.compared(change)),
         ]
-        for one, change in changes
+        for verdict, change in changes
     ]
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
     header = ["system", "measure", "query_id", str(gate.baseline), "score", "difference"]
     title = ["The queries that changed, the worst first"]
     notes = [
-        explain_hint(one.measure, change.query_id, [str(gate.baseline), one.system])
-        for one, change in changes[:1]
+        explain_hint(verdict.measure, change.query_id, [str(gate.baseline), verdict.system])
+        for verdict, change in changes[:1]
     ]
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
 def _rules(gate: Gate) -> tuple[str, str]:
     """Return the legend of the verdicts, and that of p."""
-    least, most, none, true = "-margin", "margin", "0", "difference"
-    if all(one.scale == "ratio" for one in gate.verdicts):
+    lower_bound, upper_bound, no_difference, true_quantity = "-margin", "margin", "0", "difference"
+    if all(verdict.scale == "ratio" for verdict in gate.verdicts):
         margin = gate.verdicts[0].margin
-        least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
-        none, true = "x1", "ratio"
+        lower_bound, upper_bound = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
+        no_difference, true_quantity = "x1", "ratio"
     if gate.settings.equivalence:
-        beyond = f"{least} or less, or {most} or more"
+        outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
-            f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}."
+            f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} or lower > {upper_bound}."
             "\nUNDECIDED: neither.",
-            f"p: the chance of a difference at most as large, if the true {true} is {beyond}.",
+            f"p: the chance of a difference at most as large, if the true {true_quantity} is {outside_phrase}.",
         )
     return (
-        f"PASS: lower > {least}: a loss of the margin is ruled out."
-        f"\nFAIL: upper < {none}, and not PASS: significantly worse. UNDECIDED: neither.",
-        f"p: the chance of a result at least as good, if the true {true} is {least} or less.",
+        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
+        f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
+        f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} or less.",
     )
 
 
@@ -394,9 +394,9 @@ def _no_limit(gate: Gate) -> str:
     n_clusters = gate.recipe["n_clusters"]
     n_units = n_clusters or gate.recipe["n_queries"]
     if settings.gate_test.least_p(settings, n_units) > settings.alpha:
-        few = "queries" if n_clusters is None else "clusters"
-        few += ", or flips," if settings.test == "randomization" else ""
-        reason = f"-: no limit: too few {few} for a p of {settings.alpha:g} or less"
+        scarce_units = "queries" if n_clusters is None else "clusters"
+        scarce_units += ", or flips," if settings.test == "randomization" else ""
+        reason = f"-: no limit: too few {scarce_units} for a p of {settings.alpha:g} or less"
         return f"{reason}, for any differences."
     return (
         "-: no limit: the baseline's scores vary so much that no share of its mean is ruled out "
@@ -408,20 +408,20 @@ def _title(gate: Gate) -> list[str]:
     """Return the lines above the table: what is compared with what, and how."""
     recipe, settings = gate.recipe, gate.settings
     margin = str(recipe["margin"]).strip()
-    of_all = format_query_count(recipe["n_queries"], recipe["n_clusters"])
-    share = f" ({margin})" if margin.endswith("%") else ""
+    query_counts = format_query_count(recipe["n_queries"], recipe["n_clusters"])
+    share_phrase = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
-    for one in gate.verdicts:
-        size = f"{one.margin:.4g}"
-        if one.scale == "ratio":
-            size = f"a ratio of {math.exp(-one.margin):g}"
-        said = f"{one.measure} {format_number(one.baseline_mean)}, margin {size}{share}"
+    for verdict in gate.verdicts:
+        margin_phrase = f"{verdict.margin:.4g}"
+        if verdict.scale == "ratio":
+            margin_phrase = f"a ratio of {math.exp(-verdict.margin):g}"
+        baseline_phrase = f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin {margin_phrase}{share_phrase}"
         if settings.gate_test.needs_range:
-            low, high = recipe["ranges"][one.measure]
-            said += f", scores from {low:g} to {high:g}"
-        margins[one.measure] = said
+            low, high = recipe["ranges"][verdict.measure]
+            baseline_phrase += f", scores from {low:g} to {high:g}"
+        margins[verdict.measure] = baseline_phrase
     return [
-        f"Differences from {gate.baseline}, {of_all}, {', '.join(_how(gate))}",
+        f"Differences from {gate.baseline}, {query_counts}, {', '.join(_how(gate))}",
         f"{gate.baseline}: {'; '.join(margins.values())}",
     ]
 
@@ -442,9 +442,9 @@ def _how(found: Gate) -> tuple[str, str]:
     return f"one-sided {format_percent(1 - settings.alpha)} limits", how
 
 
-def _format_difference(one: Verdict, difference: float | None) -> str:
+def _format_difference(verdict: Verdict, difference: float | None) -> str:
     """Return a difference as the tables show it: a ratio if means are geometric."""
-    if one.scale == "difference" or difference is None:
+    if verdict.scale == "difference" or difference is None:
         return format_signed(difference)
     ratio = math.exp(difference)
     return f"x{ratio:.4f}" if ratio >= 0.001 else f"x{ratio:.2g}"

@@ -59,9 +59,9 @@ class RunOperations(Documents):
         """
         if not isinstance(name, str) or not name:
             raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
-        found = copy.copy(self)
-        found.name = name
-        return found
+        renamed_run = copy.copy(self)
+        renamed_run.name = name
+        return renamed_run
 
     def top(
         self,
@@ -87,13 +87,13 @@ class RunOperations(Documents):
             raise OptionError(f"ties={ties!r:.40}: expected one of {', '.join(_FIXED_TIES)}")
         judging = Judging(order=order, ties=ties, duplicates=duplicates)
 
-        def first(found: GroupedBlock) -> Block:
-            rank = rank_documents(found, judging).rank
+        def take_first(grouped_block: GroupedBlock) -> Block:
+            rank = rank_documents(grouped_block, judging).rank
             rows = np.flatnonzero(rank <= k)
-            rows = rows[np.lexsort((rank[rows], found.group[rows]))]
-            return replace(found.block.take(rows), empty=found.block.empty_queries)
+            rows = rows[np.lexsort((rank[rows], grouped_block.group[rows]))]
+            return replace(grouped_block.block.take(rows), empty=grouped_block.block.empty_queries)
 
-        return self._derive_run(first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()})
+        return self._derive_run(take_first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()})
 
     def only(self, queries: Any = None, docs: Any = None) -> Self:
         """Return some queries, or some documents of the queries.
@@ -136,44 +136,44 @@ class RunOperations(Documents):
 
     def _select_part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
         """Return a part of the run; `exclusion_columns` are stated for exclusions."""
-        kept = exclusion_columns is None
-        verb = "only" if kept else "without"
+        keeps_selection = exclusion_columns is None
+        verb = "only" if keeps_selection else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
-        of_queries = None if queries is None else read_named_queries(queries, self._make_run)
-        of_docs = None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
+        query_index = None if queries is None else read_named_queries(queries, self._make_run)
+        named_docs = None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
         n_rows = list[int]()
 
-        def wanted_queries(queries: Ids) -> Bools:
-            if of_queries is None:
+        def is_wanted_query(queries: Ids) -> Bools:
+            if query_index is None:
                 return np.ones(len(queries), np.bool_)
-            wanted: Bools = (of_queries.find_rows(queries) >= 0) == kept
-            return wanted
+            is_selected: Bools = (query_index.find_rows(queries) >= 0) == keeps_selection
+            return is_selected
 
-        def part(found: GroupedBlock) -> Block:
-            n_rows.append(len(found.block))
-            stays = wanted_queries(found.queries)
-            wanted = stays[found.group]
-            if of_docs is not None:
-                wanted &= of_docs.contains(found) == kept
-            emptied = stays & (np.bincount(found.group, wanted, len(stays)) == 0)
-            empty = found.queries.take(np.flatnonzero(emptied)).to_list()
-            if found.block.empty_queries:
-                before = Ids.of([*found.block.empty_queries])
-                empty += before.take(np.flatnonzero(wanted_queries(before))).to_list()
-            return replace(found.block.take(np.flatnonzero(wanted)), empty=empty)
+        def select_rows(grouped_block: GroupedBlock) -> Block:
+            n_rows.append(len(grouped_block.block))
+            query_stays = is_wanted_query(grouped_block.queries)
+            is_selected = query_stays[grouped_block.group]
+            if named_docs is not None:
+                is_selected &= named_docs.contains(grouped_block) == keeps_selection
+            is_emptied = query_stays & (np.bincount(grouped_block.group, is_selected, len(query_stays)) == 0)
+            empty = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
+            if grouped_block.block.empty_queries:
+                empty_queries = Ids.of([*grouped_block.block.empty_queries])
+                empty += empty_queries.take(np.flatnonzero(is_wanted_query(empty_queries))).to_list()
+            return replace(grouped_block.block.take(np.flatnonzero(is_selected)), empty=empty)
 
-        parts = {"queries": queries, "documents": docs}
-        named_parts = " and ".join(name for name, ids in parts.items() if ids is not None)
-        said = f"{'some' if kept else 'all but some'} {named_parts} of"
+        selections = {"queries": queries, "documents": docs}
+        named_parts = " and ".join(name for name, ids in selections.items() if ids is not None)
+        description = f"{'some' if keeps_selection else 'all but some'} {named_parts} of"
         recipe = {verb: {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}}
-        run = self._derive_run(part, said, self._unranked_judging, recipe, needs_rows=kept)
-        if kept:
+        run = self._derive_run(select_rows, description, self._unranked_judging, recipe, needs_rows=keeps_selection)
+        if keeps_selection:
             return run
         run_queries = read_named_queries(self, self._make_run).ids
-        for places in (of_queries, None if of_docs is None else of_docs.query_index):
-            if places is not None and len(places.ids) and (places.find_rows(run_queries) < 0).all():
-                ids, source = places.ids.to_texts(), describe_sources(self.sources)
+        for named_index in (query_index, None if named_docs is None else named_docs.query_index):
+            if named_index is not None and len(named_index.ids) and (named_index.find_rows(run_queries) < 0).all():
+                ids, source = named_index.ids.to_texts(), describe_sources(self.sources)
                 run_ids = run_queries.to_texts()
                 raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
         is_empty = isinstance(docs, dict | list) and not any(
@@ -207,12 +207,12 @@ class RunOperations(Documents):
             )
         if "cost" in (self._extra_roles ^ other._extra_roles):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
-        left, right = (one._read_all(roles) for one in (self, other))
-        seen = NamedDocuments.of_block(left)
-        rest = np.flatnonzero(~seen.contains(group_rows(right, other._unranked_judging)))
-        added = replace(right.take(rest), left_out=right.left_out, empty=right.empty_queries)
-        both = join_blocks([left, added])
-        return self._hold_rows(both, f"{self.name} | {other.name}", {"union": other.origin}, roles)
+        own_block, other_block = (run._read_all(roles) for run in (self, other))
+        own_docs = NamedDocuments.of_block(own_block)
+        new_rows = np.flatnonzero(~own_docs.contains(group_rows(other_block, other._unranked_judging)))
+        added_block = replace(other_block.take(new_rows), left_out=other_block.left_out, empty=other_block.empty_queries)
+        joint_block = join_blocks([own_block, added_block])
+        return self._hold_rows(joint_block, f"{self.name} | {other.name}", {"union": other.origin}, roles)
 
     def rerank(self, by: Any, unscored: UnscoredDocs = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.
@@ -248,8 +248,8 @@ class RunOperations(Documents):
         """What this run is, for the recipe of another: its own recipe, or where it comes from."""
         if self.recipe:
             return dict(self.recipe)
-        made_of = "" if self.conversion is None else f"; {self.conversion.description}"
-        return f"{describe_sources(self.sources) or self._rows.description}{made_of}"
+        conversion = "" if self.conversion is None else f"; {self.conversion.description}"
+        return f"{describe_sources(self.sources) or self._rows.description}{conversion}"
 
     @property
     def _extra_roles(self) -> frozenset[Role]:
@@ -276,16 +276,16 @@ class RunOperations(Documents):
         self._refuse_spans()
         roles = self._extra_roles
 
-        def every(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
-            found: list[Block] = []
-            for of_queries in wholes():
-                block = change_block(of_queries)
+        def change_blocks(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
+            blocks: list[Block] = []
+            for grouped_block in wholes():
+                block = change_block(grouped_block)
                 docs, query = block.doc.compact(), block.query.compact()
-                left_out = of_queries.block.left_out
-                found.append(replace(block, query=query, doc=docs, left_out=left_out, given=None))
-            return found
+                left_out = grouped_block.block.left_out
+                blocks.append(replace(block, query=query, doc=docs, left_out=left_out, given=None))
+            return blocks
 
-        blocks = self.read_whole_queries(sort_roles(roles), judging, every)
+        blocks = self.read_whole_queries(sort_roles(roles), judging, change_blocks)
         block = join_blocks(blocks) if blocks else empty_block(roles)
         if blocks and not len(block) and (needs_rows or not block.empty_queries):
             raise InputError(
@@ -310,17 +310,17 @@ class RunOperations(Documents):
         """Return the run of some rows; those of a query may be in several places."""
         from cranfield.data.regroup import gather_queries
 
-        begins = block.query.take(block.query.find_changes()).to_list()
-        if len(set(begins)) < len(begins):
+        first_queries = block.query.take(block.query.find_changes()).to_list()
+        if len(set(first_queries)) < len(first_queries):
             block = gather_queries(block)
-        there = set(begins)
-        empty = [one for one in dict.fromkeys(block.empty_queries) if one not in there]
-        block, n = replace(block, empty=empty), len(there) + len(empty)
-        form = f"{description} ({format_query_count(n)}, {format_count(len(block), 'row')})"
-        found = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
-        made = {"cranfield": __version__, "run": self.origin, **recipe}
-        found.recipe = MappingProxyType(made)
-        return found
+        query_ids = set(first_queries)
+        empty = [query_id for query_id in dict.fromkeys(block.empty_queries) if query_id not in query_ids]
+        block, n_queries = replace(block, empty=empty), len(query_ids) + len(empty)
+        form = f"{description} ({format_query_count(n_queries)}, {format_count(len(block), 'row')})"
+        derived_run = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
+        full_recipe = {"cranfield": __version__, "run": self.origin, **recipe}
+        derived_run.recipe = MappingProxyType(full_recipe)
+        return derived_run
 
 
 def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False) -> Note:
@@ -332,10 +332,10 @@ def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 
 
-def _describe_selection(given: Any) -> Any:
+def _describe_selection(selection: Any) -> Any:
     """Return what was named, for the recipe: what it is, and how much if that is known."""
-    if given is None or isinstance(given, str | os.PathLike):
-        return given if given is None else escape_unprintable(str(given))
-    if isinstance(given, RunOperations):
-        return given.origin
-    return f"{type(given).__name__} of {len(given):,}" if hasattr(given, "__len__") else "ids"
+    if selection is None or isinstance(selection, str | os.PathLike):
+        return selection if selection is None else escape_unprintable(str(selection))
+    if isinstance(selection, RunOperations):
+        return selection.origin
+    return f"{type(selection).__name__} of {len(selection):,}" if hasattr(selection, "__len__") else "ids"

@@ -42,9 +42,9 @@ class Averaging:
         """Return these queries' part of a column of the qrels' queries; 0 without judgments."""
         if self.position is None:
             return counts
-        found = np.zeros(len(self.query_ids), np.int64)
-        found[self.position[self.position >= 0]] = counts[self.position >= 0]
-        return found
+        selected_counts = np.zeros(len(self.query_ids), np.int64)
+        selected_counts[self.position[self.position >= 0]] = counts[self.position >= 0]
+        return selected_counts
 
     def select_rows(self, ranked: Ranked) -> Ranked:
         """Return the rows of these queries, of a ranking for each query of the qrels."""
@@ -58,20 +58,20 @@ def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
     if queries == "judged":
         return Averaging(qrels.query_ids, match.is_in_run, match.n_retrieved)
     keep, left_out = np.ones(len(match.is_in_run), np.bool_), {}
-    for name in ["retrieved"] if queries == "run" else reversed(queries.split("-and-")):
-        holds = _meets_condition(name, qrels, match)
-        left_out[name] = int(np.count_nonzero(keep & ~holds))
-        keep &= holds
+    for condition in ["retrieved"] if queries == "run" else reversed(queries.split("-and-")):
+        meets_condition = _meets_condition(condition, qrels, match)
+        left_out[condition] = int(np.count_nonzero(keep & ~meets_condition))
+        keep &= meets_condition
     code = np.flatnonzero(keep)
-    found, others = select_texts(qrels.query_ids, code), np.zeros_like(code)
+    query_ids, n_retrieved = select_texts(qrels.query_ids, code), np.zeros_like(code)
     if queries == "run" and any(match.unjudged_queries.values()):
-        found, code, others = _add_unjudged(found, code, match.unjudged_queries)
-    judged, place = code >= 0, np.full(len(keep), -1)
-    place[code[judged]] = np.flatnonzero(judged)
-    in_run = ~judged  # which the run has, all of them; of the others, those that it has
-    in_run[judged] = match.is_in_run[code[judged]]
-    others[judged] = match.n_retrieved[code[judged]]
-    return Averaging(found, in_run, others, place, int(np.count_nonzero(~judged)), left_out)
+        query_ids, code, n_retrieved = _add_unjudged(query_ids, code, match.unjudged_queries)
+    is_judged, position = code >= 0, np.full(len(keep), -1)
+    position[code[is_judged]] = np.flatnonzero(is_judged)
+    is_in_run = ~is_judged  # which the run has, all of them; of the others, those that it has
+    is_in_run[is_judged] = match.is_in_run[code[is_judged]]
+    n_retrieved[is_judged] = match.n_retrieved[code[is_judged]]
+    return Averaging(query_ids, is_in_run, n_retrieved, position, int(np.count_nonzero(~is_judged)), left_out)
 
 
 def _add_unjudged(
@@ -82,27 +82,27 @@ def _add_unjudged(
     `unknown` says how many documents each of the latter has. Also returned: the codes, -1 of them,
     and these numbers of documents, 0 of the others.
     """
-    theirs = {query: n for query, n in unknown.items() if n}
-    names = [query if isinstance(query, bytes) else encode(query) for query in theirs]
+    n_docs_of_query = {query: n for query, n in unknown.items() if n}
+    names = [query if isinstance(query, bytes) else encode(query) for query in n_docs_of_query]
     ids = Ids.concatenate([encode_ids(query_ids), Ids.of(names)])
     order = ids.sort_keys().argsort()
     codes = np.append(code, np.full(len(names), -1))
-    counts = np.append(np.zeros_like(code), np.array([*theirs.values()], np.int64))
+    counts = np.append(np.zeros_like(code), np.array([*n_docs_of_query.values()], np.int64))
     return IdList(ids.take(order).compact()), codes[order], counts[order]
 
 
 def none_averaged_error(queries: Queries, left_out_counts: Mapping[str, int], source: str | None) -> InputError:
     """Return the error that no query is averaged; `source` is that of the run."""
-    why = [f"{format_query_count(n)} left out: {LEFT_OUT_REASONS[name]}" for name, n in left_out_counts.items() if n]
+    reasons = [f"{format_query_count(n)} left out: {LEFT_OUT_REASONS[condition]}" for condition, n in left_out_counts.items() if n]
     return InputError(
-        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}", source=source
+        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(reasons)}", source=source
     )
 
 
-def _meets_condition(name: str, qrels: Qrels, match: Match) -> Bools:
+def _meets_condition(condition: str, qrels: Qrels, match: Match) -> Bools:
     """Tell of which queries of the qrels something holds, which has a key of WHY."""
-    if name == "both":
+    if condition == "both":
         return match.is_in_run
-    if name == "retrieved":
+    if condition == "retrieved":
         return match.n_retrieved > 0
     return np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)) > 0

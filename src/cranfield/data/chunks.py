@@ -39,10 +39,10 @@ class Chunks:
     def of(cls, mapping: DocsOfChunks, keep: Keep = "first") -> "Chunks":
         """Return what a dict, a pattern or a function says; OptionError for anything else."""
         if isinstance(mapping, Mapping):
-            where = "the documents of chunks"
+            mapping_name = "the documents of chunks"
             docs = {
-                chunk: to_id_text(doc, f"{where}: of {chunk!r}")
-                for chunk, doc in with_text_ids(mapping, where).items()
+                chunk: to_id_text(doc, f"{mapping_name}: of {chunk!r}")
+                for chunk, doc in with_text_ids(mapping, mapping_name).items()
             }
             return cls(docs.get, "has no document in the mapping", keep)
         if isinstance(mapping, str | re.Pattern):
@@ -93,13 +93,13 @@ class Chunks:
         These keep the id of the chunk.
         """
         ids = chunks.to_list()
-        found = dict.fromkeys(ids, b"")
-        for chunk in found:
+        document_of_chunk = dict.fromkeys(ids, b"")
+        for chunk in document_of_chunk:
             text = decode(chunk)
             doc = self.document_of(text)
-            found[chunk] = b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
-        lost = np.flatnonzero([not found[chunk] for chunk in ids])
-        return Ids.of([found[chunk] or chunk for chunk in ids]), lost
+            document_of_chunk[chunk] = b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
+        lost_rows = np.flatnonzero([not document_of_chunk[chunk] for chunk in ids])
+        return Ids.of([document_of_chunk[chunk] or chunk for chunk in ids]), lost_rows
 
     def missing_document_error(self, block: Block, row: int, is_judged: bool = False) -> InputError:
         """Return the error of a row whose chunk has no document."""
@@ -113,60 +113,60 @@ class Chunks:
 
         Raises InputError for a chunk without a document, or leaves it out.
         """
-        docs, lost = self.map_chunks(grouped_block.block.doc)
-        if len(lost):
-            error = partial(self.missing_document_error, grouped_block.block, int(lost[0]))
-            left = leave_out_rows(grouped_block.block, lost, errors, "chunk", error)
-            rest = group_rows(left, self.grouping_options(judging))
-            return self.convert(rest._replace(repeated=grouped_block.repeats), errors, judging)
+        docs, lost_rows = self.map_chunks(grouped_block.block.doc)
+        if len(lost_rows):
+            error = partial(self.missing_document_error, grouped_block.block, int(lost_rows[0]))
+            rest_block = leave_out_rows(grouped_block.block, lost_rows, errors, "chunk", error)
+            rest_grouped = group_rows(rest_block, self.grouping_options(judging))
+            return self.convert(rest_grouped._replace(repeated=grouped_block.repeats), errors, judging)
         block, score = grouped_block.block, grouped_block.block.columns.get("score")
-        by = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
-        order, new = sort_by_document(docs, grouped_block.group, by)
-        kept = np.sort(order[new])
+        sort_score = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
+        order, is_first = sort_by_document(docs, grouped_block.group, sort_score)
+        chosen_rows = np.sort(order[is_first])
         columns = {**block.columns}
         if self.keep == "sum" and score is not None:
             sums = np.empty(len(block))
-            sums[order[new]] = np.bincount(np.cumsum(new) - 1, score[order])
-            if np.isnan(summed := sums[kept]).any():
-                row = int(kept[np.isnan(summed)][0])
+            sums[order[is_first]] = np.bincount(np.cumsum(is_first) - 1, score[order])
+            if np.isnan(chosen_sums := sums[chosen_rows]).any():
+                row = int(chosen_rows[np.isnan(chosen_sums)][0])
                 problem = f"the scores of the chunks of {decode(docs[row])!r} add up to no number"
                 raise block.row_error(row, problem, "Infinite scores of both signs have no sum.")
             columns["score"] = sums
-        rows = replace(block, doc=docs, columns=columns).take(kept)
-        if rows.rank is not None:
-            rows = replace(rows, columns={**rows.columns, "rank": _renumber_ranks(rows, grouped_block, kept)})
-        rows = replace(rows, left_out=block.left_out, empty=block.empty_queries)
-        found = group_rows(rows, judging)
-        return found._replace(repeated=grouped_block.repeats, made=(len(block), len(rows)))
+        doc_block = replace(block, doc=docs, columns=columns).take(chosen_rows)
+        if doc_block.rank is not None:
+            doc_block = replace(doc_block, columns={**doc_block.columns, "rank": _renumber_ranks(doc_block, grouped_block, chosen_rows)})
+        doc_block = replace(doc_block, left_out=block.left_out, empty=block.empty_queries)
+        grouped_docs = group_rows(doc_block, judging)
+        return grouped_docs._replace(repeated=grouped_block.repeats, made=(len(block), len(doc_block)))
 
 
-def _renumber_ranks(rows: Block, whole: GroupedBlock, kept: Ints) -> Ints:
+def _renumber_ranks(doc_block: Block, grouped_block: GroupedBlock, chosen_rows: Ints) -> Ints:
     """Return ranks 1, 2, 3, ... in the place of those that some rows of a block have."""
-    group = whole.group[kept]
-    order = np.lexsort((rows.columns["rank"], group))
-    closed = np.empty(len(order), np.int64)
-    closed[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
-    return closed
+    group = grouped_block.group[chosen_rows]
+    order = np.lexsort((doc_block.columns["rank"], group))
+    new_rank = np.empty(len(order), np.int64)
+    new_rank[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
+    return new_rank
 
 
 def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
-        found = re.compile(pattern)
+        compiled_pattern = re.compile(pattern)
     except re.error as error:
         raise OptionError(
             f"the pattern {pattern!r:.80} is no regular expression: {error}"
         ) from None
-    if not isinstance(found.pattern, str) or not found.groups:
+    if not isinstance(compiled_pattern.pattern, str) or not compiled_pattern.groups:
         raise OptionError(
-            f"the pattern {found.pattern!r:.80} has no group: put the document in parentheses, as "
+            f"the pattern {compiled_pattern.pattern!r:.80} has no group: put the document in parentheses, as "
             "in '(.*)#'"
         )
-    return found
+    return compiled_pattern
 
 
 def _first_group(pattern: re.Pattern[str], chunk: str) -> str | None:
-    found = pattern.search(chunk)
-    return (found[1] or None) if found else None
+    match = pattern.search(chunk)
+    return (match[1] or None) if match else None
 
 
 def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgments:
@@ -186,28 +186,28 @@ def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgm
     query = np.repeat(np.arange(len(lengths)), lengths)
     docs = judgments.documents
     if not isinstance(docs, Ids):
-        docs = Ids.of_texts([doc for several in docs for doc in several])
+        docs = Ids.of_texts([doc for query_docs in docs for doc in query_docs])
     ids, source = judgments.query_ids, describe_sources(judgments.sources) or "the qrels"
 
-    def where(row: int) -> tuple[None, str]:
+    def locate_row(row: int) -> tuple[None, str]:
         return None, f"query {ids[query[row]]!r}, document {decode(docs[row])!r}"
 
-    block = Block(encode_ids(ids).take(query), docs, {"grade": judgments.grade}, source, where)
-    docs_of, lost = chunks.map_chunks(docs)
+    block = Block(encode_ids(ids).take(query), docs, {"grade": judgments.grade}, source, locate_row)
+    docs_of, lost_rows = chunks.map_chunks(docs)
     left_out = FaultyRows()
-    if len(lost):
-        error = partial(chunks.missing_document_error, block, int(lost[0]), is_judged=True)
-        left_out = leave_out_rows(block, lost, errors, "chunk", error).left_out
-    good = np.setdiff1d(np.arange(len(query)), lost, assume_unique=True)
-    order, new = sort_by_document(docs_of.take(good), query[good], judgments.grade[good] * 1.0)
-    kept = good[np.sort(order[new])]
+    if len(lost_rows):
+        error = partial(chunks.missing_document_error, block, int(lost_rows[0]), is_judged=True)
+        left_out = leave_out_rows(block, lost_rows, errors, "chunk", error).left_out
+    good_rows = np.setdiff1d(np.arange(len(query)), lost_rows, assume_unique=True)
+    order, is_first = sort_by_document(docs_of.take(good_rows), query[good_rows], judgments.grade[good_rows] * 1.0)
+    chosen_rows = good_rows[np.sort(order[is_first])]
     return replace(
         judgments,
-        starts=np.append(0, np.cumsum(np.bincount(query[kept], minlength=len(lengths)))),
-        documents=docs_of.take(kept),
-        grade=judgments.grade[kept],
+        starts=np.append(0, np.cumsum(np.bincount(query[chosen_rows], minlength=len(lengths)))),
+        documents=docs_of.take(chosen_rows),
+        grade=judgments.grade[chosen_rows],
         left_out=judgments.left_out + left_out,
-        chunks=(len(good), len(kept)),
+        chunks=(len(good_rows), len(chosen_rows)),
     )
 
 
@@ -215,32 +215,32 @@ def _map_groups(
     judgments: Judgments, groups: GroupRows, chunks: Chunks, errors: Errors
 ) -> Judgments:
     block = groups.build_block()
-    named_so = Block(block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels")
-    docs, lost = chunks.map_chunks(block.doc)
+    named_block = Block(block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels")
+    docs, lost_rows = chunks.map_chunks(block.doc)
     left_out = FaultyRows()
-    if len(lost):
-        error = partial(chunks.missing_document_error, named_so, int(lost[0]), is_judged=True)
-        left_out = leave_out_rows(named_so, lost, errors, "chunk", error).left_out
-    document = dict(zip(block.doc.to_list(), docs.to_list(), strict=True))
-    gone = {block.doc[int(row)] for row in lost}
-    found: dict[str, dict[str, list[dict[str, float]]]] = {}
-    for query, parts_of in groups.groups.items():
-        for name, parts in parts_of.items():
-            for part in parts:
+    if len(lost_rows):
+        error = partial(chunks.missing_document_error, named_block, int(lost_rows[0]), is_judged=True)
+        left_out = leave_out_rows(named_block, lost_rows, errors, "chunk", error).left_out
+    document_of_chunk = dict(zip(block.doc.to_list(), docs.to_list(), strict=True))
+    lost_chunks = {block.doc[int(row)] for row in lost_rows}
+    mapped_groups: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for query, subgroups_of_group in groups.groups.items():
+        for group, subgroups in subgroups_of_group.items():
+            for subgroup in subgroups:
                 levels: dict[str, float] = {}
-                for chunk, level in part.items():
-                    if encode(chunk) not in gone:
-                        doc = decode(document[encode(chunk)])
+                for chunk, level in subgroup.items():
+                    if encode(chunk) not in lost_chunks:
+                        doc = decode(document_of_chunk[encode(chunk)])
                         levels[doc] = max(level, levels.get(doc, level))
                 if levels:
-                    found.setdefault(query, {}).setdefault(name, []).append(levels)
-    made = make_judgments(GroupRows(found, groups.weights, groups.left_out + left_out, groups), errors)
+                    mapped_groups.setdefault(query, {}).setdefault(group, []).append(levels)
+    group_judgments = make_judgments(GroupRows(mapped_groups, groups.weights, groups.left_out + left_out, groups), errors)
     return replace(
-        made,
+        group_judgments,
         repeated=judgments.repeats,
         duplicates=judgments.duplicates,
         notes=judgments.notes,
-        chunks=(len(block) - len(lost), len(made.grade)),
+        chunks=(len(block) - len(lost_rows), len(group_judgments.grade)),
     )
 
 
@@ -255,21 +255,21 @@ def prefix_pattern(sign: str) -> str:
 
 def _whole_id_hint(pattern: str) -> str:
     """Return how to write a pattern such as `^(.*)#` for ids that are documents already."""
-    found = re.match(r"\^?\(\.[*+]\??\)\\?([^\w\s\\(\[.$])", pattern)
-    if found is None:
+    match = re.match(r"\^?\(\.[*+]\??\)\\?([^\w\s\\(\[.$])", pattern)
+    if match is None:
         return ""
-    return f"Is it a document already? '{prefix_pattern(found[1])}' takes such an id as it is. "
+    return f"Is it a document already? '{prefix_pattern(match[1])}' takes such an id as it is. "
 
 
 def chunks_note(n_chunks: int, n_documents: int, keep: Keep | None) -> Note:
     """Say how many chunks became how many documents; `keep` is None for judgments."""
-    how = {
+    action = {
         "first": "takes the place of its first-ranked chunk",
         "best": "takes the place of its best-scored chunk",
         "sum": "has the sum of its chunks' scores",
         None: "has the highest grade of its chunks",
     }[keep]
-    what = "judged" if keep is None else "retrieved"
-    became = f"{format_count(n_chunks, 'chunk')} {what} became {format_count(n_documents, 'document')}"
-    text = f"{became}: each {how}."
+    verb = "judged" if keep is None else "retrieved"
+    sentence = f"{format_count(n_chunks, 'chunk')} {verb} became {format_count(n_documents, 'document')}"
+    text = f"{sentence}: each {action}."
     return Note("map-docs", "info", text, count=n_chunks)

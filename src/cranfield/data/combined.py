@@ -31,89 +31,89 @@ def merge_judgments(
     judgments_list: Sequence[Judgments], doc_columns: Sequence[Ids], query_columns: Sequence[Ints], differing: DifferingGrades
 ) -> Judgments:
     """Return the judgments of all, each document of a query once; `docs` and `query` have rows."""
-    for one in judgments_list:
-        _refuse_grouped_judgments(one)
-        if one.columns:
+    for judgments in judgments_list:
+        _refuse_grouped_judgments(judgments)
+        if judgments.columns:
             raise OptionError(
-                f"judgments with a column {escape_unprintable(sorted(one.columns)[0])}, of "
-                f"{describe_sources(one.sources) or 'the qrels'}, are not merged: others do not have it"
+                f"judgments with a column {escape_unprintable(sorted(judgments.columns)[0])}, of "
+                f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do not have it"
             )
-    ids = [encode_ids(one.query_ids) for one in judgments_list]
-    every = Ids.concatenate(ids)
-    queries = every.take(every.sort_keys().argsort(kind="stable"))
+    ids = [encode_ids(judgments.query_ids) for judgments in judgments_list]
+    all_ids = Ids.concatenate(ids)
+    queries = all_ids.take(all_ids.sort_keys().argsort(kind="stable"))
     queries = queries.take(queries.find_changes()).compact()
-    places = IdIndex(queries)
-    group = np.concatenate([places.find_rows(its)[rows] for its, rows in zip(ids, query_columns, strict=True)])
+    query_index = IdIndex(queries)
+    group = np.concatenate([query_index.find_rows(query_ids)[query_codes] for query_ids, query_codes in zip(ids, query_columns, strict=True)])
     all_docs = Ids.concatenate(list(doc_columns))
-    grade = np.concatenate([np.asarray(one.grade, np.float64) for one in judgments_list])
+    grade = np.concatenate([np.asarray(judgments.grade, np.float64) for judgments in judgments_list])
     first, pair = number_pairs(group, all_docs)
-    n = len(first)
-    first = np.full(n, len(pair))
+    n_pairs = len(first)
+    first = np.full(n_pairs, len(pair))
     np.minimum.at(first, pair, np.arange(len(pair)))
-    low, high = np.full(n, np.inf), np.full(n, -np.inf)
-    np.minimum.at(low, pair, grade)
-    np.maximum.at(high, pair, grade)
-    differ = np.flatnonzero(low != high)
-    if len(differ) and differing == "refuse":
-        row = int(first[differ].min())
-        which = pair[row]
-        given = ", ".join(map(format_shortest, grade[pair == which].tolist()))
+    lowest, highest = np.full(n_pairs, np.inf), np.full(n_pairs, -np.inf)
+    np.minimum.at(lowest, pair, grade)
+    np.maximum.at(highest, pair, grade)
+    differing_pairs = np.flatnonzero(lowest != highest)
+    if len(differing_pairs) and differing == "refuse":
+        row = int(first[differing_pairs].min())
+        pair_number = pair[row]
+        grades_text = ", ".join(map(format_shortest, grade[pair == pair_number].tolist()))
         raise InputError(
             f"query {decode(queries[int(group[row])])!r:.80}, document "
-            f"{decode(all_docs[row])!r:.80}: has the grades {given}, and so differ the grades of "
-            f"{format_count(len(differ), 'document')}",
+            f"{decode(all_docs[row])!r:.80}: has the grades {grades_text}, and so differ the grades of "
+            f"{format_count(len(differing_pairs), 'document')}",
             hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
         )
-    chosen = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
-    value = high if chosen is None else chosen(pair, grade, n)
+    choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
+    chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
     rows = first[order]
     counts = np.bincount(group[rows], minlength=len(queries))
-    found = unify_grades(value[order])
-    assert found is not None  # noqa: S101 - the grades of judgments
-    text = f"{format_count(len(judgments_list), 'qrels', 'qrels')} merged: {format_count(n, 'judgment')}"
-    if len(differ):
-        text += f", of which {len(differ):,} had different grades: {COUNTED_GRADE[differing]} counts"
-    note = Note("merged", "info", f"{text}.", count=len(differ))
+    grade_column = unify_grades(chosen_grade[order])
+    assert grade_column is not None  # noqa: S101 - the grades of judgments
+    text = f"{format_count(len(judgments_list), 'qrels', 'qrels')} merged: {format_count(n_pairs, 'judgment')}"
+    if len(differing_pairs):
+        text += f", of which {len(differing_pairs):,} had different grades: {COUNTED_GRADE[differing]} counts"
+    note = Note("merged", "info", f"{text}.", count=len(differing_pairs))
     return Judgments(
         IdList(queries),
         np.append(0, np.cumsum(counts)),
         all_docs.take(rows).compact(),
-        found,
+        grade_column,
         stated_top_grade=_stated_top_grade(judgments_list),
         description=text,
-        sources=[source for one in judgments_list for source in one.sources],
-        left_out=sum((one.left_out for one in judgments_list), FaultyRows()),
-        repeats=sum((one.repeats for one in judgments_list), FaultyRows()),
-        notes=(*(note for one in judgments_list for note in one.notes), note),
-        graded=any(one.graded for one in judgments_list),
+        sources=[source for judgments in judgments_list for source in judgments.sources],
+        left_out=sum((judgments.left_out for judgments in judgments_list), FaultyRows()),
+        repeats=sum((judgments.repeats for judgments in judgments_list), FaultyRows()),
+        notes=(*(note for judgments in judgments_list for note in judgments.notes), note),
+        graded=any(judgments.graded for judgments in judgments_list),
     )
 
 
-def _stated_top_grade(several: Sequence[Judgments]) -> float | None:
+def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
     """Return the highest grade that was stated, if one was; None: that which occurs."""
-    stated = [one.stated_top_grade for one in several if one.stated_top_grade is not None]
-    highest = [float(np.max(one.grade, initial=0)) for one in several]
-    return max([*stated, *highest]) if stated else None
+    stated_grades = [judgments.stated_top_grade for judgments in judgments_list if judgments.stated_top_grade is not None]
+    highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
+    return max([*stated_grades, *highest_grades]) if stated_grades else None
 
 
 def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     """Return each pair's last grade: (n,)."""
-    last = np.zeros(n, np.int64)
-    np.maximum.at(last, pair, np.arange(len(pair)))
-    return grade[last]
+    last_row = np.zeros(n, np.int64)
+    np.maximum.at(last_row, pair, np.arange(len(pair)))
+    return grade[last_row]
 
 
 def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     """Return each pair's most frequent grade, the highest of those: (n,)."""
     order = np.lexsort((grade, pair))
-    new = np.flatnonzero(mark_changes(pair[order], grade[order]))
-    counts = np.diff(np.append(new, len(order)))
-    its_pair, its_grade = pair[order[new]], grade[order[new]]
-    best = np.lexsort((its_grade, counts, its_pair))
-    found = np.empty(n)
-    found[its_pair[best]] = its_grade[best]  # the last of a pair is the most frequent
-    return found
+    first_rows = np.flatnonzero(mark_changes(pair[order], grade[order]))
+    counts = np.diff(np.append(first_rows, len(order)))
+    pair_of_grade, distinct_grade = pair[order[first_rows]], grade[order[first_rows]]
+    order_by_count = np.lexsort((distinct_grade, counts, pair_of_grade))
+    majority_grade = np.empty(n)
+    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[order_by_count]  # the last of a pair is the most frequent
+    return majority_grade
 
 
 def select_judgments(
@@ -125,7 +125,7 @@ def select_judgments(
     counts = np.bincount(query[rows], minlength=len(judgments.query_ids))[codes]
     docs = judgments.documents
     if not isinstance(docs, Ids):
-        docs = Ids.of_texts([doc for its in docs for doc in its])
+        docs = Ids.of_texts([doc for query_docs in docs for doc in query_docs])
     return replace(
         judgments,
         query_ids=[judgments.query_ids[code] for code in codes.tolist()],

@@ -42,23 +42,23 @@ class Counts:
 
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""
-        said = [Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)]
-        for name, text in _COUNT_TEXTS:
-            count = getattr(self, name)
+        notes = [Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)]
+        for count_name, text in _COUNT_TEXTS:
+            count = getattr(self, count_name)
             if count:
-                if name == "without_judgments":
+                if count_name == "without_judgments":
                     text = f"{text[:-1]}{self._mean_share}."
                 text = f"{format_query_count(count)} {text}"
-                said.append(Note(name.replace("_", "-"), "info", text, count))
-        return said
+                notes.append(Note(count_name.replace("_", "-"), "info", text, count))
+        return notes
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{name: one + getattr(other, name) for name, one in vars(self).items()})
+        return Counts(**{count_name: count + getattr(other, count_name) for count_name, count in vars(self).items()})
 
     @property
     def _mean_share(self) -> str:
         """Of how many queries the mean is one, where rows were left out, and queries with them."""
         if not self.rows_left_out:
             return ""
-        every = format_query_count(self.queries + self.without_judgments)
-        return f", where rows were left out; so the mean is over {self.queries:,} of {every}"
+        all_queries = format_query_count(self.queries + self.without_judgments)
+        return f", where rows were left out; so the mean is over {self.queries:,} of {all_queries}"

@@ -152,12 +152,12 @@ class Documents:
 
     def _replace_rows(self, rows: Rows, conversion: "Chunks | Spans | None") -> Self:
         """Return the same run over other rows, or of other documents."""
-        found = copy.copy(self)
-        found._rows, found.conversion = rows, conversion
-        found.sources, found.left_out = rows.sources, rows.left_out
+        copied_run = copy.copy(self)
+        copied_run._rows, copied_run.conversion = rows, conversion
+        copied_run.sources, copied_run.left_out = rows.sources, rows.left_out
         # What is made of others is ranked block by block.
-        found.docs_of_query = getattr(rows, "data", None) if conversion is None else None
-        return found
+        copied_run.docs_of_query = getattr(rows, "data", None) if conversion is None else None
+        return copied_run
 
     @property
     def list_kind(self) -> ListKind | None:
@@ -180,14 +180,14 @@ class Documents:
         Raises DuplicateError for a document that has rows of two systems.
         """
         if self.conversion is None:
-            whole = group_rows(block, judging)
+            grouped_block = group_rows(block, judging)
         else:
-            first = self.conversion.grouping_options(judging)
-            whole = group_rows(self.conversion.prepare_block(block, self.errors), first)
-            whole = self.conversion.convert(whole, self.errors, judging)
-        if whole.repeats.count:
+            options = self.conversion.grouping_options(judging)
+            grouped_block = group_rows(self.conversion.prepare_block(block, self.errors), options)
+            grouped_block = self.conversion.convert(grouped_block, self.errors, judging)
+        if grouped_block.repeats.count:
             refuse_mixture(self._rows)
-        return whole
+        return grouped_block
 
     def read_doc_ids(self, block: Block) -> Ids:
         """Return the documents of some of its rows, row by row."""
@@ -210,20 +210,20 @@ class Documents:
         """
         roles = tuple(dict.fromkeys((*extra_roles, *self.needed_roles)))
 
-        def blocks(loads: Iterable[Load]) -> Iterator[GroupedBlock]:
-            seen: set[bytes] = set()
+        def group_blocks(loads: Iterable[Load]) -> Iterator[GroupedBlock]:
+            earlier_queries: set[bytes] = set()
             for load in loads:
-                whole = self.group_block(load(), judging)
-                if register_queries(whole.queries.to_list(), seen):
+                grouped_block = self.group_block(load(), judging)
+                if register_queries(grouped_block.queries.to_list(), earlier_queries):
                     raise _SplitQueryError
-                yield whole
+                yield grouped_block
 
         try:
             with contextlib.suppress(_SplitQueryError):
-                return use_blocks(lambda: blocks(self._rows.blocks(roles, self.errors)))
+                return use_blocks(lambda: group_blocks(self._rows.blocks(roles, self.errors)))
             from cranfield.data.regroup import regroup_queries
 
-            return use_blocks(lambda: blocks(regroup_queries(self._rows.blocks(roles, self.errors))))
+            return use_blocks(lambda: group_blocks(regroup_queries(self._rows.blocks(roles, self.errors))))
         except DuplicateError as error:
             raise self.first_repeat_error(error, judging) from None
 
@@ -236,12 +236,12 @@ class Documents:
         """Return all rows, those of a query together; `judging` says which of a document count."""
         self._refuse_spans()
 
-        def every(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
-            return [replace(one.block, given=None) for one in wholes()]
+        def collect_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
+            return [replace(grouped_block.block, given=None) for grouped_block in grouped_blocks()]
 
         roles = sort_roles(roles)
-        found = self.read_whole_queries(roles, judging or self._unranked_judging, every)
-        return join_blocks(found) if found else empty_block(roles)
+        blocks = self.read_whole_queries(roles, judging or self._unranked_judging, collect_blocks)
+        return join_blocks(blocks) if blocks else empty_block(roles)
 
     def _refuse_spans(self) -> None:
         """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
@@ -260,15 +260,15 @@ class Documents:
         """
         if judging.duplicates != "refuse":
             return error
-        repeated = self.find_repeats()
-        return repeats_error(repeated) if repeated.count else error
+        repeats = self.find_repeats()
+        return repeats_error(repeats) if repeats.count else error
 
     def find_repeats(self) -> FaultyRows:
         """Return the rows whose document another row has; for this, the run is read once more."""
-        found = copy.copy(self)
-        found.errors = "skip"
-        ranking = self._rows.extra_roles & {"score", "rank"}  # the advice depends on them
-        each = found.read_whole_queries(
-            ranking, Judging(duplicates="first"), lambda wholes: [one.repeats for one in wholes()]
+        skipping_run = copy.copy(self)
+        skipping_run.errors = "skip"
+        ranking_roles = self._rows.extra_roles & {"score", "rank"}  # the advice depends on them
+        repeats_of_blocks = skipping_run.read_whole_queries(
+            ranking_roles, Judging(duplicates="first"), lambda grouped_blocks: [grouped_block.repeats for grouped_block in grouped_blocks()]
         )
-        return sum(each, FaultyRows())
+        return sum(repeats_of_blocks, FaultyRows())

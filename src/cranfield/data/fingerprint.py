@@ -39,18 +39,18 @@ def digest_judgments(qrels: Qrels) -> int:
     (A hash of such a sum is AdHash: Bellare & Micciancio, EUROCRYPT 1997.)
     """
     begins, columns = _judgment_rows(qrels)
-    found = 0
+    digest_sum = 0
     for query, begin, end in zip(qrels.query_ids, begins, begins[1:], strict=False):
         rows = sorted(zip(*(column[begin:end] for column in columns), strict=True))
         digest = sha256(repr((len(columns), query, rows)).encode()).digest()
-        found += int.from_bytes(digest, "big")
-    return found % (1 << 256)
+        digest_sum += int.from_bytes(digest, "big")
+    return digest_sum % (1 << 256)
 
 
 def hash_digest(digest: int, top_grade: float) -> str:
     """Return the hash of judgments, by their digest and the highest grade of the collection."""
-    (top,) = _plain_numbers(np.array([top_grade]))
-    return sha256(repr((top, digest % (1 << 256))).encode()).hexdigest()
+    (top_number,) = _plain_numbers(np.array([top_grade]))
+    return sha256(repr((top_number, digest % (1 << 256))).encode()).hexdigest()
 
 
 def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
@@ -58,8 +58,8 @@ def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
     docs = qrels.docs.to_list()
     levels = qrels.group_levels
     if levels is None:
-        sampled = [qrels.columns[role] for role in sorted(qrels.columns)]
-        return qrels.starts.tolist(), [docs, *map(_plain_numbers, (qrels.grade, *sampled))]
+        sampling_columns = [qrels.columns[role] for role in sorted(qrels.columns)]
+        return qrels.starts.tolist(), [docs, *map(_plain_numbers, (qrels.grade, *sampling_columns))]
     ends = np.searchsorted(levels.query[levels.group], np.arange(len(qrels.query_ids) + 1))
     columns = [[levels.names[i] for i in levels.group.tolist()], levels.subgroup.tolist()]
     columns += [[docs[row] for row in levels.row.tolist()], _plain_numbers(levels.level)]
@@ -70,10 +70,10 @@ def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
 
 def _plain_numbers(column: Numbers) -> list[Any]:
     """Return numbers; a whole number is the same for every type."""
-    found: list[Any] = column.tolist()
+    numbers: list[Any] = column.tolist()
     if column.dtype.kind == "f":
-        found = [int(one) if one.is_integer() else one for one in found]
-    return found
+        numbers = [int(number) if number.is_integer() else number for number in numbers]
+    return numbers
 
 
 def sketch_documents(run: Run) -> str:
@@ -84,13 +84,13 @@ def sketch_documents(run: Run) -> str:
     >>> sketch_of(Run({"q1": ["a", "b"], "q2": ["a"]})) == sketch_of(Run({"q": ["b", "a"]}))
     True
     """
-    least: Words = np.zeros(0, np.uint64)
+    least_hashes: Words = np.zeros(0, np.uint64)
     for load in run.read_columns(run.needed_roles):
         hashes = mix_words(run.read_doc_ids(load()).hash(FIXED_KEYS))
-        if len(least) == SKETCH_SIZE:
-            hashes = hashes[hashes < least[-1]]
-        least = np.unique(np.concatenate((least, hashes)))[:SKETCH_SIZE]
-    return "".join(f"{one:0{_HASH_DIGITS}x}" for one in least.tolist())
+        if len(least_hashes) == SKETCH_SIZE:
+            hashes = hashes[hashes < least_hashes[-1]]
+        least_hashes = np.unique(np.concatenate((least_hashes, hashes)))[:SKETCH_SIZE]
+    return "".join(f"{hash_number:0{_HASH_DIGITS}x}" for hash_number in least_hashes.tolist())
 
 
 def estimate_overlap(sketch: str, other_sketch: str) -> float:
@@ -102,10 +102,10 @@ def estimate_overlap(sketch: str, other_sketch: str) -> float:
     >>> in_common(a, b) == 2 / 4
     True
     """
-    first, second = _split_hashes(sketch), _split_hashes(other_sketch)
-    least = sorted(first | second)[:SKETCH_SIZE]
-    return len(first.intersection(second, least)) / len(least) if least else 1.0
+    hashes, other_hashes = _split_hashes(sketch), _split_hashes(other_sketch)
+    least_hashes = sorted(hashes | other_hashes)[:SKETCH_SIZE]
+    return len(hashes.intersection(other_hashes, least_hashes)) / len(least_hashes) if least_hashes else 1.0
 
 
 def _split_hashes(sketch: str) -> set[str]:
-    return {sketch[at : at + _HASH_DIGITS] for at in range(0, len(sketch), _HASH_DIGITS)}
+    return {sketch[position : position + _HASH_DIGITS] for position in range(0, len(sketch), _HASH_DIGITS)}

@@ -84,14 +84,14 @@ class Judged(Recordable):
         step = max(1, n_queries * MAX_ROWS // max(1, len(self.ideal.query)))
         ends = np.append(0, np.cumsum(self.n_retrieved))
         for begin in range(0, n_queries, step):
-            some = slice(begin, begin + step)
+            query_slice = slice(begin, begin + step)
             hits, ideal = (
                 ranked.queries(begin, begin + step) for ranked in (self.hits, self.ideal)
             )
-            n_retrieved, cost = self.n_retrieved[some], self.cost
+            n_retrieved, cost = self.n_retrieved[query_slice], self.cost
             if cost is not None:
                 cost = cost[ends[begin] : ends[begin] + int(n_retrieved.sum())]
-            yield some, replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost)
+            yield query_slice, replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost)
 
     @step_method()
     def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
@@ -101,17 +101,17 @@ class Judged(Recordable):
         """
         n_retrieved = self.n_retrieved[:, 0]
         if k is not None:
-            deepest = k.max(axis=1)
-            shorter = np.minimum(n_retrieved, deepest)
-            n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
+            max_k = k.max(axis=1)
+            n_rows = np.minimum(n_retrieved, max_k)
+            n_retrieved = np.broadcast_to(max_k, n_rows.shape) if padded else n_rows
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
         query, rank = _number_rows(n_retrieved)
-        begins = np.cumsum(n_retrieved) - n_retrieved
+        first_row = np.cumsum(n_retrieved) - n_retrieved
         grade = np.zeros(len(query), self.hits.grade.dtype)
-        judged = np.zeros(len(query), np.bool_)
-        rows = begins[hits.query] + hits.rank - 1
-        grade[rows], judged[rows] = hits.grade, True
-        columns: dict[str, Numbers] = {"known": judged}
+        has_judgment = np.zeros(len(query), np.bool_)
+        rows = first_row[hits.query] + hits.rank - 1
+        grade[rows], has_judgment[rows] = hits.grade, True
+        columns: dict[str, Numbers] = {"known": has_judgment}
         if self.cost is not None:  # 1 beyond the last document
             ends = np.cumsum(self.n_retrieved)
             row = (ends - self.n_retrieved[:, 0])[query] + rank - 1
@@ -126,26 +126,26 @@ class Judged(Recordable):
         """
         hits = self.hits
         tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
-        begins = mark_changes(hits.query, tie_first)
-        held = np.bincount(np.cumsum(begins) - 1, worth)  # a value for each tie
-        ties = hits.where(begins)
-        above = ties.running(held) - held
-        last = self.n_retrieved[:, 0]
+        begins_tie = mark_changes(hits.query, tie_first)
+        tie_worth = np.bincount(np.cumsum(begins_tie) - 1, worth)  # a value for each tie
+        ties = hits.where(begins_tie)
+        worth_above = ties.running(tie_worth) - tie_worth
+        last_rank = self.n_retrieved[:, 0]
         if k is not None:
-            last = np.minimum(last, k.max(axis=1)).astype(np.int64)
-        first, size = tie_first[begins], tie_size[begins]
-        n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
+            last_rank = np.minimum(last_rank, k.max(axis=1)).astype(np.int64)
+        first_rank, n_ranks = tie_first[begins_tie], tie_size[begins_tie]
+        n_places = np.clip(last_rank[ties.query] - first_rank + 1, 0, np.where(tie_worth == 0, 0, n_ranks))
         tie, nth = _number_rows(n_places)
-        ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
-        return TiePlaces(ranked.top(k), nth, size[tie], held[tie], above[tie])
+        ranked = Ranked(ties.n_queries, ties.query[tie], first_rank[tie] + nth - 1, nth)
+        return TiePlaces(ranked.top(k), nth, n_ranks[tie], tie_worth[tie], worth_above[tie])
 
     @step_method()
     def fill_ranks(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""
-        down_to = k.max(axis=1)
-        if int(down_to.max(initial=0)) > MAX_DEPTH:
+        max_k = k.max(axis=1)
+        if int(max_k.max(initial=0)) > MAX_DEPTH:
             raise MeasureError(f"a cutoff beyond {MAX_DEPTH:,}: every rank above it is looked at")
-        n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
+        n_rows = np.broadcast_to(max_k, len(self.n_retrieved))
         query, rank = _number_rows(n_rows)
         grade = np.full(len(query), self.top_grade)
         return Ranked(len(n_rows), query, rank, grade)
@@ -253,8 +253,8 @@ class Groups(Recordable):
 
     def _best_relevant(self, rel: float, *order: Any) -> Ranked:
         ideal, best = self.judged.ideal, self._best_ranking
-        found = ideal if best is None else ideal.once(order, lambda: best(*order))
-        return found.relevant(rel)
+        ranking = ideal if best is None else ideal.once(order, lambda: best(*order))
+        return ranking.relevant(rel)
 
     @step_method()
     def spread(self, k: Any) -> Any:
@@ -314,29 +314,29 @@ class RankedLevels:
         assert grade is not None  # noqa: S101 - they were checked as they were read
         n_groups = len(levels.query)
 
-        def ranked(rank: Ints) -> Ranked:
-            found = np.flatnonzero(rank)
-            found = found[np.lexsort((rank[found], levels.group[found]))]
-            return Ranked(n_groups, levels.group[found], rank[found], grade[found])
+        def sort_by_rank(rank: Ints) -> Ranked:
+            rows = np.flatnonzero(rank)
+            rows = rows[np.lexsort((rank[rows], levels.group[rows]))]
+            return Ranked(n_groups, levels.group[rows], rank[rows], grade[rows])
 
-        hits = ranked(self.rank)
-        best = np.lexsort((-grade, levels.group))
-        every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
+        hits = sort_by_rank(self.rank)
+        ideal_order = np.lexsort((-grade, levels.group))
+        all_rows = Ranked(n_groups, levels.group[ideal_order], np.zeros(len(ideal_order), np.int64), grade[ideal_order])
         n_retrieved = judged.n_retrieved[levels.query]
         if self.judged_only:
             hits = hits.relevant(0)
             hits = replace(hits, rank=hits.ordinal)
             n_retrieved = hits.count()
-        ideal = replace(every, rank=every.ordinal)
-        in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
+        ideal = replace(all_rows, rank=all_rows.ordinal)
+        judged_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
-        def best_by(order: Callable[..., Ints], *given: float) -> Ranked:
+        def rank_by(order: Callable[..., Ints], *parameters: float) -> Ranked:
             ranks = self.qrels.ideal.once(
-                (order, *given), lambda: order(self.qrels.levels, self.qrels.query, *given)
+                (order, *parameters), lambda: order(self.qrels.levels, self.qrels.query, *parameters)
             )
-            return ranked(ranks[self._document_row])
+            return sort_by_rank(ranks[self._document_row])
 
-        return Groups(in_groups, levels.query, levels.weight, best_by)
+        return Groups(judged_groups, levels.query, levels.weight, rank_by)
 
     def judge_subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""
@@ -347,18 +347,18 @@ class RankedLevels:
         query[levels.row] = levels.query[levels.group]
         is_judged = self.qrels.grade[self._document_row] >= 0
         rank[levels.row] = np.where(is_judged, self.rank, 0)
-        kept = np.flatnonzero(rank)
-        kept = kept[np.lexsort((rank[kept], query[kept]))]
-        hits = Ranked(self.n_queries, query[kept], rank[kept], np.zeros_like(kept))
-        rank[kept] = hits.ordinal
+        ranked_rows = np.flatnonzero(rank)
+        ranked_rows = ranked_rows[np.lexsort((rank[ranked_rows], query[ranked_rows]))]
+        hits = Ranked(self.n_queries, query[ranked_rows], rank[ranked_rows], np.zeros_like(ranked_rows))
+        rank[ranked_rows] = hits.ordinal
         return replace(self, rank=rank[levels.row], judged_only=False).judge_groups(judged)
 
     def count_preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""
         try:
             return match_preferences(self.n_queries, self.levels, self.rank)
-        except Contradiction as found:
-            group, row = found.args
+        except Contradiction as contradiction:
+            group, row = contradiction.args
             row %= len(self.qrels)
             query = self.qrels.query_ids[self.qrels.query[row]]
             doc = decode(self.qrels.docs[row])

@@ -82,9 +82,9 @@ class JudgmentColumns(Judgments):
     @cached_property
     def top_grade(self) -> float:
         """The highest grade that any document of the collection has."""
-        stated = self.stated_top_grade
-        top: float = np.maximum.reduce(self.grade, initial=0).item() if stated is None else stated
-        return top
+        stated_grade = self.stated_top_grade
+        top_grade: float = np.maximum.reduce(self.grade, initial=0).item() if stated_grade is None else stated_grade
+        return top_grade
 
     @cached_if_small
     def doc_lists(self) -> list[list[str]]:
@@ -92,7 +92,7 @@ class JudgmentColumns(Judgments):
         if not isinstance(self.documents, Ids):
             return self.documents
         docs = self.docs.to_texts()
-        return [docs[b:e] for b, e in zip(self.starts, self.starts[1:], strict=False)]
+        return [docs[begin:end] for begin, end in zip(self.starts, self.starts[1:], strict=False)]
 
     @cached_property
     def docs(self) -> Ids:
@@ -120,16 +120,16 @@ class JudgmentColumns(Judgments):
             return None
         from cranfield.data.spans import JudgedSpan, span_docs
 
-        found: dict[bytes, dict[bytes, list[JudgedSpan]]] = {}
+        spans_of_doc: dict[bytes, dict[bytes, list[JudgedSpan]]] = {}
         names = self.docs.to_list()
         columns = (self.query, self.columns["start"], self.columns["end"], self.grade)
         numbers = (column.tolist() for column in columns)
         docs = span_docs(self.docs).to_list()
         queries = encode_ids(self.query_ids).to_list()
-        for doc, name, code, *of in zip(docs, names, *numbers, strict=True):
-            its = found.setdefault(queries[code], {})
-            its.setdefault(doc, []).append(JudgedSpan(name, *of))
-        return found
+        for doc, name, code, *span_numbers in zip(docs, names, *numbers, strict=True):
+            query_spans = spans_of_doc.setdefault(queries[code], {})
+            query_spans.setdefault(doc, []).append(JudgedSpan(name, *span_numbers))
+        return spans_of_doc
 
     @cached_if_small
     def query(self) -> Ints:
@@ -152,14 +152,14 @@ class JudgmentColumns(Judgments):
             columns = {name: column[rows] for name, column in self.sampling.items()}
             return Ranked(len(self.query_ids), query, rank, grades[rows], columns=columns)
         # One number for query and grade, which sorts several times faster than a pair.
-        begins = query * (2 * LARGEST_GRADE + 1)
-        keys = begins - grades
+        first_key = query * (2 * LARGEST_GRADE + 1)
+        keys = first_key - grades
         columns = {}
         if self.sampling:
             rows = keys.argsort(kind="stable")
             columns = {name: column[rows] for name, column in self.sampling.items()}
         keys.sort()
-        grade = begins - keys
+        grade = first_key - keys
         return Ranked(len(self.query_ids), query, rank, grade, columns=columns)
 
     @cached_property

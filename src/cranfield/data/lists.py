@@ -133,26 +133,26 @@ def grades(
     if collection is not None and n_relevant is not None:
         raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
     if systems:
-        judged, rankings = _read_systems(lists)
+        judged, rankings_of_system = _read_systems(lists)
     else:
-        judged, one = _read_queries(lists)
-        rankings = {"grades": one}
+        judged, query_rankings = _read_queries(lists)
+        rankings_of_system = {"grades": query_rankings}
     queries = [*judged]
-    whose = "each query's grades" if len(queries) > 1 or systems else "these grades"
-    said = [("grades", f"Judged: {whose}, and nothing else.")]
+    grades_name = "each query's grades" if len(queries) > 1 or systems else "these grades"
+    sentence_of_code = [("grades", f"Judged: {grades_name}, and nothing else.")]
     if systems:
-        said = [("systems", "Judged: the fewest documents from which every list can come.")]
+        sentence_of_code = [("systems", "Judged: the fewest documents from which every list can come.")]
     if collection is not None:
-        added = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
-        text = f", and {format_count(added, 'document')} retrieved, of grade 0" if added else ""
-        said = [("collection", f"Judged: the grades stated for the collection{text}.")]
+        n_added = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
+        text = f", and {format_count(n_added, 'document')} retrieved, of grade 0" if n_added else ""
+        sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
             judged[query] |= missing_relevant_docs(judged[query], n, 1, _query_label("the grades", query, judged))
-        text = f"Judged: {whose}, and the other relevant documents, grade 1 each."
-        said = [("n-relevant", text)]
+        text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
+        sentence_of_code = [("n-relevant", text)]
     qrels = Qrels(judged)
-    runs = {str(name): _make_graded_run(its, str(name)) for name, its in rankings.items()}
+    runs = {str(system): _make_graded_run(rankings, str(system)) for system, rankings in rankings_of_system.items()}
     if top is not None:
         try:
             top = level_check(qrels.top_grade, LARGEST_GRADE)(top)
@@ -161,8 +161,8 @@ def grades(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
                 f"from {format_shortest(qrels.top_grade)}, the highest of these grades, to {LARGEST_GRADE}"
             ) from None
-        said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
-    notes = tuple(Note(code, "info", one) for code, one in said)
+        sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
+    notes = tuple(Note(code, "info", sentence) for code, sentence in sentence_of_code)
     qrels = qrels.replace_fields(lists_of="grades", form=LIST_DESCRIPTIONS["grades"], notes=notes, top_of_all=top)
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
 
@@ -179,12 +179,12 @@ _RankingOfQuery = dict[str, list[str]]
 
 def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
     """Return the judgments and the rankings of a list for each query."""
-    named = _lists_by_query(lists, "the grades")
-    if not named:
+    lists_of_query = _lists_by_query(lists, "the grades")
+    if not lists_of_query:
         raise InputError("the grades: hold no list")
     judged, rankings = {}, {}
-    for query, one in named.items():
-        judged[query], rankings[query] = read_grade_list(one, _query_label("the grades", query, named))
+    for query, grade_list in lists_of_query.items():
+        judged[query], rankings[query] = read_grade_list(grade_list, _query_label("the grades", query, lists_of_query))
     return judged, rankings
 
 
@@ -198,33 +198,33 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
             f"the systems: expected {{system: list of grades}}, got {lists!r:.80}",
             hint='As in grades({"A": [5, 2, 4], "B": [2, 5, 4]}, systems=True).',
         )
-    graded = {
-        name: {
-            query: read_grade_list(grades, f"system {name!r}: {_query_label('the grades', query, its)}")
-            for query, grades in its.items()
+    graded_of_system = {
+        system: {
+            query: read_grade_list(grades, f"system {system!r}: {_query_label('the grades', query, lists_of_query)}")
+            for query, grades in lists_of_query.items()
         }
-        for name, its in ((name, _lists_by_query(one, f"system {name!r}")) for name, one in lists.items())
+        for system, lists_of_query in ((system, _lists_by_query(lists_of_system, f"system {system!r}")) for system, lists_of_system in lists.items())
     }
-    first, *others = graded
-    for other in others:
-        for query in sorted(graded[first].keys() ^ graded[other].keys()):
-            has, lacks = (first, other) if query in graded[first] else (other, first)
-            raise InputError(f"system {has!r} has a list of query {query!r}, and {lacks!r} none")
-    judged: _GradesOfQuery = {query: {} for query in graded[first]}
+    first_system, *other_systems = graded_of_system
+    for other_system in other_systems:
+        for query in sorted(graded_of_system[first_system].keys() ^ graded_of_system[other_system].keys()):
+            system_with, system_without = (first_system, other_system) if query in graded_of_system[first_system] else (other_system, first_system)
+            raise InputError(f"system {system_with!r} has a list of query {query!r}, and {system_without!r} none")
+    judged: _GradesOfQuery = {query: {} for query in graded_of_system[first_system]}
     rankings: dict[str, _RankingOfQuery] = {}
-    for name, its in graded.items():
-        rankings[name] = {}
-        for query, (grades_of, docs) in its.items():
-            seen: Counter[float | None] = Counter()
+    for system, graded_of_query in graded_of_system.items():
+        rankings[system] = {}
+        for query, (grades_of, docs) in graded_of_query.items():
+            n_of_grade: Counter[float | None] = Counter()
             ranking = []
             for doc in docs:
                 grade = grades_of.get(doc)
-                seen[grade] += 1
-                called = "unjudged" if grade is None else f"grade {grade}"
-                ranking.append(called if seen[grade] == 1 else f"{called} ({seen[grade]})")
+                n_of_grade[grade] += 1
+                doc_name = "unjudged" if grade is None else f"grade {grade}"
+                ranking.append(doc_name if n_of_grade[grade] == 1 else f"{doc_name} ({n_of_grade[grade]})")
                 if grade is not None:
                     judged[query][ranking[-1]] = grade
-            rankings[name][query] = ranking
+            rankings[system][query] = ranking
     return judged, rankings
 
 
@@ -235,30 +235,30 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
     or less are judged, too.
     """
     for query in sorted(judged.keys() ^ collection.keys()):
-        has, lacks = ("list", "collection") if query in judged else ("collection", "list")
-        raise InputError(f"query {query!r} has a {has} of grades, and no {lacks}")
-    added = 0
-    for query, one in collection.items():
-        rest, n = _unretrieved_grades(judged[query], one, _query_label("the collection", query, judged))
-        judged[query] |= rest
-        added += n
-    return added
+        present, absent = ("list", "collection") if query in judged else ("collection", "list")
+        raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
+    n_added = 0
+    for query, grade_list in collection.items():
+        unretrieved_grades, n_new = _unretrieved_grades(judged[query], grade_list, _query_label("the collection", query, judged))
+        judged[query] |= unretrieved_grades
+        n_added += n_new
+    return n_added
 
 
 def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
     """Return {query: number of relevant documents} of one number, a list or a dict."""
     if isinstance(n_relevant, Mapping):
-        found = with_text_ids(n_relevant, "n_relevant")
+        count_of_query = with_text_ids(n_relevant, "n_relevant")
     elif is_sequence(n_relevant):
-        found = {str(i + 1): n for i, n in enumerate(to_list(n_relevant))}
-        if len(found) == len(queries):
-            found = dict(zip(queries, found.values(), strict=True))
+        count_of_query = {str(i + 1): n for i, n in enumerate(to_list(n_relevant))}
+        if len(count_of_query) == len(queries):
+            count_of_query = dict(zip(queries, count_of_query.values(), strict=True))
     else:
-        found = dict.fromkeys(queries, n_relevant)
-    for query in sorted(found.keys() ^ {*queries}):
-        has, lacks = ("list", "number") if query in queries else ("number", "list")
-        raise InputError(f"n_relevant: query {query!r} has a {has}, and no {lacks}")
-    return found
+        count_of_query = dict.fromkeys(queries, n_relevant)
+    for query in sorted(count_of_query.keys() ^ {*queries}):
+        present, absent = ("list", "number") if query in queries else ("number", "list")
+        raise InputError(f"n_relevant: query {query!r} has a {present}, and no {absent}")
+    return count_of_query
 
 
 def missing_relevant_docs(
@@ -274,57 +274,57 @@ def missing_relevant_docs(
             f"n_relevant={n_relevant!r:.40} (--n-relevant): expected the number of relevant "
             f"documents, a whole number from 0 to {_MAX_RELEVANT:,}"
         )
-    found = sum(grade >= rel for grade in grades_of_doc.values())
-    if found > n_relevant:
+    n_present = sum(grade >= rel for grade in grades_of_doc.values())
+    if n_present > n_relevant:
         raise InputError(
-            f"{list_name}: {format_count(found, 'relevant document')} retrieved, and n_relevant="
+            f"{list_name}: {format_count(n_present, 'relevant document')} retrieved, and n_relevant="
             f"{n_relevant} of them in all"
         )
-    return {f"other {i}": rel for i in range(1, n_relevant - found + 1)}
+    return {f"other {i}": rel for i in range(1, n_relevant - n_present + 1)}
 
 
 _MAX_RELEVANT = 10_000_000
 
 
-def _lists_by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:
+def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> dict[str, Any]:
     """Return {query: list}; without names the queries are `names`, and then go on by number."""
     if isinstance(lists, Mapping):
-        return with_text_ids(lists, what)
+        return with_text_ids(lists, lists_name)
     if not is_sequence(lists):
-        raise InputError(f"{what}: expected a list of grades, best rank first, got {lists!r:.80}")
-    found = to_list(lists)
-    if not any(map(is_sequence, {type(one): one for one in found}.values())):  # quick: one of a type
-        found = [found]
-    known = dict(enumerate(names))
-    return {known.get(i, str(i + 1)): one for i, one in enumerate(found)}
+        raise InputError(f"{lists_name}: expected a list of grades, best rank first, got {lists!r:.80}")
+    grade_lists = to_list(lists)
+    if not any(map(is_sequence, {type(grade_list): grade_list for grade_list in grade_lists}.values())):  # quick: one of a type
+        grade_lists = [grade_lists]
+    name_of_position = dict(enumerate(names))
+    return {name_of_position.get(i, str(i + 1)): grade_list for i, grade_list in enumerate(grade_lists)}
 
 
-def _query_label(what: str, query: str, queries: Mapping[str, Any]) -> str:
-    return what if len(queries) == 1 else f"{what} of query {query!r}"
+def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str:
+    return lists_name if len(queries) == 1 else f"{lists_name} of query {query!r}"
 
 
 def _unretrieved_grades(
-    retrieved: Mapping[str, float], collection: Any, where: str
+    retrieved_grades: Mapping[str, float], collection: Any, list_name: str
 ) -> tuple[dict[str, float], int]:
     """Return {document: grade} of what a collection has beside the retrieved documents.
 
     And how many of these, of grade 0 or less, it does not mention.
     """
-    every, places = read_grade_list(collection, where)
-    if len(every) < len(places):
-        raise InputError(f"{where}: holds None, but what is unjudged has no place in it")
-    left = Counter(every.values())
-    left.subtract(retrieved.values())
-    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(left.items()) if n < 0 < grade]
+    grade_of_doc, docs = read_grade_list(collection, list_name)
+    if len(grade_of_doc) < len(docs):
+        raise InputError(f"{list_name}: holds None, but what is unjudged has no place in it")
+    n_left = Counter(grade_of_doc.values())
+    n_left.subtract(retrieved_grades.values())
+    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(n_left.items()) if n < 0 < grade]
     if lacking:
         raise InputError(
-            f"{where}: lacks grades that were retrieved: {', '.join(lacking):.200}",
+            f"{list_name}: lacks grades that were retrieved: {', '.join(lacking):.200}",
             hint="It has the grades of all judged documents, the retrieved ones among them; only "
             "those of grade 0 may be left out.",
         )
-    rest = sorted(left.elements(), reverse=True)
-    unsaid = -sum(n for n in left.values() if n < 0)
-    return {f"other {i}": grade for i, grade in enumerate(rest, 1)}, unsaid
+    unretrieved_grades = sorted(n_left.elements(), reverse=True)
+    n_unmentioned = -sum(n for n in n_left.values() if n < 0)
+    return {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}, n_unmentioned
 
 
 # ---- lists of ids -------------------------------------------------------------------------------
@@ -333,10 +333,10 @@ def _unretrieved_grades(
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
     """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
-    for (which, side), (other, beside) in (sides, sides[::-1]):
-        if side.list_kind == "ids" != beside.list_kind:
+    for (side_name, side), (other_name, other_side) in (sides, sides[::-1]):
+        if side.list_kind == "ids" != other_side.list_kind:
             raise InputError(
-                f"{which}: lists of ids, whose queries have no names; {other}: {beside.description}",
+                f"{side_name}: lists of ids, whose queries have no names; {other_name}: {other_side.description}",
                 source=run.source,
                 hint="Both are lists of ids, query by query in the same order, or neither is.",
             )

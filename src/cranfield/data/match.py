@@ -53,10 +53,10 @@ class Match:
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
-def _concatenate(columns: Iterable[Ints]) -> Ints:
+def _concatenate(column_list: Iterable[Ints]) -> Ints:
     """Return one column of several, or of none."""
-    columns = list(columns)
-    return columns[0] if len(columns) == 1 else np.concatenate([*columns, np.zeros(0, np.int64)])
+    column_list = list(column_list)
+    return column_list[0] if len(column_list) == 1 else np.concatenate([*column_list, np.zeros(0, np.int64)])
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
@@ -70,8 +70,8 @@ def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool)
         return
     try:
         yield from _match_blocks(qrels, runs, judging, costs)
-    except _RepeatError as found:
-        i, error = found.args
+    except _RepeatError as repeat_error:
+        i, error = repeat_error.args
         raise runs[i].twice(error, judging) from None
 
 
@@ -83,7 +83,7 @@ def _match_blocks(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bo
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:
-        with watch_files([one for run in runs for one in run.sources]):
+        with watch_files([source for run in runs for source in run.sources]):
             for i, run in enumerate(runs):
                 if run.docs_of_query is None:
                     for load in run.blocks(judging.order, costs=costs):
@@ -91,35 +91,35 @@ def _match_blocks(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bo
                             break
                         yield i, load
 
-    def matched(task: tuple[int, Load]) -> tuple[int, _BlockMatch | None]:
+    def match_task(task: tuple[int, Load]) -> tuple[int, _BlockMatch | None]:
         i, load = task
         try:
             return i, _match_block(qrels, runs[i], judging, load)
         except DuplicateError as error:
             raise _RepeatError(i, error) from None
 
-    done = groupby(map_in_threads(matched, tasks()), key=itemgetter(0))
-    ready = None
+    matches_by_run = groupby(map_in_threads(match_task, tasks()), key=itemgetter(0))
+    next_matches = None
     for i, run in enumerate(runs):
         if run.docs_of_query is not None:
             yield _match_dicts(qrels, run, judging)
             continue
-        parts: list[_BlockMatch] = []
-        seen = np.zeros(len(qrels.query_ids), np.bool_), set[bytes]()
-        ready = ready or next(done, None)
-        if ready is not None and ready[0] == i:
-            for _, part in ready[1]:
-                if part is None or i in apart or _add_queries(part, *seen):
+        block_matches: list[_BlockMatch] = []
+        earlier_queries = np.zeros(len(qrels.query_ids), np.bool_), set[bytes]()
+        next_matches = next_matches or next(matches_by_run, None)
+        if next_matches is not None and next_matches[0] == i:
+            for _, block_match in next_matches[1]:
+                if block_match is None or i in apart or _add_queries(block_match, *earlier_queries):
                     apart.add(i)
                 else:
-                    parts.append(part)
-            ready = None
+                    block_matches.append(block_match)
+            next_matches = None
         if i in apart:
             from cranfield.data.regroup import regroup_queries
 
-            whole = ((i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs)))
-            parts = [part for _, part in map_in_threads(matched, whole) if part is not None]
-        yield _join_matches(qrels, parts, i in apart)
+            whole_tasks = ((i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs)))
+            block_matches = [block_match for _, block_match in map_in_threads(match_task, whole_tasks) if block_match is not None]
+        yield _join_matches(qrels, block_matches, i in apart)
 
 
 class _BlockMatch(NamedTuple):
@@ -146,94 +146,94 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
-    whole = run.group_block(block, judging)
-    block, queries = whole.block, whole.queries
+    grouped_block = run.group_block(block, judging)
+    block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
         queries = Ids.concatenate([queries, Ids.of(block.empty_queries)])
     codes = qrels.find_codes(queries)
-    code = codes[: len(whole.queries)]
-    judged, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
+    code = codes[: len(grouped_block.queries)]
+    judged_codes, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
-    comes_back = bool((judged[1:] == judged[:-1]).any()) or len(set(unknown)) < len(unknown)
-    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _find_hits(whole, code, qrels)
-    if whole.uncounted_row is not None:
-        counts = ~np.isin(rows, whole.uncounted_row)
-        rows, judgments = rows[counts], judgments[counts]
+    comes_back = bool((judged_codes[1:] == judged_codes[:-1]).any()) or len(set(unknown)) < len(unknown)
+    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
+    if grouped_block.uncounted_row is not None:
+        is_counted = ~np.isin(rows, grouped_block.uncounted_row)
+        rows, judgments = rows[is_counted], judgments[is_counted]
     with_ties = not judging.has_one_tie_order
     return _BlockMatch(
         codes,
         unknown,
         comes_back,
-        np.append(np.diff(whole.starts), np.zeros(len(block.empty_queries), np.int64)),
+        np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        rank_documents(whole, judging, rows, code >= 0, with_ties=with_ties),
+        rank_documents(grouped_block, judging, rows, code >= 0, with_ties=with_ties),
         block.left_out,
-        whole.repeats,
-        whole.conversion_counts,
-        _rank_costs(whole, code, judging),
-        whole.dropped_counts,
+        grouped_block.repeats,
+        grouped_block.conversion_counts,
+        _rank_costs(grouped_block, code, judging),
+        grouped_block.dropped_counts,
     )
 
 
-def _add_queries(part: _BlockMatch, judged: Bools, unknown: set[bytes]) -> bool:
+def _add_queries(block_match: _BlockMatch, is_seen: Bools, seen_unjudged: set[bytes]) -> bool:
     """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
-    code = part.code[part.code >= 0]
-    again = part.comes_back or bool(judged[code].any()) or not unknown.isdisjoint(part.unjudged_queries)
-    judged[code] = True
-    unknown.update(part.unjudged_queries)
-    return again
+    code = block_match.code[block_match.code >= 0]
+    comes_back = block_match.comes_back or bool(is_seen[code].any()) or not seen_unjudged.isdisjoint(block_match.unjudged_queries)
+    is_seen[code] = True
+    seen_unjudged.update(block_match.unjudged_queries)
+    return comes_back
 
 
-def _join_matches(qrels: Qrels, parts: Sequence[_BlockMatch], regrouped: bool) -> Match:
+def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regrouped: bool) -> Match:
     """Put the blocks of a run together."""
-    n = len(qrels.query_ids)
-    n_retrieved, in_run = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    unknown: dict[bytes, int] = {}
-    for part in parts:
-        judged = part.code >= 0
-        in_run[part.code[judged]] = True
-        n_retrieved[part.code[judged]] = part.n_retrieved[judged]
-        if not judged.all():
-            unknown.update(zip(part.unjudged_queries, part.n_retrieved[~judged].tolist(), strict=True))
-    rank, n_tied, n_level, n_unsorted, first, size = (
-        zip(*(part.placement for part in parts), strict=True) if parts else ([],) * 6
+    n_queries = len(qrels.query_ids)
+    n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
+    unjudged_queries: dict[bytes, int] = {}
+    for block_match in block_matches:
+        is_judged = block_match.code >= 0
+        is_in_run[block_match.code[is_judged]] = True
+        n_retrieved[block_match.code[is_judged]] = block_match.n_retrieved[is_judged]
+        if not is_judged.all():
+            unjudged_queries.update(zip(block_match.unjudged_queries, block_match.n_retrieved[~is_judged].tolist(), strict=True))
+    rank, n_tied, n_all_tied, n_unsorted, tie_first, tie_size = (
+        zip(*(block_match.placement for block_match in block_matches), strict=True) if block_matches else ([],) * 6
     )
-    cost, begins = None, np.cumsum(n_retrieved) - n_retrieved
-    for part in parts:
-        if part.cost is not None:
+    cost, first_row = None, np.cumsum(n_retrieved) - n_retrieved
+    for block_match in block_matches:
+        if block_match.cost is not None:
             cost = np.ones(int(n_retrieved.sum())) if cost is None else cost
-            code = part.code[part.code >= 0]
-            cost[consecutive_numbers(begins[code], n_retrieved[code])] = part.cost
+            code = block_match.code[block_match.code >= 0]
+            cost[consecutive_numbers(first_row[code], n_retrieved[code])] = block_match.cost
     return Match(
-        *(n_retrieved, in_run, unknown),
-        sum((part.left_out for part in parts), FaultyRows()),
-        sum((part.repeats for part in parts), FaultyRows()),
-        _concatenate(part.row for part in parts),
+        *(n_retrieved, is_in_run, unjudged_queries),
+        sum((block_match.left_out for block_match in block_matches), FaultyRows()),
+        sum((block_match.repeats for block_match in block_matches), FaultyRows()),
+        _concatenate(block_match.row for block_match in block_matches),
         Placement(
             _concatenate(rank),
-            *(sum(n_tied), sum(n_level), sum(n_unsorted)),
-            *(_concatenate(first), _concatenate(size)),
+            *(sum(n_tied), sum(n_all_tied), sum(n_unsorted)),
+            *(_concatenate(tie_first), _concatenate(tie_size)),
         ),
         cost,
-        (sum(part.conversion_counts[0] for part in parts), sum(part.conversion_counts[1] for part in parts)),
-        regrouped,
-        (sum(part.dropped_counts[0] for part in parts), sum(part.dropped_counts[1] for part in parts)),
+        (sum(block_match.conversion_counts[0] for block_match in block_matches), sum(block_match.conversion_counts[1] for block_match in block_matches)),
+        is_regrouped,
+        (sum(block_match.dropped_counts[0] for block_match in block_matches), sum(block_match.dropped_counts[1] for block_match in block_matches)),
     )
 
 
-def _rank_costs(whole: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
+def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
     """Return the costs of the judged queries' documents, in the order of the ranking."""
-    cost = whole.block.columns.get("cost")
+    cost = grouped_block.block.columns.get("cost")
     if cost is None:
         return None
-    wrong = np.flatnonzero(~((cost >= _MIN_COST) & (cost <= _MAX_COST)))
-    if len(wrong):
-        row, expected = int(wrong[0]), f"a cost from {_MIN_COST:g} to {_MAX_COST:g}"
-        raise whole.block.row_error(row, f"expected {expected}, got {cost[row].item()!r}")
-    rows = np.flatnonzero(code[whole.group] >= 0)
-    found: Floats = cost[rows[np.lexsort((rank_documents(whole, judging, rows).rank, whole.group[rows]))]]
-    return found
+    bad_rows = np.flatnonzero(~((cost >= _MIN_COST) & (cost <= _MAX_COST)))
+    if len(bad_rows):
+        row, expected = int(bad_rows[0]), f"a cost from {_MIN_COST:g} to {_MAX_COST:g}"
+        raise grouped_block.block.row_error(row, f"expected {expected}, got {cost[row].item()!r}")
+    rows = np.flatnonzero(code[grouped_block.group] >= 0)
+    ranked_cost: Floats = cost[rows[np.lexsort((rank_documents(grouped_block, judging, rows).rank, grouped_block.group[rows]))]]
+    return ranked_cost
 
 
 _MIN_COST, _MAX_COST = 1e-9, 1e15  # so that they can be added up, and divided by
@@ -245,17 +245,17 @@ def _find_hits(block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Int
     They are looked up among the judgments of the block's queries; or, where these are most of
     them, among all: what these are looked up by is made once, for all runs.
     """
-    its = code[code >= 0]
-    counts = qrels.starts[its + 1] - qrels.starts[its]
+    query_codes = code[code >= 0]
+    counts = qrels.starts[query_codes + 1] - qrels.starts[query_codes]
     if 2 * counts.sum() > len(qrels):
         slots: PairIndex = qrels.pair_index
         codes = code[block.group]  # in place of the groups, in the keys, too
         return slots.find(codes, block.block.doc, pair_keys(block.keys, codes - block.group))
-    judgments = consecutive_numbers(qrels.starts[its], counts)
+    judgments = consecutive_numbers(qrels.starts[query_codes], counts)
     groups = np.repeat(np.flatnonzero(code >= 0), counts)
     slots = PairIndex(groups, qrels.docs.take(judgments))
-    rows, at = slots.find(block.group, block.block.doc, block.keys)
-    return rows, judgments[at]
+    rows, position = slots.find(block.group, block.block.doc, block.keys)
+    return rows, judgments[position]
 
 
 # ---- dicts ----------------------------------------------------------------------------------
@@ -270,108 +270,108 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
     with_ties, is_single = not judging.has_one_tie_order, judging.scores == "single"
-    every_one: Nested = run.docs_of_query or {}
-    nested, dropped = _drop_documents(every_one, judging) if judging.drops_documents else (every_one, (0, 0))
+    all_docs: Nested = run.docs_of_query or {}
+    docs_of_query, dropped_counts = _drop_documents(all_docs, judging) if judging.drops_documents else (all_docs, (0, 0))
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
-    n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
+    n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     columns: list[list[Ints]] = [[], [], [], []]
     row, rank, first, size = columns
-    n_all_tied = n_level = 0
-    in_order = True
+    n_tied = n_all_tied = 0
+    is_in_order = True
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
-        ranking: Mapping[str, Any] | None = nested.get(query)
+        ranking: Mapping[str, Any] | None = docs_of_query.get(query)
         if ranking is None:
             continue
         if judging.order == "given":
             ranking = score_by_position(query, list(ranking))
-        in_run[code] = True
+        is_in_run[code] = True
         n_retrieved[code] = len(ranking)
         if not ranking:
             continue
         ranking = dict(ranking)  # which reads the ids as they lie in memory: half the time of many
-        every, values = to_scores(query, ranking)
-        found = pack_doubles(map(ranking.get, docs, repeat(np.nan)), len(docs))
-        assert found is not None  # noqa: S101 - the scores are numbers, all of them
-        rows = (found == found).nonzero()[0]
+        all_scores, sorted_scores = to_scores(query, ranking)
+        hit_scores = pack_doubles(map(ranking.get, docs, repeat(np.nan)), len(docs))
+        assert hit_scores is not None  # noqa: S101 - the scores are numbers, all of them
+        rows = (hit_scores == hit_scores).nonzero()[0]
         if is_single:
-            wide = values.item(-1) > LARGEST_SINGLE or values.item(0) < -LARGEST_SINGLE
-            values = to_single(values, wide)
-        equal = values[1:] == values[:-1]
-        any_tied = np.count_nonzero(equal)
-        if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
-            n_all_tied += int(any_tied + equal[0] + np.count_nonzero(equal[1:] > equal[:-1]))
-            n_level += int(any_tied == len(equal))
+            may_overflow = sorted_scores.item(-1) > LARGEST_SINGLE or sorted_scores.item(0) < -LARGEST_SINGLE
+            sorted_scores = to_single(sorted_scores, may_overflow)
+        is_equal = sorted_scores[1:] == sorted_scores[:-1]
+        n_equal_pairs = np.count_nonzero(is_equal)
+        if n_equal_pairs:  # of n equal scores in a row, n - 1 have an equal one before them
+            n_tied += int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
+            n_all_tied += int(n_equal_pairs == len(is_equal))
         if len(rows) == 0:
             continue
-        found = to_single(found[rows], wide) if is_single else found[rows]
-        best_first = found.argsort()[::-1]
-        found, rows = found[best_first], rows[best_first]
-        end = values.searchsorted(found, "right")
-        ranks = len(values) + 1 - end
+        hit_scores = to_single(hit_scores[rows], may_overflow) if is_single else hit_scores[rows]
+        best_first = hit_scores.argsort()[::-1]
+        hit_scores, rows = hit_scores[best_first], rows[best_first]
+        end = sorted_scores.searchsorted(hit_scores, "right")
+        ranks = len(sorted_scores) + 1 - end
         row.append(rows + starts[code])
         rank.append(ranks)
-        if any_tied or with_ties:
-            n_equal = end - values.searchsorted(found, "left")
+        if n_equal_pairs or with_ties:
+            tie_sizes = end - sorted_scores.searchsorted(hit_scores, "left")
             if with_ties:
                 first.append(ranks.copy())
-                size.append(n_equal)
-            shared = (n_equal > 1).nonzero()[0]
-            if len(shared):
-                in_order = False
-                every = to_single(every, wide) if is_single else every
-                hits = [docs[i] for i in rows.take(shared).tolist()]
-                ranks[shared] += _count_tied_above(ranking, every, hits, found.take(shared), judging)
-    unknown = _count_unjudged(nested, qrels) if np.count_nonzero(in_run) < len(nested) else {}
+                size.append(tie_sizes)
+            tied_hits = (tie_sizes > 1).nonzero()[0]
+            if len(tied_hits):
+                is_in_order = False
+                all_scores = to_single(all_scores, may_overflow) if is_single else all_scores
+                tied_docs = [docs[i] for i in rows.take(tied_hits).tolist()]
+                ranks[tied_hits] += _count_tied_above(ranking, all_scores, tied_docs, hit_scores.take(tied_hits), judging)
+    unjudged_queries = _count_unjudged(docs_of_query, qrels) if np.count_nonzero(is_in_run) < len(docs_of_query) else {}
     ties = (_concatenate(first), _concatenate(size)) if with_ties else ()
-    at = Placement(_concatenate(rank), n_all_tied, n_level, 0, *ties)
-    counted = n_retrieved, in_run, unknown, run.left_out, NO_FAULTY_ROWS
-    return Match(*counted, _concatenate(row), at, dropped_counts=dropped, is_in_order=in_order)
+    placement = Placement(_concatenate(rank), n_tied, n_all_tied, 0, *ties)
+    counted = n_retrieved, is_in_run, unjudged_queries, run.left_out, NO_FAULTY_ROWS
+    return Match(*counted, _concatenate(row), placement, dropped_counts=dropped_counts, is_in_order=is_in_order)
 
 
-def _count_unjudged(nested: Nested, qrels: Qrels) -> dict[Any, int]:
+def _count_unjudged(docs_of_query: Nested, qrels: Qrels) -> dict[Any, int]:
     """Return how many documents each query has that has no judgments."""
-    return {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
+    return {query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)}
 
 
-def _drop_documents(nested: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
+def _drop_documents(docs_of_query: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
     """Return the documents that `judging` does not drop, and how many it does: see `grouped`."""
-    found: Nested = {}
-    n_own = n_low = 0
-    for query, docs in nested.items():
-        kept = docs
+    remaining_docs_of_query: Nested = {}
+    n_identical = n_low = 0
+    for query, docs in docs_of_query.items():
+        remaining_docs = docs
         if judging.identical_ids == "drop" and query in docs:
-            kept = {doc: score for doc, score in docs.items() if doc != query}
-        own = len(docs) - len(kept)
-        if judging.scores_above is not None and kept:
-            above = is_above_threshold(to_scores(query, kept)[0], judging)
-            kept = dict(compress(kept.items(), above.tolist()))
-        found[query] = kept
-        n_own, n_low = n_own + own, n_low + len(docs) - own - len(kept)
-    return found, (n_own, n_low)
+            remaining_docs = {doc: score for doc, score in docs.items() if doc != query}
+        n_same_id = len(docs) - len(remaining_docs)
+        if judging.scores_above is not None and remaining_docs:
+            is_above = is_above_threshold(to_scores(query, remaining_docs)[0], judging)
+            remaining_docs = dict(compress(remaining_docs.items(), is_above.tolist()))
+        remaining_docs_of_query[query] = remaining_docs
+        n_identical, n_low = n_identical + n_same_id, n_low + len(docs) - n_same_id - len(remaining_docs)
+    return remaining_docs_of_query, (n_identical, n_low)
 
 
 def _count_tied_above(
-    ranking: Iterable[str], every: Floats, docs: list[str], found: Floats, judging: Judging
+    ranking: Iterable[str], all_scores: Floats, hit_docs: list[str], hit_scores: Floats, judging: Judging
 ) -> Ints:
     """Count, for each hit, the documents of the same score that are above it.
 
     `every` are the scores of the ranking; `docs` and `found` (hits,) are the hits and their scores,
     each of which another document has, too.
     """
-    wanted = np.sort(found)
-    is_tied = wanted[np.minimum(wanted.searchsorted(every), len(wanted) - 1)] == every
-    tied = [*compress(ranking, is_tied)]
+    sorted_hit_scores = np.sort(hit_scores)
+    is_tied = sorted_hit_scores[np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)] == all_scores
+    tied_docs = [*compress(ranking, is_tied)]
     if judging.ties == "given":
-        place = {doc: i for i, doc in enumerate(tied)}
-        numbers = np.array([*range(len(tied)), *map(place.__getitem__, docs)])
+        position_of_doc = {doc: i for i, doc in enumerate(tied_docs)}
+        sort_key = np.array([*range(len(tied_docs)), *map(position_of_doc.__getitem__, hit_docs)])
     else:
-        numbers = tie_sort_keys(Ids.of_texts([*tied, *docs]), judging)
-    theirs, mine = numbers[: len(tied)], numbers[len(tied) :]
-    if wanted[0] == wanted[-1]:
-        return np.sort(theirs).searchsorted(mine)
-    scores = np.concatenate((every[is_tied], found))
-    order = np.lexsort((numbers, scores))  # each hit comes after the same document among the tied
-    is_first = order < len(tied)
+        sort_key = tie_sort_keys(Ids.of_texts([*tied_docs, *hit_docs]), judging)
+    tied_key, hit_key = sort_key[: len(tied_docs)], sort_key[len(tied_docs) :]
+    if sorted_hit_scores[0] == sorted_hit_scores[-1]:
+        return np.sort(tied_key).searchsorted(hit_key)
+    scores = np.concatenate((all_scores[is_tied], hit_scores))
+    order = np.lexsort((sort_key, scores))  # each hit comes after the same document among the tied
+    is_first = order < len(tied_docs)
     n_before = np.empty_like(order)
     n_before[order] = np.cumsum(is_first)
-    return n_before[len(tied) :] - 1 - scores[order[is_first]].searchsorted(found)
+    return n_before[len(tied_docs) :] - 1 - scores[order[is_first]].searchsorted(hit_scores)

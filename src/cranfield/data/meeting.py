@@ -56,14 +56,14 @@ class RunFacts(NamedTuple):
 
     def add(self, other_facts: "RunFacts") -> "RunFacts":
         """Return what was seen of two parts of the queries."""
-        both = zip(self, other_facts, strict=True)
-        return RunFacts(*(_add_facts(one, another) for one, another in both))
+        pairs = zip(self, other_facts, strict=True)
+        return RunFacts(*(_add_facts(fact, other_fact) for fact, other_fact in pairs))
 
 
-def _add_facts(one: Any, other: Any) -> Any:
-    if isinstance(one, tuple):
-        return tuple(map(sum, zip(one, other, strict=True)))
-    return one or other if isinstance(one, bool) else one + other
+def _add_facts(fact: Any, other_fact: Any) -> Any:
+    if isinstance(fact, tuple):
+        return tuple(map(sum, zip(fact, other_fact, strict=True)))
+    return fact or other_fact if isinstance(fact, bool) else fact + other_fact
 
 
 class JudgedRun:
@@ -91,10 +91,10 @@ class JudgedRun:
     def count_queries(self, is_selected: Bools) -> Counts:
         """Return the number of some of the queries, and of those without results or relevance."""
         n = int(np.count_nonzero(is_selected))
-        answered, has_relevant = self.is_answered[is_selected], self.has_relevant[is_selected]
+        is_answered, has_relevant = self.is_answered[is_selected], self.has_relevant[is_selected]
         return Counts(
             queries=n,
-            without_results=n - int(np.count_nonzero(answered)),
+            without_results=n - int(np.count_nonzero(is_answered)),
             without_relevant=n - int(np.count_nonzero(has_relevant)),
             without_judgments=0,
         )
@@ -114,8 +114,8 @@ class JudgedRun:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What else to know of the run and the judgments."""
-        by = _ranking_order(self)
-        return (*map(_add_hint, _suspect_misreading(self, by)), *_describe_run(self, by))
+        order = _ranking_order(self)
+        return (*map(_add_hint, _suspect_misreading(self, order)), *_describe_run(self, order))
 
 
 @dataclass(eq=False, repr=False)
@@ -143,8 +143,8 @@ class MatchedRun(JudgedRun):
     @cached_property
     def is_answered(self) -> Bools:
         """For which of the averaged queries something was retrieved: (n_queries,)."""
-        found: Bools = self.averaging.n_retrieved > 0
-        return found
+        is_answered: Bools = self.averaging.n_retrieved > 0
+        return is_answered
 
     @cached_property
     def has_relevant(self) -> Bools:
@@ -164,14 +164,14 @@ class MatchedRun(JudgedRun):
     @cached_property
     def facts(self) -> RunFacts:
         """What notes depend on."""
-        match, placed = self.match, self.match.placement
+        match, placement = self.match, self.match.placement
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
-            *(placed.n_tied, placed.n_all_tied, placed.n_unsorted, self.n_appended),
+            *(placement.n_tied, placement.n_all_tied, placement.n_unsorted, self.n_appended),
             *(self._count_copied(), self._count_lists(), self.n_unjudged),
             match.left_out,
             match.repeats,
@@ -183,8 +183,8 @@ class MatchedRun(JudgedRun):
     def _count_copied(self) -> int:
         """Return the number of judged documents, if the run has these with their grades; else 0."""
         qrels, run, match, hits = self.qrels, self.run, self.match, self.judged.hits
-        has_others = match.unjudged_queries or match.repeats.count or not run.has_scores
-        if has_others or not self.n_hits == len(qrels) == match.n_retrieved.sum():
+        is_no_copy = match.unjudged_queries or match.repeats.count or not run.has_scores
+        if is_no_copy or not self.n_hits == len(qrels) == match.n_retrieved.sum():
             return 0
         is_below = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
         with hide_progress():  # it was read before
@@ -201,22 +201,22 @@ class MatchedRun(JudgedRun):
             return 0, 0
         n_judged = np.diff(qrels.starts)
         n_hits = np.bincount(qrels.query[match.row], minlength=len(n_judged))
-        is_same = (match.n_retrieved == n_judged) & (n_hits == n_judged) & (n_judged > 1)
-        return int(np.count_nonzero(n_judged > 1)), int(np.count_nonzero(is_same))
+        has_judged_rows = (match.n_retrieved == n_judged) & (n_hits == n_judged) & (n_judged > 1)
+        return int(np.count_nonzero(n_judged > 1)), int(np.count_nonzero(has_judged_rows))
 
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        over, match, judged = self.averaging, self.match, self.judged
+        averaging, match, judged = self.averaging, self.match, self.judged
         return Counts(
             queries=self.n_queries,
-            without_results=self.n_queries - int(np.count_nonzero(over.n_retrieved)),
+            without_results=self.n_queries - int(np.count_nonzero(averaging.n_retrieved)),
             without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
-            without_judgments=len(match.unjudged_queries) - over.n_unjudged,
-            without_run=over.left_out_counts.get("both", 0),
-            none_retrieved=over.left_out_counts.get("retrieved", 0),
-            none_relevant=over.left_out_counts.get("relevant", 0),
-            unjudged_queries=over.n_unjudged,
+            without_judgments=len(match.unjudged_queries) - averaging.n_unjudged,
+            without_run=averaging.left_out_counts.get("both", 0),
+            none_retrieved=averaging.left_out_counts.get("retrieved", 0),
+            none_relevant=averaging.left_out_counts.get("relevant", 0),
+            unjudged_queries=averaging.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
             tied=match.placement.n_tied,
         )
@@ -224,18 +224,18 @@ class MatchedRun(JudgedRun):
 
 def find_own_judgments(judged_run: JudgedRun, severity: Severity = "warning") -> Iterator[Note]:
     """Say that the judgments seem to be the run: its scores are the grades, or its lists theirs."""
-    qrels, seen = judged_run.qrels, judged_run.facts
-    if not seen.n_hits or qrels.has_groups or qrels.list_kind == "grades":
+    qrels, facts = judged_run.qrels, judged_run.facts
+    if not facts.n_hits or qrels.has_groups or qrels.list_kind == "grades":
         return
-    n, n_same = seen.list_counts
-    is_long = seen.n_hits >= _MIN_LISTS and seen.n_multi_doc > 0
-    if seen.n_copied == seen.n_hits and _ranking_order(judged_run) == "score":
+    n_lists, n_copied_lists = facts.list_counts
+    is_long = facts.n_hits >= _MIN_LISTS and facts.n_multi_doc > 0
+    if facts.n_copied == facts.n_hits and _ranking_order(judged_run) == "score":
         if is_long or qrels.grade.min() < qrels.grade.max():
             text = "its documents are the same, its numbers grades"
-            yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}", count=seen.n_hits)
-    elif n >= _MIN_LISTS and 20 * n_same >= 19 * n and qrels.grade.min() == qrels.grade.max():
-        text = f"in {n_same:,} of {format_query_count(n)} with several expected documents, just these were "
-        yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}retrieved", n_same, count=n_same)
+            yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}", count=facts.n_hits)
+    elif n_lists >= _MIN_LISTS and 20 * n_copied_lists >= 19 * n_lists and qrels.grade.min() == qrels.grade.max():
+        text = f"in {n_copied_lists:,} of {format_query_count(n_lists)} with several expected documents, just these were "
+        yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}retrieved", n_copied_lists, count=n_copied_lists)
 
 
 _JUDGMENTS_AS_RUN = "the judgments seem to be given as a run"
@@ -249,72 +249,72 @@ def _add_hint(note: Note) -> Note:
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspect_misreading(met: JudgedRun, by: Order) -> Iterator[Note]:
+def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
-    qrels, run, seen = met.qrels, met.run, met.facts
-    if by == "score":
-        n_level = seen.n_all_tied
-        if n_level and met.judging.has_one_tie_order and met.judging.ties != "given":
-            rarely = 2 * seen.n_multi_doc < seen.n_answered  # most have one document
-            if holds_mostly(n_level, seen.n_multi_doc) and not rarely:
-                yield equal_scores_note(n_level, seen.n_multi_doc)
-        if not met.has_whole_grades and _scores_are_grades(run):
+    qrels, run, facts = judged_run.qrels, judged_run.run, judged_run.facts
+    if order == "score":
+        n_level = facts.n_all_tied
+        if n_level and judged_run.judging.has_one_tie_order and judged_run.judging.ties != "given":
+            mostly_single = 2 * facts.n_multi_doc < facts.n_answered  # most have one document
+            if holds_mostly(n_level, facts.n_multi_doc) and not mostly_single:
+                yield equal_scores_note(n_level, facts.n_multi_doc)
+        if not judged_run.has_whole_grades and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
-        if run.docs_of_query is not None or seen.n_unsorted:
-            notes_of_run = met.find_order_notes
-            yield from notes_of_run() if notes_of_run else find_order_notes(qrels, run)
-    yield from find_own_judgments(met)
-    if met.unjudged_queries and (missing := met.missing_queries):
+        if run.docs_of_query is not None or facts.n_unsorted:
+            list_notes_of_run = judged_run.find_order_notes
+            yield from list_notes_of_run() if list_notes_of_run else find_order_notes(qrels, run)
+    yield from find_own_judgments(judged_run)
+    if judged_run.unjudged_queries and (missing_queries := judged_run.missing_queries):
         from cranfield.data.spelling import query_spelling_notes
 
-        yield from query_spelling_notes(missing, met.unjudged_queries)
-    if not seen.n_hits and seen.n_answered:
-        whole = met.all_queries and qrels.list_kind != "grades"
-        yield no_judged_doc_note(met.affix, all_queries=whole)
+        yield from query_spelling_notes(missing_queries, judged_run.unjudged_queries)
+    if not facts.n_hits and facts.n_answered:
+        all_queries = judged_run.all_queries and qrels.list_kind != "grades"
+        yield no_judged_doc_note(judged_run.affix, all_queries=all_queries)
 
 
-def _ranking_order(met: JudgedRun) -> Order:
-    order = met.judging.order
-    return order if met.run.docs_of_query is not None else met.run.resolve_order(order)
+def _ranking_order(judged_run: JudgedRun) -> Order:
+    order = judged_run.judging.order
+    return order if judged_run.run.docs_of_query is not None else judged_run.run.resolve_order(order)
 
 
-def _describe_run(met: JudgedRun, by: Order) -> Iterator[Note]:
-    qrels, run, seen = met.qrels, met.run, met.facts
+def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
+    qrels, run, facts = judged_run.qrels, judged_run.run, judged_run.facts
     yield from list_qrels_notes(qrels)
-    if not met.has_whole_grades:
+    if not judged_run.has_whole_grades:
         text = f"Grades are fractions, from {qrels.grade_range}: taken as they are."
         yield Note("fractions", "info", text)
     if run.list_kind == "ids":
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
-        yield Note("lists", "info", text, seen.n_queries)
-    yield from _describe_left_out("the run", seen.left_out, seen.repeats, met.judging.duplicates)
+        yield Note("lists", "info", text, facts.n_queries)
+    yield from _describe_left_out("the run", facts.left_out, facts.repeats, judged_run.judging.duplicates)
     if run.conversion is not None:
-        yield run.conversion.make_note(*seen.conversion_counts)
-    is_told = run.docs_of_query is not None or run.has_lists or run.list_kind  # by what it is ranked
-    if not is_told and met.judging.order == "score" and by != "score":
-        how = "by its rank column" if by == "rank" else "in the order of its rows"
-        yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
-    if run.rows.distance_column is not None and by == "score":
+        yield run.conversion.make_note(*facts.conversion_counts)
+    states_order = run.docs_of_query is not None or run.has_lists or run.list_kind  # by what it is ranked
+    if not states_order and judged_run.judging.order == "score" and order != "score":
+        order_words = "by its rank column" if order == "rank" else "in the order of its rows"
+        yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
+    if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
-    if n_tied := seen.n_tied:
-        what = " in rank" if by == "rank" else ""
-        text = f"{n_tied:,} documents are tied{what}: {met.judging.tie_rule}."
+    if n_tied := facts.n_tied:
+        by_rank = " in rank" if order == "rank" else ""
+        text = f"{n_tied:,} documents are tied{by_rank}: {judged_run.judging.tie_rule}."
         yield Note("ties", "info", text, count=n_tied)
-    if met.judging.drops_documents or seen.n_appended or seen.n_unjudged:
-        yield from _describe_changes(met)
+    if judged_run.judging.drops_documents or facts.n_appended or facts.n_unjudged:
+        yield from _describe_changes(judged_run)
     if run.rows.list_columns or isinstance(run.rows, MemoryRows):
         yield from run.rows.notes
-    if seen.is_regrouped:
+    if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    if not met.all_queries and not seen.n_hits:
+    if not judged_run.all_queries and not facts.n_hits:
         from cranfield.data.spelling import other_spelling_error
 
-        other = other_spelling_error(qrels, run)
-        if other is not None:
-            yield Note("spelling", "warning", f"{other.problem}.", 1)
+        spelling_error = other_spelling_error(qrels, run)
+        if spelling_error is not None:
+            yield Note("spelling", "warning", f"{spelling_error.problem}.", 1)
 
 
 def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
@@ -329,30 +329,30 @@ def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
         yield chunks_note(*qrels.chunk_counts, None)
 
 
-def _describe_left_out(name: str, left_out: FaultyRows, repeated: FaultyRows, kept: Duplicates) -> Iterator[Note]:
+def _describe_left_out(side: str, left_out: FaultyRows, repeats: FaultyRows, duplicates: Duplicates) -> Iterator[Note]:
     """Yield how many rows could not be used, and how many had a document that another one has."""
     if left_out.count:
-        yield Note("left-out", "info", left_out.describe(name), count=left_out.count)
-    if repeated.count:
-        yield duplicates_note(name, repeated, kept)
+        yield Note("left-out", "info", left_out.describe(side), count=left_out.count)
+    if repeats.count:
+        yield duplicates_note(side, repeats, duplicates)
 
 
-def _describe_changes(met: JudgedRun) -> Iterator[Note]:
+def _describe_changes(judged_run: JudgedRun) -> Iterator[Note]:
     """Say what was dropped of the run before it was ranked, and what was put below it."""
-    seen = met.facts
-    n_own, n_low = seen.dropped_counts
-    least = format_short(met.judging.scores_above or 0)
-    for code, n, why in (
-        ("identical-ids", n_own, " before ranking: their ids are those of the queries"),
-        ("scores-above", n_low, f" before ranking: their scores are not above {least}"),
-        ("judged-only", seen.n_unjudged, ": unjudged, or of a negative grade"),
+    facts = judged_run.facts
+    n_identical, n_low = facts.dropped_counts
+    threshold = format_short(judged_run.judging.scores_above or 0)
+    for code, n, reason in (
+        ("identical-ids", n_identical, " before ranking: their ids are those of the queries"),
+        ("scores-above", n_low, f" before ranking: their scores are not above {threshold}"),
+        ("judged-only", facts.n_unjudged, ": unjudged, or of a negative grade"),
     ):
         if n:
-            text = f"{format_count(n, 'document')} of the run dropped{why}."
+            text = f"{format_count(n, 'document')} of the run dropped{reason}."
             yield Note(code, "info", text, count=n)
-    if n := seen.n_appended:
-        were = f"{format_count(n, 'judged document')} not retrieved, put below all that were"
-        text = f"{were}, as if of one score: {met.judging.tie_rule}."
+    if n := facts.n_appended:
+        subject = f"{format_count(n, 'judged document')} not retrieved, put below all that were"
+        text = f"{subject}, as if of one score: {judged_run.judging.tie_rule}."
         yield Note("below", "info", text, count=n)
 
 
@@ -363,17 +363,17 @@ _MAX_BLOCKS = 2
 _MAX_DICTS = 20  # queries of three documents or more
 
 
-def _read_score_order(nested: Nested, query_ids: Iterable[str]) -> ScoreOrder | None:
+def _read_score_order(docs_of_query: Nested, query_ids: Iterable[str]) -> ScoreOrder | None:
     """Look at the scores of a dict; None if its first queries show that they are in no such order.
 
     The scores of other queries are not looked at: without judgments, nobody has checked them.
     """
-    rankings = [docs.values() for docs in map(nested.get, query_ids) if docs]
+    rankings = [docs.values() for docs in map(docs_of_query.get, query_ids) if docs]
     n_odd = n_first = 0
-    for scores in islice((scores for scores in rankings if len(scores) > 2), _MAX_DICTS):
-        n_first, n = n_first + 1, len(scores)
-        first, last = float(next(iter(scores))), float(next(reversed(scores)))
-        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n
+    for doc_scores in islice((scores for scores in rankings if len(scores) > 2), _MAX_DICTS):
+        n_first, n_docs = n_first + 1, len(doc_scores)
+        first, last = float(next(iter(doc_scores))), float(next(reversed(doc_scores)))
+        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n_docs
         n_odd += may_be_ranks or (first < last and len(rankings) > 1)
     if 5 * n_odd < 4 * max(n_first, 1):
         return None
@@ -387,14 +387,14 @@ _HIGH_GRADE = 10
 def _scores_are_grades(run: Run) -> bool:
     """Tell whether the first scores of a run look like grades: small whole numbers."""
     if run.docs_of_query is not None:
-        every = chain.from_iterable(docs.values() for docs in run.docs_of_query.values())
-        scores = np.array([*islice(every, 1000)], np.float64)
+        all_scores = chain.from_iterable(docs.values() for docs in run.docs_of_query.values())
+        scores = np.array([*islice(all_scores, 1000)], np.float64)
     else:
         with hide_progress():
-            first = next(iter(run.skip_faults().read_columns(["score"])))().score_or_grade
-        scores = np.zeros(0) if first is None else first
-    small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
-    return bool(small.all() and scores.any())  # lists have scores from 0 down
+            score_column = next(iter(run.skip_faults().read_columns(["score"])))().score_or_grade
+        scores = np.zeros(0) if score_column is None else score_column
+    is_small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
+    return bool(is_small.all() and scores.any())  # lists have scores from 0 down
 
 
 def list_order_notes(runs: Iterable[Run]) -> list[Note]:
@@ -411,17 +411,17 @@ def find_order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
     if run.docs_of_query is not None:
         with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
             query_ids = run.docs_of_query if qrels is None else qrels.query_ids
-            if look_at_all := _read_score_order(run.docs_of_query, query_ids):
-                yield from look_at_all.notes(run.rows)
+            if dict_order := _read_score_order(run.docs_of_query, query_ids):
+                yield from dict_order.notes(run.rows)
         return
     from cranfield.data.regroup import gather_queries
 
-    wanted: list[Role] = ["score", "rank"] if "rank" in run.extra_roles else ["score"]
+    roles: list[Role] = ["score", "rank"] if "rank" in run.extra_roles else ["score"]
     with hide_progress():  # it was read before
-        loads = list(islice(run.skip_faults().read_columns(wanted), _MAX_BLOCKS + 1))
-    look = ScoreOrder()
+        loads = list(islice(run.skip_faults().read_columns(roles), _MAX_BLOCKS + 1))
+    score_order = ScoreOrder()
     for load in loads[:_MAX_BLOCKS]:
         block = gather_queries(load())
         if block.score_or_grade is not None:
-            look += ScoreOrder.of_rows(np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank)
-    yield from look.notes(run.rows, is_whole_run=len(loads) <= _MAX_BLOCKS)
+            score_order += ScoreOrder.of_rows(np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank)
+    yield from score_order.notes(run.rows, is_whole_run=len(loads) <= _MAX_BLOCKS)

@@ -37,27 +37,27 @@ class NamedDocuments(NamedTuple):
         """Return which of the named documents each row has, -1 for none: (rows,)."""
         if self.doc_index is not None:
             return self.doc_index.find_rows(grouped_block.block.doc)
-        at = np.full(len(grouped_block.block), -1)
+        named_row = np.full(len(grouped_block.block), -1)
         assert self.query_index is not None  # noqa: S101 - one of the two is stated
         assert self.pair_index is not None  # noqa: S101
-        code = self.query_index.find_rows(grouped_block.queries)[grouped_block.group]
-        known = np.flatnonzero(code >= 0)
-        docs = grouped_block.block.doc.take(known)
-        rows, there = self.pair_index.find(code[known], docs, pair_keys(docs.hash(), code[known]))
-        at[known[rows]] = there
-        return at
+        query_code = self.query_index.find_rows(grouped_block.queries)[grouped_block.group]
+        named_query_rows = np.flatnonzero(query_code >= 0)
+        docs = grouped_block.block.doc.take(named_query_rows)
+        rows, pair_row = self.pair_index.find(query_code[named_query_rows], docs, pair_keys(docs.hash(), query_code[named_query_rows]))
+        named_row[named_query_rows[rows]] = pair_row
+        return named_row
 
     def contains(self, grouped_block: GroupedBlock) -> Bools:
         """Tell whether each row's document is one of them: (rows,)."""
-        named: Bools = self.find_rows(grouped_block) >= 0
-        return named
+        is_in_selection: Bools = self.find_rows(grouped_block) >= 0
+        return is_in_selection
 
     @classmethod
     def of_block(cls, block: Block) -> "NamedDocuments":
         """Return the documents of each query that a block has rows of, or names."""
-        first = group_rows(block, Judging(duplicates="first"))
-        queries = Ids.concatenate([first.queries, Ids.of([*block.empty_queries])])
-        return cls.of_pairs(queries, first.group, first.block.doc)
+        first_rows = group_rows(block, Judging(duplicates="first"))
+        queries = Ids.concatenate([first_rows.queries, Ids.of([*block.empty_queries])])
+        return cls.of_pairs(queries, first_rows.group, first_rows.block.doc)
 
     @classmethod
     def of_pairs(cls, queries: Ids, group: Ints, docs: Ids) -> "NamedDocuments":
@@ -102,45 +102,45 @@ def read_named_queries(selection: Any, make_run: RunMaker) -> IdIndex:
 
 
 def _open_collection(
-    given: Any, what: str, as_run: RunMaker, exclusion_columns: ColumnsLike | None = None
+    selection: Any, selection_name: str, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
 ) -> Any:
     """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
     from cranfield.data.qrels import Qrels, read_qrels
     from cranfield.formats.files import guess_side
     from cranfield.formats.small.listed_ids import read_id_list
 
-    is_path = isinstance(given, str | os.PathLike)
-    are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
+    is_path = isinstance(selection, str | os.PathLike)
+    are_rows = isinstance(selection, list) and isinstance(next(iter(selection), None), Mapping)
     if is_path:
-        text = os.fspath(given)
-        if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
+        text = os.fspath(selection)
+        if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
             raise OptionError(
-                f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
+                f"{selection_name}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
             )
-        listed = None if text == "-" else read_id_list(text)
-        if listed is not None:
-            if listed[0] != _ROLES[what]:
-                raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
-            return listed[1]
-    elif isinstance(given, Qrels | Documents) or not (are_rows or is_table(given)):
+        role_and_ids = None if text == "-" else read_id_list(text)
+        if role_and_ids is not None:
+            if role_and_ids[0] != _ROLES[selection_name]:
+                raise OptionError(f"{selection_name}={text!r:.80}: the file lists ids below {role_and_ids[0]}")
+            return role_and_ids[1]
+    elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
         if exclusion_columns:
             raise OptionError("columns= is for a table: what was given has no columns")
-        return given
+        return selection
     if exclusion_columns is not None:
-        rows = read_rows(given, Side.EXCLUDED, columns=exclusion_columns, is_path=is_path)
-        return as_run(rows)
-    if is_path and guess_side(given) is Side.RUN:
-        return as_run(given)
-    return (read_qrels if is_path else Qrels)(given, duplicates="first")
+        rows = read_rows(selection, Side.EXCLUDED, columns=exclusion_columns, is_path=is_path)
+        return make_run(rows)
+    if is_path and guess_side(selection) is Side.RUN:
+        return make_run(selection)
+    return (read_qrels if is_path else Qrels)(selection, duplicates="first")
 
 
-def _read_ids(given: Any, what: str) -> list[str]:
+def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; refuse what is no list of ids."""
-    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-    ids = [*given] if is_list else [None]
+    is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
+    ids = [*selection] if is_list else [None]
     if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
-            f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
+            f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
             "file or a dict of lists"
         )
-    return [to_id_text(identifier, what) for identifier in ids]
+    return [to_id_text(identifier, selection_name) for identifier in ids]

@@ -52,36 +52,36 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
     starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = pair_keys(block.doc.hash(), group)
-    suspect = find_repeated_keys(keys)  # rows of one document, or, hardly ever, of others of the same key
-    by, repeated, uncounted = _ranking_scores(block, judging), FaultyRows(), None
-    if len(suspect):
-        again = _find_repeats(block, group, suspect)
-        if len(again):
-            repeated = _describe_repeats(block, again)
+    suspect_rows = find_repeated_keys(keys)  # rows of one document, or, hardly ever, of others of the same key
+    sort_score, repeats, uncounted_row = _ranking_scores(block, judging), FaultyRows(), None
+    if len(suspect_rows):
+        repeat_rows = _find_repeats(block, group, suspect_rows)
+        if len(repeat_rows):
+            repeats = _describe_repeats(block, repeat_rows)
             if judging.duplicates == "refuse":
-                raise repeated.first_error()
-            if judging.duplicates in ("best", "once") and by is not None:
-                again = _find_repeats(block, group, suspect, by)
+                raise repeats.first_error()
+            if judging.duplicates in ("best", "once") and sort_score is not None:
+                repeat_rows = _find_repeats(block, group, suspect_rows, sort_score)
             if judging.duplicates == "once":
-                uncounted = again
+                uncounted_row = repeat_rows
             elif not judging.keeps_repeats:
-                return group_rows(_drop_rows(block, again), judging)._replace(repeated=repeated)
+                return group_rows(_drop_rows(block, repeat_rows), judging)._replace(repeated=repeats)
     if judging.drops_documents:
-        rest, dropped = _drop_documents(block, starts, by, judging)
-        if len(rest) < len(block):
-            found = group_rows(rest, judging)
+        reduced_block, dropped_counts = _drop_documents(block, starts, sort_score, judging)
+        if len(reduced_block) < len(block):
+            grouped_block = group_rows(reduced_block, judging)
             if not judging.keeps_repeats:  # these were told by the rows that are left, too
-                repeated += found.repeats
-            return found._replace(repeated=repeated, dropped=dropped)
+                repeats += grouped_block.repeats
+            return grouped_block._replace(repeated=repeats, dropped=dropped_counts)
     queries = block.query.take(starts[:-1])
-    return GroupedBlock(block, starts, group, queries, keys, by, repeated, uncounted)
+    return GroupedBlock(block, starts, group, queries, keys, sort_score, repeats, uncounted_row)
 
 
 def register_queries(queries: list[bytes], earlier_queries: set[bytes]) -> bool:
     """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
-    n = len(earlier_queries) + len(queries)
+    n_distinct = len(earlier_queries) + len(queries)
     earlier_queries.update(queries)
-    return len(earlier_queries) < n
+    return len(earlier_queries) < n_distinct
 
 
 def has_split_query(block: Block) -> bool:
@@ -89,23 +89,23 @@ def has_split_query(block: Block) -> bool:
 
     Where they tell nothing, it may still be so.
     """
-    first = block.query.take(slice(0, _N_FIRST_ROWS))
-    queries = first.take(first.find_changes()).to_list()
+    first_rows = block.query.take(slice(0, _N_FIRST_ROWS))
+    queries = first_rows.take(first_rows.find_changes()).to_list()
     return register_queries(queries, set())
 
 
 _N_FIRST_ROWS = 4096  # of rows in any order, among ten million queries, two have one query
 
 
-def _find_repeats(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> Ints:
+def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | None = None) -> Ints:
     """Return those of `rows`, ascending, whose query and document a row above has, too.
 
     With `by`, (rows of the block,): those of which another row has the highest number of all, or is
     the first of several that have it.
     """
-    order, new = sort_by_document(block.doc.take(rows), group[rows], None if by is None else by[rows])
-    found: Ints = np.sort(rows[order[~new]])
-    return found
+    order, is_first = sort_by_document(block.doc.take(rows), group[rows], None if sort_score is None else sort_score[rows])
+    repeat_rows: Ints = np.sort(rows[order[~is_first]])
+    return repeat_rows
 
 
 def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple[Ints, Bools]:
@@ -114,9 +114,9 @@ def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple
     The rows of one document fall by `by`, (rows,); they keep their order where this is equal, or
     None.
     """
-    numbers = docs.sort_keys()
-    order = np.lexsort((numbers, group) if sort_score is None else (-sort_score, numbers, group))
-    return order, mark_changes(group[order], numbers[order])
+    doc_key = docs.sort_keys()
+    order = np.lexsort((doc_key, group) if sort_score is None else (-sort_score, doc_key, group))
+    return order, mark_changes(group[order], doc_key[order])
 
 
 def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
@@ -148,34 +148,34 @@ def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
     """Return the block without some rows; what was left out before stays so."""
     keep = np.ones(len(block), np.bool_)
     keep[rows] = False
-    rest = block.take(np.flatnonzero(keep))
-    return replace(rest, left_out=block.left_out, empty=block.empty_queries)
+    reduced_block = block.take(np.flatnonzero(keep))
+    return replace(reduced_block, left_out=block.left_out, empty=block.empty_queries)
 
 
 def _drop_documents(
-    block: Block, starts: Ints, by: Floats | None, judging: Judging
+    block: Block, starts: Ints, sort_score: Floats | None, judging: Judging
 ) -> tuple[Block, DroppedCounts]:
     """Return the rows that `judging` does not drop, and how many it does."""
     rows = np.arange(len(block))
-    own, low = np.zeros((2, len(block)), np.bool_)
+    is_identical, is_low = np.zeros((2, len(block)), np.bool_)
     if judging.identical_ids == "drop":
-        own = block.doc.compare(rows, block.query, rows) == 0
-    if judging.scores_above is not None and by is not None:
-        low = ~own & ~is_above_threshold(by, judging)
-    gone = own | low
+        is_identical = block.doc.compare(rows, block.query, rows) == 0
+    if judging.scores_above is not None and sort_score is not None:
+        is_low = ~is_identical & ~is_above_threshold(sort_score, judging)
+    is_dropped = is_identical | is_low
     begins = starts[:-1]
-    emptied = begins[np.logical_and.reduceat(gone, begins)] if len(begins) else begins
-    rest = _drop_rows(block, np.flatnonzero(gone))
-    dropped = int(np.count_nonzero(own)), int(np.count_nonzero(low))
-    return replace(rest, empty=[*rest.empty_queries, *block.query.take(emptied).to_list()]), dropped
+    emptied_starts = begins[np.logical_and.reduceat(is_dropped, begins)] if len(begins) else begins
+    reduced_block = _drop_rows(block, np.flatnonzero(is_dropped))
+    dropped_counts = int(np.count_nonzero(is_identical)), int(np.count_nonzero(is_low))
+    return replace(reduced_block, empty=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()]), dropped_counts
 
 
 def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
     """Tell which scores are above `judging.scores_above`, as 32-bit floats if it says so."""
-    least = np.array([judging.scores_above], np.float64)
+    threshold = np.array([judging.scores_above], np.float64)
     if judging.scores == "single":
-        scores, least = to_single(scores), to_single(least)
-    return scores > least
+        scores, threshold = to_single(scores), to_single(threshold)
+    return scores > threshold
 
 
 def leave_out_rows(
@@ -184,8 +184,8 @@ def leave_out_rows(
     """Return the block without rows that have a fault; raise it unless errors="skip"."""
     faults = FaultLog(errors)
     faults.add(kind, error, len(rows), block.find_input_row(int(rows[0])))
-    rest = _drop_rows(block, rows)
-    return replace(rest, left_out=rest.left_out + faults.left_out)
+    reduced_block = _drop_rows(block, rows)
+    return replace(reduced_block, left_out=reduced_block.left_out + faults.left_out)
 
 
 def _ranking_scores(block: Block, judging: Judging) -> Floats | None:
@@ -232,44 +232,44 @@ def rank_documents(
     if scores is None:
         rank = rows - begins + 1
         return Placement(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placement(rank)
-    position, in_order, n_level = rows, scores, 0
+    position, sorted_scores, n_level = rows, scores, 0
     # Most runs are in order: look for a row that is not below the one above it.
-    suspect = np.flatnonzero(scores[1:] >= scores[:-1])
-    suspect = suspect[group[suspect] == group[suspect + 1]]
-    wrong = scores[suspect + 1] > scores[suspect]
-    ties = suspect[~wrong]
-    unsorted = np.zeros(len(starts) - 1, np.bool_)
-    unsorted[group[suspect[wrong]]] = True
+    suspect_rows = np.flatnonzero(scores[1:] >= scores[:-1])
+    suspect_rows = suspect_rows[group[suspect_rows] == group[suspect_rows + 1]]
+    rises = scores[suspect_rows + 1] > scores[suspect_rows]
+    tied_rows = suspect_rows[~rises]
+    is_unsorted = np.zeros(len(starts) - 1, np.bool_)
+    is_unsorted[group[suspect_rows[rises]]] = True
     counts = np.diff(starts)
-    is_counted = np.ones_like(unsorted) if is_counted is None else is_counted
-    several = is_counted & (counts > 1)
-    n_unsorted = int(np.count_nonzero(unsorted & several))
-    if len(ties):
-        n_equal = np.bincount(group[ties], minlength=len(counts))
-        n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
+    is_counted = np.ones_like(is_unsorted) if is_counted is None else is_counted
+    has_many_rows = is_counted & (counts > 1)
+    n_unsorted = int(np.count_nonzero(is_unsorted & has_many_rows))
+    if len(tied_rows):
+        n_equal_pairs = np.bincount(group[tied_rows], minlength=len(counts))
+        n_level = int(np.count_nonzero(has_many_rows & (n_equal_pairs == counts - 1)))
     if judging.ties != "given":  # then such rows are in order
-        docs = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
-        compared = docs.compare(ties, docs, ties + 1)
-        unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
-    n_tied = _count_paired_rows(ties[(is_counted & ~unsorted)[group[ties]]])
-    if unsorted.any():
-        these = np.flatnonzero(unsorted)
-        astray = consecutive_numbers(starts[these], counts[these])
-        ordered, tied = _sort_rows(grouped_block, scores, astray, judging)
-        n_tied += int(np.count_nonzero(is_counted[group[tied]]))
-        every = np.arange(len(group))
-        every[ordered] = astray
-        position = every[rows]
+        tie_ids = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        sign = tie_ids.compare(tied_rows, tie_ids, tied_rows + 1)
+        is_unsorted[group[tied_rows[sign > 0 if judging.ties == "ascending" else sign < 0]]] = True
+    n_tied = _count_paired_rows(tied_rows[(is_counted & ~is_unsorted)[group[tied_rows]]])
+    if is_unsorted.any():
+        unsorted_groups = np.flatnonzero(is_unsorted)
+        unsorted_rows = consecutive_numbers(starts[unsorted_groups], counts[unsorted_groups])
+        ranked_rows, tied_in_groups = _sort_rows(grouped_block, scores, unsorted_rows, judging)
+        n_tied += int(np.count_nonzero(is_counted[group[tied_in_groups]]))
+        position_of_row = np.arange(len(group))
+        position_of_row[ranked_rows] = unsorted_rows
+        position = position_of_row[rows]
         if with_ties:
-            in_order = scores.copy()
-            in_order[astray] = scores[ordered]
-    found = Placement(position - begins + 1, n_tied, n_level, n_unsorted)
+            sorted_scores = scores.copy()
+            sorted_scores[unsorted_rows] = scores[ranked_rows]
+    placement = Placement(position - begins + 1, n_tied, n_level, n_unsorted)
     if not with_ties:
-        return found
-    new = mark_changes(group, in_order)
-    firsts = np.append(np.flatnonzero(new), len(new))
-    tie = (np.cumsum(new) - 1)[position]
-    return found._replace(tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
+        return placement
+    begins_tie = mark_changes(group, sorted_scores)
+    first_of_tie = np.append(np.flatnonzero(begins_tie), len(begins_tie))
+    tie_number = (np.cumsum(begins_tie) - 1)[position]
+    return placement._replace(tie_first=first_of_tie[tie_number] - begins + 1, tie_size=np.diff(first_of_tie)[tie_number])
 
 
 def _count_paired_rows(upper: Ints) -> int:
@@ -277,23 +277,23 @@ def _count_paired_rows(upper: Ints) -> int:
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
-def _sort_rows(whole: GroupedBlock, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
+def _sort_rows(grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
-    ordered = _sort_by_score(scores[rows], whole.group[rows], rows)  # ties are sorted below
-    new_tie = mark_changes(whole.group[ordered], scores[ordered])
-    if new_tie.all():
-        return ordered, ordered[:0]
-    in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
-    numbers = ordered[in_tie]
+    ranked_rows = _sort_by_score(scores[rows], grouped_block.group[rows], rows)  # ties are sorted below
+    begins_tie = mark_changes(grouped_block.group[ranked_rows], scores[ranked_rows])
+    if begins_tie.all():
+        return ranked_rows, ranked_rows[:0]
+    tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
+    doc_key = ranked_rows[tied_positions]
     if judging.ties != "given":
-        docs = whole.block.doc if whole.tie_ids is None else whole.tie_ids
-        numbers = tie_sort_keys(docs.take(numbers), judging)
-    keys: tuple[Ints, ...] = (numbers, np.cumsum(new_tie)[in_tie])
-    if whole.uncounted_row is not None:  # of the rows of a document, the first counts, and comes first
-        keys = (ordered[in_tie], *keys)
-    by_number = np.lexsort(keys)
-    ordered[in_tie] = ordered[in_tie][by_number]
-    return ordered, ordered[in_tie]
+        tie_ids = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        doc_key = tie_sort_keys(tie_ids.take(doc_key), judging)
+    sort_keys: tuple[Ints, ...] = (doc_key, np.cumsum(begins_tie)[tied_positions])
+    if grouped_block.uncounted_row is not None:  # of the rows of a document, the first counts, and comes first
+        sort_keys = (ranked_rows[tied_positions], *sort_keys)
+    order = np.lexsort(sort_keys)
+    ranked_rows[tied_positions] = ranked_rows[tied_positions][order]
+    return ranked_rows, ranked_rows[tied_positions]
 
 
 def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
@@ -302,16 +302,16 @@ def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
     Groups of about one size are the rows of a matrix: many short sorts take less than a long one.
     """
     begins = np.flatnonzero(mark_changes(group))
-    counts = np.diff(np.append(begins, len(group)))
-    n, longest = len(counts), int(counts.max(initial=0))
-    if n * longest <= 2 * len(rows):
-        there = np.arange(longest) < counts[:, None]
-        low = np.full(there.shape, np.nan)  # which comes behind every number
-        low[there] = -scores
-        order: Ints = low.argsort(axis=1) + begins[:, None]
-        return rows[order[there]]
-    by_score: Ints = (-scores).argsort()
-    return rows[by_score[_narrow_groups(group[by_score]).argsort(kind="stable")]]
+    group_sizes = np.diff(np.append(begins, len(group)))
+    n_groups, longest = len(group_sizes), int(group_sizes.max(initial=0))
+    if n_groups * longest <= 2 * len(rows):
+        is_filled = np.arange(longest) < group_sizes[:, None]
+        negative_scores = np.full(is_filled.shape, np.nan)  # which comes behind every number
+        negative_scores[is_filled] = -scores
+        order: Ints = negative_scores.argsort(axis=1) + begins[:, None]
+        return rows[order[is_filled]]
+    score_order: Ints = (-scores).argsort()
+    return rows[score_order[_narrow_groups(group[score_order]).argsort(kind="stable")]]
 
 
 def _narrow_groups(groups: Ints) -> Ints:
@@ -321,8 +321,8 @@ def _narrow_groups(groups: Ints) -> Ints:
 
 def tie_sort_keys(docs: Ids, judging: Judging) -> Ints:
     """Return numbers by which documents of the same score are sorted by id, lowest first."""
-    numbers = docs.sort_keys()
-    return numbers if judging.ties == "ascending" else ~numbers
+    doc_key = docs.sort_keys()
+    return doc_key if judging.ties == "ascending" else ~doc_key
 
 
 def to_single(scores: Floats, may_overflow: bool = True) -> Floats:

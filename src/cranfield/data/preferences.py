@@ -116,12 +116,12 @@ class Levels:
 
     def repeat(self, n: int, n_documents: int) -> "Levels":
         """Return the judgments of one query, of so many documents, as those of n queries."""
-        each, n_groups = np.arange(n), len(self.query)
+        query, n_groups = np.arange(n), len(self.query)
         return Levels(
-            np.repeat(each, n_groups),
-            np.add.outer(each * n_groups, self.group).ravel(),
+            np.repeat(query, n_groups),
+            np.add.outer(query * n_groups, self.group).ravel(),
             np.tile(self.subgroup, n),
-            np.add.outer(each * n_documents, self.row).ravel(),
+            np.add.outer(query * n_documents, self.row).ravel(),
             np.tile(self.level, n),
             [*self.names] * n,
             None if self.weight is None else np.tile(self.weight, n),
@@ -139,40 +139,40 @@ def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences
     contradict each other.
     """
     orders = [order for query in _split_queries(n_queries, levels, rank) for order in query]
-    numbers = np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
+    document_counts = np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
 
-    def counted(rows: Iterable[list[float]]) -> PreferenceCounts:
+    def make_counts(rows: Iterable[list[float]]) -> PreferenceCounts:
         return PreferenceCounts(np.array(list(rows)).reshape(-1, 5))
 
     return Preferences(
         n_queries,
         levels.query,
-        counted(order.all_counts for order in orders),
-        counted(order.count_among(order.select_first_nonrelevant()) for order in orders),
-        counted(order.count_among(order.select_first_retrieved()) for order in orders),
-        lambda: counted(map(_count_pairs, _split_queries(n_queries, levels, rank))),
-        *numbers,
+        make_counts(order.all_counts for order in orders),
+        make_counts(order.count_among(order.select_first_nonrelevant()) for order in orders),
+        make_counts(order.count_among(order.select_first_retrieved()) for order in orders),
+        lambda: make_counts(map(_count_pairs, _split_queries(n_queries, levels, rank))),
+        *document_counts,
     )
 
 
 def _split_queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_GroupOrder"]]:
     """Yield each query's groups, which share the positions of their documents."""
-    kept = judgments.level >= 0
-    group, subgroup = judgments.group[kept], judgments.subgroup[kept]
-    row, level, rank = judgments.row[kept], judgments.level[kept], rank[kept]
+    is_judged = judgments.level >= 0
+    group, subgroup = judgments.group[is_judged], judgments.subgroup[is_judged]
+    row, level, rank = judgments.row[is_judged], judgments.level[is_judged], rank[is_judged]
     bounds = np.searchsorted(group, np.arange(len(judgments.query) + 1))
-    first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
+    first_group = np.searchsorted(judgments.query, np.arange(n_queries + 1))
     for query in range(n_queries):
-        rows = slice(bounds[first[query]], bounds[first[query + 1]])
+        rows = slice(bounds[first_group[query]], bounds[first_group[query + 1]])
         position, n_retrieved = _assign_positions(row[rows], rank[rows])
         orders = []
-        for number in range(first[query], first[query + 1]):
-            own = slice(bounds[number], bounds[number + 1])
-            places = position[own.start - rows.start : own.stop - rows.start]
+        for number in range(first_group[query], first_group[query + 1]):
+            group_rows = slice(bounds[number], bounds[number + 1])
+            group_position = position[group_rows.start - rows.start : group_rows.stop - rows.start]
             try:
-                orders.append(_GroupOrder(places, subgroup[own], level[own], n_retrieved))
+                orders.append(_GroupOrder(group_position, subgroup[group_rows], level[group_rows], n_retrieved))
             except _CircleError as circle:
-                doc = row[own][places == circle.args[0]][0]
+                doc = row[group_rows][group_position == circle.args[0]][0]
                 raise Contradiction(number, int(doc)) from None
         yield orders
 
@@ -182,10 +182,10 @@ def _assign_positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
 
     Returns the position of each row, and the number of documents retrieved.
     """
-    deepest = int(rank.max(initial=0)) + 1
-    key = np.where(rank > 0, rank, deepest + row)
-    distinct, position = np.unique(key, return_inverse=True)
-    return position, int(distinct.searchsorted(deepest))
+    n_ranks = int(rank.max(initial=0)) + 1
+    key = np.where(rank > 0, rank, n_ranks + row)
+    distinct_keys, position = np.unique(key, return_inverse=True)
+    return position, int(distinct_keys.searchsorted(n_ranks))
 
 
 _DocIndex = slice | Ints  # which of the documents
@@ -207,28 +207,28 @@ class _GroupOrder:
         self.is_relevant = self.level > 0
         self._is_preferred: Bools | None = None
         if len(subgroup) and (subgroup != subgroup[0]).any():
-            contradicted = np.flatnonzero(self.is_relevant[doc] != (level > 0))
-            if len(contradicted):
-                raise _CircleError(position[contradicted[0]])
+            contradicting_rows = np.flatnonzero(self.is_relevant[doc] != (level > 0))
+            if len(contradicting_rows):
+                raise _CircleError(position[contradicting_rows[0]])
             self._is_preferred = _close_transitively(doc, subgroup, level, len(self.positions))
-            circle = np.flatnonzero(self._is_preferred.diagonal())
-            if len(circle):
-                raise _CircleError(self.positions[circle[0]])
+            circular_docs = np.flatnonzero(self._is_preferred.diagonal())
+            if len(circular_docs):
+                raise _CircleError(self.positions[circular_docs[0]])
 
     def prefers(self, rows: _DocIndex = slice(None), columns: _DocIndex = slice(None)) -> Bools:
         """Tell whether each document of `rows` is preferred to each of `columns`."""
         if self._is_preferred is not None:
-            partial: Bools = self._is_preferred[rows][:, columns]
-            return partial
-        better: Bools = self.level[rows][:, None] > self.level[columns]
-        return better
+            is_preferred: Bools = self._is_preferred[rows][:, columns]
+            return is_preferred
+        is_better: Bools = self.level[rows][:, None] > self.level[columns]
+        return is_better
 
     def count_documents(self) -> tuple[int, int, int, int, int]:
         """Count the documents, as the last columns of Preferences have them."""
-        n, found = len(self.is_relevant), self.n_retrieved
-        n_relevant, n_found = int(self.is_relevant.sum()), int(self.is_relevant[:found].sum())
-        ordered = int(self._is_preferred is None)
-        return n_relevant, n_found, n - n_relevant, found - n_found, ordered
+        n_docs, n_retrieved = len(self.is_relevant), self.n_retrieved
+        n_relevant, n_relevant_retrieved = int(self.is_relevant.sum()), int(self.is_relevant[:n_retrieved].sum())
+        is_ordered = int(self._is_preferred is None)
+        return n_relevant, n_relevant_retrieved, n_docs - n_relevant, n_retrieved - n_relevant_retrieved, is_ordered
 
     def select_first_nonrelevant(self) -> Ints:
         """Return the relevant documents, and as many others, the first ones."""
@@ -237,8 +237,8 @@ class _GroupOrder:
     def select_first_retrieved(self) -> Ints:
         """Return the relevant documents that are retrieved, and the first others of these."""
         # trec_eval: as many as relevant documents retrieved; for subgroups, as all retrieved.
-        among = self.n_retrieved if self._is_preferred is None else None
-        docs = self._select_first(int(self.is_relevant[:among].sum()))
+        n_candidates = self.n_retrieved if self._is_preferred is None else None
+        docs = self._select_first(int(self.is_relevant[:n_candidates].sum()))
         return docs[docs < self.n_retrieved]
 
     def _select_first(self, n: int) -> Ints:
@@ -260,36 +260,36 @@ class _GroupOrder:
         for begin in range(0, len(docs), _BLOCK_ROWS):
             block = self.prefers(docs[begin : begin + _BLOCK_ROWS], docs)
             n_above = min(max(n_retrieved - begin, 0), len(block))
-            found, missed = block[:n_above], block[n_above:]
-            fulfilled = np.count_nonzero(np.triu(found[:, :n_retrieved], begin + 1))
-            implied = np.count_nonzero(found[:, n_retrieved:])
-            retrieved = np.count_nonzero(found[:, :n_retrieved])
-            one_retrieved = implied + np.count_nonzero(missed[:, :n_retrieved])
-            neither = np.count_nonzero(missed[:, n_retrieved:])
+            retrieved_rows, missed_rows = block[:n_above], block[n_above:]
+            n_fulfilled = np.count_nonzero(np.triu(retrieved_rows[:, :n_retrieved], begin + 1))
+            n_implied = np.count_nonzero(retrieved_rows[:, n_retrieved:])
+            n_retrieved_pairs = np.count_nonzero(retrieved_rows[:, :n_retrieved])
+            n_one_retrieved = n_implied + np.count_nonzero(missed_rows[:, :n_retrieved])
+            n_neither = np.count_nonzero(missed_rows[:, n_retrieved:])
             counts += [
-                fulfilled,
-                fulfilled + implied,
-                retrieved,
-                retrieved + one_retrieved,
-                retrieved + one_retrieved + neither,
+                n_fulfilled,
+                n_fulfilled + n_implied,
+                n_retrieved_pairs,
+                n_retrieved_pairs + n_one_retrieved,
+                n_retrieved_pairs + n_one_retrieved + n_neither,
             ]
         return list(map(float, counts))
 
 
 def _close_transitively(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
     """Return which document is preferred to which, (n, n), with all that follows."""
-    better = np.zeros((n, n), np.bool_)
+    is_better = np.zeros((n, n), np.bool_)
     for number in range(int(subgroup.max()) + 1):
-        own = subgroup == number
-        docs, levels = doc[own], level[own]
-        better[np.ix_(docs, docs)] |= levels[:, None] > levels
+        in_subgroup = subgroup == number
+        docs, levels = doc[in_subgroup], level[in_subgroup]
+        is_better[np.ix_(docs, docs)] |= levels[:, None] > levels
     # Warshall, JACM 1962. A subgroup alone is closed: what is new goes by way of documents
     # that are in several. Eight documents to the byte.
-    packed = np.packbits(better, axis=1)
+    packed_bits = np.packbits(is_better, axis=1)
     for middle in np.flatnonzero(np.bincount(doc, minlength=n) > 1).tolist():
-        above = np.flatnonzero(packed[:, middle // 8] & (128 >> middle % 8))
-        packed[above] |= packed[middle]
-    return np.unpackbits(packed, axis=1, count=n).astype(np.bool_)
+        preferring_docs = np.flatnonzero(packed_bits[:, middle // 8] & (128 >> middle % 8))
+        packed_bits[preferring_docs] |= packed_bits[middle]
+    return np.unpackbits(packed_bits, axis=1, count=n).astype(np.bool_)
 
 
 def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
@@ -300,23 +300,23 @@ def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
     if len(orders) == 1:  # a pair is a preference, and agreed with or not
         return orders[0].all_counts
     n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
-    agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
+    n_agreeing = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
     for order in orders:
-        agree[np.ix_(order.positions, order.positions)] += order.prefers()
+        n_agreeing[np.ix_(order.positions, order.positions)] += order.prefers()
     n_retrieved = orders[0].n_retrieved_of_query if orders else 0
 
-    def shares(rows: slice, columns: slice) -> tuple[int, Floats]:
-        fulfilled, violated = agree[rows, columns], agree.T[rows, columns]
-        any_order = fulfilled + violated > 0
+    def count_shares(rows: slice, columns: slice) -> tuple[int, Floats]:
+        n_fulfilled, n_violated = n_agreeing[rows, columns], n_agreeing.T[rows, columns]
+        has_order = n_fulfilled + n_violated > 0
         if rows == columns:
-            any_order = np.triu(any_order, 1)
-        share = fulfilled[any_order] / (fulfilled + violated)[any_order]
-        return int(np.count_nonzero(any_order)), share
+            has_order = np.triu(has_order, 1)
+        share = n_fulfilled[has_order] / (n_fulfilled + n_violated)[has_order]
+        return int(np.count_nonzero(has_order)), share
 
-    found, missed = slice(0, n_retrieved), slice(n_retrieved, None)
-    n_found, share_found = shares(found, found)
-    n_implied, share_implied = shares(found, missed)
-    n_missed, _ = shares(missed, missed)
-    sums = np.cumsum(np.concatenate(([0.0], share_found, share_implied)))
-    n_any = n_found + n_implied
-    return [float(x) for x in (sums[n_found], sums[-1], n_found, n_any, n_any + n_missed)]
+    retrieved_slice, unretrieved_slice = slice(0, n_retrieved), slice(n_retrieved, None)
+    n_retrieved_pairs, retrieved_shares = count_shares(retrieved_slice, retrieved_slice)
+    n_implied, implied_shares = count_shares(retrieved_slice, unretrieved_slice)
+    n_unretrieved_pairs, _ = count_shares(unretrieved_slice, unretrieved_slice)
+    sums = np.cumsum(np.concatenate(([0.0], retrieved_shares, implied_shares)))
+    n_any_retrieved = n_retrieved_pairs + n_implied
+    return [float(count) for count in (sums[n_retrieved_pairs], sums[-1], n_retrieved_pairs, n_any_retrieved, n_any_retrieved + n_unretrieved_pairs)]

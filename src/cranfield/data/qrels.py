@@ -123,12 +123,12 @@ class Qrels(JudgmentColumns):
             return
         form = choose_format(path, format)
         if form.is_for_groups or form.qrels is None:
-            what = "judgments in groups" if form.is_for_groups else "runs"
-            raise OptionError(f"format={format or form.name!r} is for {what}")
-        lost = sorted(self.columns.keys() - form.qrels.select_roles(self.columns))
-        if lost:
+            content_kind = "judgments in groups" if form.is_for_groups else "runs"
+            raise OptionError(f"format={format or form.name!r} is for {content_kind}")
+        lost_roles = sorted(self.columns.keys() - form.qrels.select_roles(self.columns))
+        if lost_roles:
             raise OptionError(
-                f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
+                f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost_roles)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
         queries, docs = encode_ids(self.query_ids).take(self.query), self.docs
@@ -201,11 +201,11 @@ class Qrels(JudgmentColumns):
         {'q1': {'d1': 2, 'd2': 0}, 'q2': {'d3': 1}}
         """
         check_choice("differing", differing, get_args(DifferingGrades))
-        if any(isinstance(one, list | tuple) for one in others):
+        if any(isinstance(addend, list | tuple) for addend in others):
             raise OptionError("merge takes judgments one by one: merge(second, third)")
-        every = [self, *(make_qrels(one) for one in others)]
-        docs, query = [one.docs for one in every], [one.query for one in every]
-        return Qrels(merge_judgments([one._judgments for one in every], docs, query, differing))
+        all_qrels = [self, *(make_qrels(addend) for addend in others)]
+        docs, query = [member.docs for member in all_qrels], [member.query for member in all_qrels]
+        return Qrels(merge_judgments([member._judgments for member in all_qrels], docs, query, differing))
 
     def sample(self, n: int, *, of: SampleUnit = "queries", seed: int = 42) -> "Qrels":
         """Return n queries, or n judgments, drawn by chance, each as likely as another.
@@ -218,20 +218,20 @@ class Qrels(JudgmentColumns):
         """
         check_choice("of", of, get_args(SampleUnit))
         n, seed = check_option("n", n, whole_check(1)), check_option("seed", seed, whole_check(0))
-        n_all = len(self.query_ids) if of == "queries" else len(self)
-        if n > n_all:
-            raise OptionError(f"n={n}: there are {n_all:,} {of}")
-        drawn = np.sort(np.random.default_rng(seed).permutation(n_all)[:n])
+        n_available = len(self.query_ids) if of == "queries" else len(self)
+        if n > n_available:
+            raise OptionError(f"n={n}: there are {n_available:,} {of}")
+        drawn_rows = np.sort(np.random.default_rng(seed).permutation(n_available)[:n])
         if of == "queries":
-            return self.select_queries([self.query_ids[code] for code in drawn.tolist()])
-        held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
-        by_id = np.lexsort((self.docs.sort_keys(), self.query))  # the order of rows changes nothing
-        return Qrels(select_judgments(held, self.query, np.sort(by_id[drawn])))
+            return self.select_queries([self.query_ids[code] for code in drawn_rows.tolist()])
+        judgments = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        order = np.lexsort((self.docs.sort_keys(), self.query))  # the order of rows changes nothing
+        return Qrels(select_judgments(judgments, self.query, np.sort(order[drawn_rows])))
 
     def select_rows(self, rows: Ints) -> "Qrels":
         """Return some judgments, by their rows, in order; every query is still there."""
-        held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
-        return Qrels(select_judgments(held, self.query, rows, keep_empty=True))
+        judgments = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        return Qrels(select_judgments(judgments, self.query, rows, keep_empty=True))
 
     def split(self, k: int, *, seed: int = 42) -> "list[Qrels]":
         """Return k parts, of different queries drawn by chance, as for cross-validation.
@@ -248,8 +248,8 @@ class Qrels(JudgmentColumns):
             raise OptionError(f"k={k}: there are {format_query_count(n)}")
         order = np.random.default_rng(seed).permutation(n)
         return [
-            self.select_queries([self.query_ids[code] for code in np.sort(order[part::k]).tolist()])
-            for part in range(k)
+            self.select_queries([self.query_ids[code] for code in np.sort(order[part_number::k]).tolist()])
+            for part_number in range(k)
         ]
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -270,15 +270,15 @@ class Qrels(JudgmentColumns):
 
 def _state_top_grade(judgments: Judgments, top_grade: float) -> Judgments:
     """Return judgments with a stated highest grade; InputError for a grade above it."""
-    top = check_option("top_grade", top_grade, level_check())
+    top_number = check_option("top_grade", top_grade, level_check())
     highest = np.maximum.reduce(judgments.grade, initial=0).item()
-    if highest > top:
+    if highest > top_number:
         raise InputError(
-            f"grade {format_shortest(highest)} is above top_grade={format_shortest(top)}, which was stated as the "
+            f"grade {format_shortest(highest)} is above top_grade={format_shortest(top_number)}, which was stated as the "
             "highest of the collection",
             source=describe_sources(judgments.sources),
         )
-    return replace(judgments, top_of_all=top)
+    return replace(judgments, top_of_all=top_number)
 
 
 def check_duplicates(duplicates: Duplicates) -> None:

@@ -21,7 +21,7 @@ class Ranking(NamedTuple):
     def take(self, rows: Ints | slice) -> "Ranking":
         """Return some of the documents, in this order."""
         docs = self.docs[rows] if isinstance(rows, slice) else select_texts(self.docs, rows)
-        scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
+        scores, costs = (None if column is None else column[rows] for column in (self.scores, self.costs))
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
@@ -34,8 +34,8 @@ class Rankings(NamedTuple):
     @classmethod
     def empty(cls, query_ids: Iterable[str]) -> "Rankings":
         """Return those of queries for which nothing was retrieved."""
-        nothing = np.zeros(0, np.int32)
-        return cls(Ranking([], nothing, nothing, None), dict.fromkeys(query_ids, slice(0, 0)))
+        no_ranks = np.zeros(0, np.int32)
+        return cls(Ranking([], no_ranks, no_ranks, None), dict.fromkeys(query_ids, slice(0, 0)))
 
     def select_query(self, query: str) -> Ranking:
         """Return the ranking of a query."""

@@ -46,12 +46,12 @@ class QrelsReader:
 
     def read_part(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
         """Return the judgments of some of the rows."""
-        found = make_judgments(rows, self.errors, duplicates or self.duplicates)
+        judgments = make_judgments(rows, self.errors, duplicates or self.duplicates)
         if self.chunks is not None:
             from cranfield.data.chunks import map_judgments
 
-            found = map_judgments(found, self.chunks, self.errors)
-        return Qrels(replace(found, notes=(*found.notes, *self.notes)) if self.notes else found)
+            judgments = map_judgments(judgments, self.chunks, self.errors)
+        return Qrels(replace(judgments, notes=(*judgments.notes, *self.notes)) if self.notes else judgments)
 
     def first_repeat_error(self, error: DuplicateError, row_parts: Sequence[Rows]) -> Exception:
         """Return the error of the first row of all parts whose document another row has.
@@ -60,8 +60,8 @@ class QrelsReader:
         """
         if self.duplicates in ("first", "best"):
             return error
-        repeated = sum((self.read_part(one, "first").repeats for one in row_parts), FaultyRows())
-        return repeated_judgments_error(repeated, self.rows, self.duplicates) if repeated.count else error
+        repeats = sum((self.read_part(part, "first").repeats for part in row_parts), FaultyRows())
+        return repeated_judgments_error(repeats, self.rows, self.duplicates) if repeats.count else error
 
 
 def open_qrels(
@@ -80,5 +80,5 @@ def open_qrels(
     check_duplicates(duplicates)
     is_path = isinstance(qrels, str | os.PathLike) or format is not None
     rows = read_rows(qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=is_path)
-    found = QrelsReader(rows, errors, duplicates)
-    return found.read() if found.is_in_memory else found
+    reader = QrelsReader(rows, errors, duplicates)
+    return reader.read() if reader.is_in_memory else reader

@@ -18,8 +18,8 @@ from cranfield.formats.block import SIZES, Block, FaultyRows, Load
 def gather_queries(block: Block) -> Block:
     """Bring each query's rows together, and keep their order."""
     order = _sort_by_query(block.query)
-    given = order if block.input_row is None else block.input_row[order]
-    return replace(block.take(order), left_out=block.left_out, empty=block.empty_queries, given=given)
+    position = order if block.input_row is None else block.input_row[order]
+    return replace(block.take(order), left_out=block.left_out, empty=block.empty_queries, given=position)
 
 
 def fixed_hashes(queries: Ids) -> Words:
@@ -36,8 +36,8 @@ _FIXED_FACTOR = np.uint64(0xD1342543DE82EF95)  # of Steele & Vigna (2021)
 
 def assign_buckets(queries: Ids, n: int) -> Ints:
     """Return the bucket, 0 to n - 1 < 2^16, of each query: the same in every process."""
-    found: Ints = ((fixed_hashes(queries) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-    return found.astype(np.uint16)
+    bucket: Ints = ((fixed_hashes(queries) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    return bucket.astype(np.uint16)
 
 
 def sort_by_hash(hashes: Words, n_bits: int = 48) -> Ints:
@@ -55,15 +55,15 @@ def _sort_by_query(queries: Ids) -> Ints:
     if len(hashes) == 0:
         return np.arange(0)
     # Those of one bucket have the same first bits: stretched, 32 bits tell almost all apart.
-    low, high = int(hashes.min()), int(hashes.max())
-    hashes = (hashes - np.uint64(low)) * np.uint64((2**64 - 1) // max(high - low, 1))
+    lowest, highest = int(hashes.min()), int(hashes.max())
+    hashes = (hashes - np.uint64(lowest)) * np.uint64((2**64 - 1) // max(highest - lowest, 1))
     order = sort_by_hash(hashes, 32)
-    ordered = hashes[order]
-    if (ordered[1:] < ordered[:-1]).any():
+    sorted_hashes = hashes[order]
+    if (sorted_hashes[1:] < sorted_hashes[:-1]).any():
         order = sort_by_hash(hashes, 64)
-        ordered = hashes[order]
+        sorted_hashes = hashes[order]
     if queries.n_words > 1:  # else each has a hash of its own
-        n_hashes = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+        n_hashes = 1 + int(np.count_nonzero(sorted_hashes[1:] != sorted_hashes[:-1]))
         if len(queries.take(order).find_changes()) > n_hashes:  # two ids of the same hash
             order = queries.sort_keys().argsort(kind="stable")
     return order
@@ -86,26 +86,26 @@ def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
     All rows are held in memory, each block sorted into buckets by the hash of their query; what is
     given out is some buckets. Their columns, beside the ids, are of numbers.
     """
-    parts = list(map_in_threads(_sort_into_buckets, loads))
-    left_out = sum((part.block.left_out for part in parts), FaultyRows())
-    empty = [query for part in parts for query in part.block.empty_queries]
-    parts = [part for part in parts if len(part.records)]
-    if not parts:
+    blocks = list(map_in_threads(_sort_into_buckets, loads))
+    left_out = sum((block.block.left_out for block in blocks), FaultyRows())
+    empty = [query for block in blocks for query in block.block.empty_queries]
+    blocks = [block for block in blocks if len(block.records)]
+    if not blocks:
         return
-    layout = parts[0].records.layout
-    for part in parts:
-        layout = layout.merge(part.records.layout)
-    parts = [part._replace(records=part.records.change_layout(layout)) for part in parts]
-    numbers = None  # the rows' places among those of all blocks, where they know these
-    if parts[0].block.input_row is not None:
-        numbers = np.concatenate([part.block.input_row for part in parts])
-    ends = np.cumsum(np.sum([np.diff(part.bounds) for part in parts], axis=0))
+    layout = blocks[0].records.layout
+    for block in blocks:
+        layout = layout.merge(block.records.layout)
+    blocks = [block._replace(records=block.records.change_layout(layout)) for block in blocks]
+    joint_position = None  # the rows' places among those of all blocks, where they know these
+    if blocks[0].block.input_row is not None:
+        joint_position = np.concatenate([block.block.input_row for block in blocks])
+    ends = np.cumsum(np.sum([np.diff(block.bounds) for block in blocks], axis=0))
     begin = 0
     while begin < _N_BUCKETS:
         before = ends[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
         if ends[end - 1] > before:
-            yield partial(_join_buckets, parts, begin, end, numbers, left_out, empty)
+            yield partial(_join_buckets, blocks, begin, end, joint_position, left_out, empty)
             left_out, empty = FaultyRows(), []  # these are told with the first
         begin = end
 
@@ -118,41 +118,41 @@ def _sort_into_buckets(load: Load) -> _BucketedBlock:
     records = Records.of(layout, block.query, block.doc, block.columns, np.arange(len(block)))
     counts = np.bincount(bucket, minlength=_N_BUCKETS)
     bounds = np.append(0, np.cumsum(counts)).astype(np.int32)
-    none = Ids.of([])
-    return _BucketedBlock(replace(block, query=none, doc=none, columns={}), records.take(order), bounds)
+    no_ids = Ids.of([])
+    return _BucketedBlock(replace(block, query=no_ids, doc=no_ids, columns={}), records.take(order), bounds)
 
 
 def _join_buckets(
-    parts: Sequence[_BucketedBlock],
+    blocks: Sequence[_BucketedBlock],
     begin: int,
     end: int,
-    numbers: Ints | None,
+    joint_position: Ints | None,
     left_out: FaultyRows,
     empty: list[bytes],
 ) -> Block:
-    places = [slice(int(part.bounds[begin]), int(part.bounds[end])) for part in parts]
+    block_rows = [slice(int(block.bounds[begin]), int(block.bounds[end])) for block in blocks]
     records = Records.concatenate(
-        [part.records.take(place) for part, place in zip(parts, places, strict=True)]
+        [block.records.take(rows) for block, rows in zip(blocks, block_rows, strict=True)]
     )
-    firsts = np.cumsum([0, *(len(part.records) for part in parts)])  # of each part's rows among all
-    counts = [place.stop - place.start for place in places]
-    given = records.position + np.repeat(firsts[:-1], counts)
+    firsts = np.cumsum([0, *(len(block.records) for block in blocks)])  # of each part's rows among all
+    counts = [rows.stop - rows.start for rows in block_rows]
+    position = records.position + np.repeat(firsts[:-1], counts)
     order = _sort_by_query(records.query)
-    records, given = records.take(order), given[order]
+    records, position = records.take(order), position[order]
 
-    def place(row: int) -> tuple[str | None, int | None, str | None]:
-        at = int(np.searchsorted(firsts, given[row], side="right")) - 1
-        return blocks[at].locate_row(int(given[row] - firsts[at]))
+    def locate_row(row: int) -> tuple[str | None, int | None, str | None]:
+        block_number = int(np.searchsorted(firsts, position[row], side="right")) - 1
+        return source_blocks[block_number].locate_row(int(position[row] - firsts[block_number]))
 
-    blocks = [part.block for part in parts]
-    sources = {block.source for block in blocks}
+    source_blocks = [block.block for block in blocks]
+    sources = {source_block.source for source_block in source_blocks}
     return Block(
         records.query,
         records.doc,
         records.numbers,
-        sources.pop() if len(sources) == 1 else lambda row: place(row)[0],
-        lambda row: place(row)[1:],
+        sources.pop() if len(sources) == 1 else lambda row: locate_row(row)[0],
+        lambda row: locate_row(row)[1:],
         left_out,
         empty,
-        given if numbers is None else numbers[given],
+        position if joint_position is None else joint_position[position],
     )

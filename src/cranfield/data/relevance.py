@@ -72,10 +72,10 @@ class Judgments:
         """Return the judgments of some queries, of a collection with this top grade."""
         ids = select_texts(self.query_ids, codes)
         if self.groups is not None:
-            some = _convert_groups(self.groups.select_queries(ids))
-            some.grade = some.grade.astype(widen_grades(self.grade).dtype)  # of the collection
-            some = replace(some, top_of_all=top_grade, left_out=self.left_out, notes=self.notes)
-            return replace(some, duplicates=self.duplicates)
+            selection = _convert_groups(self.groups.select_queries(ids))
+            selection.grade = selection.grade.astype(widen_grades(self.grade).dtype)  # of the collection
+            selection = replace(selection, top_of_all=top_grade, left_out=self.left_out, notes=self.notes)
+            return replace(selection, duplicates=self.duplicates)
         begins = self.starts[codes]
         lengths = self.starts[codes + 1] - begins
         starts = np.array([*accumulate(lengths.tolist(), initial=0)])
@@ -108,17 +108,17 @@ def make_judgments(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse"
 
 
 def _convert_dict(rows: NestedRows) -> Judgments:
-    data = rows.data
-    if not data:
+    grades_of_query = rows.data
+    if not grades_of_query:
         raise InputError("the qrels: hold no query")
-    query_ids = sorted(data, key=encode)
-    lists = [list(data[query]) for query in query_ids]
-    grades = to_grades(chain.from_iterable(data[query].values() for query in query_ids))
+    query_ids = sorted(grades_of_query, key=encode)
+    lists = [list(grades_of_query[query]) for query in query_ids]
+    grades = to_grades(chain.from_iterable(grades_of_query[query].values() for query in query_ids))
     if grades is None:
         query, doc, grade = next(
             (query, doc, grade)
             for query in query_ids
-            for doc, grade in data[query].items()
+            for doc, grade in grades_of_query[query].items()
             if to_grades([grade]) is None
         )
         raise InputError(
@@ -126,54 +126,54 @@ def _convert_dict(rows: NestedRows) -> Judgments:
             f"expected a number as the grade, got {grade!r:.80}"
         )
     starts = np.array([*accumulate(map(len, lists), initial=0)])
-    how: dict[str, Any] = {"form": rows.description, "left_out": rows.left_out, "graded": rows.has_grades}
-    return Judgments(query_ids, starts, lists, grades, **how, list_kind=rows.list_kind)
+    properties: dict[str, Any] = {"form": rows.description, "left_out": rows.left_out, "graded": rows.has_grades}
+    return Judgments(query_ids, starts, lists, grades, **properties, list_kind=rows.list_kind)
 
 
 def _convert_groups(groups: GroupRows) -> Judgments:
-    data, weights = groups.groups, groups.weights
-    if not data:
+    groups_of_query, weights = groups.groups, groups.weights
+    if not groups_of_query:
         if not groups.sources:
             raise InputError("the qrels: hold no query")
         raise no_judgment_error(describe_sources(groups.sources), groups.left_out)
-    query_ids = sorted(data, key=encode)
+    query_ids = sorted(groups_of_query, key=encode)
     lists: list[list[str]] = []
     grades: list[float] = []
     codes: list[int] = []  # the query of each group
     names: list[str] = []
     rows: list[tuple[int, int, int, float]] = []
     for code, query in enumerate(query_ids):
-        best: dict[str, float] = {}
-        for part in chain.from_iterable(data[query].values()):
-            for doc, level in part.items():
-                best[doc] = max(level, best.get(doc, level))
-        docs = sorted(best, key=encode)
-        number = {doc: len(grades) + i for i, doc in enumerate(docs)}
-        for name in sorted(data[query], key=encode):
-            for subgroup, part in enumerate(data[query][name]):
+        best_level: dict[str, float] = {}
+        for subgroup_levels in chain.from_iterable(groups_of_query[query].values()):
+            for doc, level in subgroup_levels.items():
+                best_level[doc] = max(level, best_level.get(doc, level))
+        docs = sorted(best_level, key=encode)
+        row_of_doc = {doc: len(grades) + i for i, doc in enumerate(docs)}
+        for group_name in sorted(groups_of_query[query], key=encode):
+            for subgroup, subgroup_levels in enumerate(groups_of_query[query][group_name]):
                 group = len(codes)
-                rows += [(group, subgroup, number[doc], level) for doc, level in part.items()]
+                rows += [(group, subgroup, row_of_doc[doc], level) for doc, level in subgroup_levels.items()]
             codes.append(code)
-            names.append(name)
+            names.append(group_name)
         lists.append(docs)
-        grades += [best[doc] for doc in docs]
-    whole = np.array([numbers for *numbers, _ in rows]).T
-    levels = np.array([level for *_, level in rows]) * 1.0
+        grades += [best_level[doc] for doc in docs]
+    numbers = np.array([numbers for *numbers, _ in rows]).T
+    level_column = np.array([level for *_, level in rows]) * 1.0
     grade = unify_grades(np.array(grades, np.float64))
     assert grade is not None  # noqa: S101 - levels were checked as they were read
-    of_query = np.array(codes)
-    shares = None
+    query_of_group = np.array(codes)
+    weight = None
     if weights is not None:
-        of = zip(codes, names, strict=True)
-        shares = np.array([weights[query_ids[code]][name] for code, name in of])
-        shares = shares / np.bincount(of_query, shares)[of_query]
+        group_keys = zip(codes, names, strict=True)
+        weight = np.array([weights[query_ids[code]][name] for code, name in group_keys])
+        weight = weight / np.bincount(query_of_group, weight)[query_of_group]
     return Judgments(
         query_ids,
         np.cumsum([0, *map(len, lists)]),
         lists,
         grade,
         groups=groups,
-        group_levels=Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares),
+        group_levels=Levels(query_of_group, numbers[0], numbers[1], numbers[2], level_column, names, weight),
         description=groups.description,
         sources=groups.sources,
         is_text=groups.is_text,
@@ -184,10 +184,10 @@ def _convert_groups(groups: GroupRows) -> Judgments:
 
 def _read_subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> GroupRows:
     """Return the judgments by subtopic of a table."""
-    sampled = sort_roles(rows.extra_roles & {"stratum", "probability", "start", "end"})
-    if sampled:
+    sampling_roles = sort_roles(rows.extra_roles & {"stratum", "probability", "start", "end"})
+    if sampling_roles:
         raise InputError(
-            f"the qrels have subtopics and a column {sampled[0]}: judgments by subtopic are not "
+            f"the qrels have subtopics and a column {sampling_roles[0]}: judgments by subtopic are not "
             "taken for a sample, nor by span; leave one of the two columns out",
             source=describe_sources(rows.sources),
         )
@@ -204,29 +204,29 @@ def _read_subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Group
 
 def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgments:
     has_grades = "grade" in rows.extra_roles
-    read = partial(_read_whole_queries, rows, errors, duplicates)
+    read_queries = partial(_read_whole_queries, rows, errors, duplicates)
     try:
-        parts, left_out, repeated, empty = read(apart=False)
+        query_judgments, left_out, repeats, empty = read_queries(apart=False)
     except _SplitQueryError:
-        parts, left_out, repeated, empty = read(apart=True)
-    if not parts:
+        query_judgments, left_out, repeats, empty = read_queries(apart=True)
+    if not query_judgments:
         raise no_judgment_error(describe_sources(rows.sources), left_out)
-    if repeated.count and duplicates not in ("first", "best"):
-        raise repeated_judgments_error(repeated, rows, duplicates)
-    queries = _add_empty_queries(Ids.concatenate([part.queries for part in parts]), empty)
-    counts = np.concatenate([part.counts for part in parts])
+    if repeats.count and duplicates not in ("first", "best"):
+        raise repeated_judgments_error(repeats, rows, duplicates)
+    queries = _add_empty_queries(Ids.concatenate([judgments.queries for judgments in query_judgments]), empty)
+    counts = np.concatenate([judgments.counts for judgments in query_judgments])
     counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
-    docs = Ids.concatenate([part.docs for part in parts])
+    docs = Ids.concatenate([judgments.docs for judgments in query_judgments])
     columns = {
-        role: np.concatenate([part.columns[role] for part in parts]) for role in parts[0].columns
+        role: np.concatenate([judgments.columns[role] for judgments in query_judgments]) for role in query_judgments[0].columns
     }
-    parts.clear()
+    query_judgments.clear()
     order = queries.sort_keys().argsort()
     if (np.diff(order) < 0).any():
         begins, counts = (np.cumsum(counts) - counts)[order], counts[order]
-        at = consecutive_numbers(begins, counts)
-        queries, docs = queries.take(order).compact(), docs.take(at).compact()
-        columns = {role: column[at] for role, column in columns.items()}
+        rows_in_order = consecutive_numbers(begins, counts)
+        queries, docs = queries.take(order).compact(), docs.take(rows_in_order).compact()
+        columns = {role: column[rows_in_order] for role, column in columns.items()}
     if len(docs) > MAX_CACHED_ROWS:
         release_free_memory()
     return Judgments(
@@ -240,7 +240,7 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=left_out,
-        repeats=repeated,
+        repeats=repeats,
         duplicates=duplicates,
         graded=has_grades and rows.has_grades,
         is_listed=bool(rows.list_columns),
@@ -269,35 +269,35 @@ def _read_whole_queries(
     Raises _ApartError if the rows of a query are not in one piece; if they are `apart`, they are
     put together first.
     """
-    kept = Judging(duplicates="best" if duplicates == "best" else "first")
+    judging = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(sort_roles(rows.extra_roles), errors)
-    checked: Iterator[Load] = (partial(_read_named_block, load, errors) for load in loads)
+    valid_loads: Iterator[Load] = (partial(_read_named_block, load, errors) for load in loads)
     if apart:
         from cranfield.data.regroup import regroup_queries
 
-        checked = regroup_queries(checked)
-    parts: list[_QueryJudgments] = []
+        valid_loads = regroup_queries(valid_loads)
+    query_judgments: list[_QueryJudgments] = []
     hashes: list[Words] = []
-    left_out, repeated, empty = FaultyRows(), FaultyRows(), list[bytes]()
-    for load in checked:
+    left_out, repeats, empty = FaultyRows(), FaultyRows(), list[bytes]()
+    for load in valid_loads:
         block = load()
         left_out += block.left_out
         empty += block.empty_queries
         if not len(block):
             continue
-        by_query = group_rows(block, kept)
-        repeated += by_query.repeats
-        if by_query.repeats.count and duplicates == "refuse":
+        grouped_block = group_rows(block, judging)
+        repeats += grouped_block.repeats
+        if grouped_block.repeats.count and duplicates == "refuse":
             from cranfield.formats.systems import refuse_mixture
 
             refuse_mixture(rows)
-        hashes.append(by_query.queries.hash())
+        hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        parts.append(_pack_judgments(by_query))
+        query_judgments.append(_pack_judgments(grouped_block))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
-    return parts, left_out, repeated, empty
+    return query_judgments, left_out, repeats, empty
 
 
 def read_valid_block(load: Load, errors: Errors) -> Block:
@@ -321,35 +321,35 @@ def _read_named_block(load: Load, errors: Errors) -> Block:
 
 
 def _has_duplicates(hashes: Sequence[Words]) -> bool:
-    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
-    return bool((ordered[1:] == ordered[:-1]).any())
+    sorted_hashes = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
+    return bool((sorted_hashes[1:] == sorted_hashes[:-1]).any())
 
 
-def _pack_judgments(by_query: GroupedBlock) -> _QueryJudgments:
-    block = by_query.block
+def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
+    block = grouped_block.block
     columns = dict(block.columns)
-    ones = np.ones(len(block), np.int8)
-    grade = unify_grades(columns["grade"]) if "grade" in columns else ones
+    default_grade = np.ones(len(block), np.int8)
+    grade = unify_grades(columns["grade"]) if "grade" in columns else default_grade
     assert grade is not None  # noqa: S101 - each was checked as it was read
     columns["grade"] = narrow_grades(grade)
-    counts = np.diff(by_query.starts)
-    return _QueryJudgments(by_query.queries.compact(), counts, block.doc.compact(), columns)
+    counts = np.diff(grouped_block.starts)
+    return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
 
 
 def _add_empty_queries(queries: Ids, empty: Sequence[bytes]) -> Ids:
     """Return the queries, and of those that have no rows the ones that are not among them."""
     if not empty:
         return queries
-    known = set(queries.to_list())
-    return Ids.concatenate([queries, Ids.of([one for one in dict.fromkeys(empty) if one not in known])])
+    earlier_queries = set(queries.to_list())
+    return Ids.concatenate([queries, Ids.of([query for query in dict.fromkeys(empty) if query not in earlier_queries])])
 
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:
     """Return the error of judgments whose document another row has: see `refused`."""
-    alike = rows.extra_roles.isdisjoint({"grade", "start"})
-    twice = repeats_error(repeats)
-    hints = twice.hint, _ONE_GRADE_HINT * (duplicates != "refuse"), _ALIKE_HINT * alike, rows.duplicate_reason
-    return twice.replace(hint=" ".join(filter(None, hints)))
+    are_alike = rows.extra_roles.isdisjoint({"grade", "start"})
+    error = repeats_error(repeats)
+    hints = error.hint, _ONE_GRADE_HINT * (duplicates != "refuse"), _ALIKE_HINT * are_alike, rows.duplicate_reason
+    return error.replace(hint=" ".join(filter(None, hints)))
 
 
 _ALIKE_HINT = "Without grades such rows are alike: 'first' and 'best' count the document once."
@@ -371,19 +371,19 @@ _MIN_PROBABILITY = 1e-9  # of being judged, so that its inverse can be added up
 def _check_probabilities(block: Block, errors: Errors) -> Block:
     """Refuse, or leave out, rows whose probability of being judged is none."""
     for role in ("probability", "query_probability"):
-        chance = block.columns.get(role)
-        if chance is None:
+        probability = block.columns.get(role)
+        if probability is None:
             continue
-        good = (chance >= _MIN_PROBABILITY) & (chance <= 1)
+        is_valid = (probability >= _MIN_PROBABILITY) & (probability <= 1)
         if block.score_or_grade is not None:
-            good |= block.score_or_grade < 0  # which nobody judged
-        wrong = np.flatnonzero(~good)
-        if len(wrong):
-            block = _refuse_probabilities(block, wrong, chance, errors)
+            is_valid |= block.score_or_grade < 0  # which nobody judged
+        bad_rows = np.flatnonzero(~is_valid)
+        if len(bad_rows):
+            block = _refuse_probabilities(block, bad_rows, probability, errors)
     return block
 
 
-def _refuse_probabilities(block: Block, wrong: Ints, chance: Numbers, errors: Errors) -> Block:
-    row = int(wrong[0])
-    problem = f"expected a probability above 0, up to 1, got {chance[row].item()!r}"
-    return leave_out_rows(block, wrong, errors, "number", partial(block.row_error, row, problem))
+def _refuse_probabilities(block: Block, bad_rows: Ints, probability: Numbers, errors: Errors) -> Block:
+    row = int(bad_rows[0])
+    problem = f"expected a probability above 0, up to 1, got {probability[row].item()!r}"
+    return leave_out_rows(block, bad_rows, errors, "number", partial(block.row_error, row, problem))

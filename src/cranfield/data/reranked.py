@@ -25,82 +25,82 @@ def rerank(run: _Run, scoring_run: _Run, unscored: UnscoredDocs) -> _Run:
     """Return a run's documents by the scores of another; see `Run.rerank`."""
     if not scoring_run.has_scores:
         raise InputError(f"the run {scoring_run.name!r:.80} has no scores to rerank by")
-    scored = scoring_run._read_all({"score"}, Judging())
-    score = np.asarray(scored.columns["score"], np.float64)
+    scored_block = scoring_run._read_all({"score"}, Judging())
+    score = np.asarray(scored_block.columns["score"], np.float64)
     if not np.isfinite(score).all():
         row = int(np.flatnonzero(~np.isfinite(score))[0])
-        raise scored.row_error(row, f"the score {score[row]}: documents without one go below it")
-    there = NamedDocuments.of_block(scored)
-    judging, shared = Judging(), list[bool]()
+        raise scored_block.row_error(row, f"the score {score[row]}: documents without one go below it")
+    scored_docs = NamedDocuments.of_block(scored_block)
+    judging, shares_doc = Judging(), list[bool]()
 
-    def ranked(group: GroupedBlock) -> Block:
-        at = there.find_rows(group)
-        shared.append(bool((at >= 0).any()))
-        new = np.where(at >= 0, score[at], np.nan) if len(score) else np.full(len(at), np.nan)
+    def score_block(grouped_block: GroupedBlock) -> Block:
+        scored_row = scored_docs.find_rows(grouped_block)
+        shares_doc.append(bool((scored_row >= 0).any()))
+        new_score = np.where(scored_row >= 0, score[scored_row], np.nan) if len(score) else np.full(len(scored_row), np.nan)
         if unscored == "below":
-            new = _fill_scores_below(new, group, rank_documents(group, judging).rank)
-        kept = np.flatnonzero(~np.isnan(new))
-        return _replace_ranking_column(group.block.take(kept), "score", new[kept], group.block.empty_queries)
+            new_score = _fill_scores_below(new_score, grouped_block, rank_documents(grouped_block, judging).rank)
+        scored_rows = np.flatnonzero(~np.isnan(new_score))
+        return _replace_ranking_column(grouped_block.block.take(scored_rows), "score", new_score[scored_rows], grouped_block.block.empty_queries)
 
-    made = {"rerank": scoring_run.origin, "rest": unscored}
-    said = f"by the scores of {scoring_run.name}:"
-    reranked = run._derive_run(ranked, said, judging, made, ranking_role="score")
-    reranked.rows.name_of_role = scoring_run.rows.name_of_role
-    return _check_shared(run, scoring_run, shared, reranked)
+    recipe = {"rerank": scoring_run.origin, "rest": unscored}
+    description = f"by the scores of {scoring_run.name}:"
+    reranked_run = run._derive_run(score_block, description, judging, recipe, ranking_role="score")
+    reranked_run.rows.name_of_role = scoring_run.rows.name_of_role
+    return _check_shared(run, scoring_run, shares_doc, reranked_run)
 
 
 def break_ties(run: _Run, ordering_run: _Run) -> _Run:
     """Return a run's ranking, where ties are in the order of another; see `Run.break_ties`."""
     judging = Judging()
-    whole_of = ordering_run._read_all(ordering_run._extra_roles, judging)
-    there, shared = NamedDocuments.of_block(whole_of), list[bool]()
-    rank_there = rank_documents(ordering_run.group_block(whole_of, judging), judging).rank
+    ordering_block = ordering_run._read_all(ordering_run._extra_roles, judging)
+    ordering_docs, shares_doc = NamedDocuments.of_block(ordering_block), list[bool]()
+    ordering_rank = rank_documents(ordering_run.group_block(ordering_block, judging), judging).rank
 
-    def ordered(group: GroupedBlock) -> Block:
-        place, at = rank_documents(group, judging, with_ties=True), there.find_rows(group)
-        shared.append(bool((at >= 0).any()))
-        last = len(rank_there) + 1
-        second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
-        rows = np.lexsort((place.rank, second, place.tie_first, group.group))
-        rank = np.arange(len(rows)) - np.repeat(group.starts[:-1], np.diff(group.starts)) + 1
-        return _replace_ranking_column(group.block.take(rows), "rank", rank, group.block.empty_queries)
+    def order_block(grouped_block: GroupedBlock) -> Block:
+        placement, ordering_row = rank_documents(grouped_block, judging, with_ties=True), ordering_docs.find_rows(grouped_block)
+        shares_doc.append(bool((ordering_row >= 0).any()))
+        last_rank = len(ordering_rank) + 1
+        tie_rank = np.where(ordering_row >= 0, ordering_rank[ordering_row], last_rank) if len(ordering_rank) else ordering_row
+        rows = np.lexsort((placement.rank, tie_rank, placement.tie_first, grouped_block.group))
+        rank = np.arange(len(rows)) - np.repeat(grouped_block.starts[:-1], np.diff(grouped_block.starts)) + 1
+        return _replace_ranking_column(grouped_block.block.take(rows), "rank", rank, grouped_block.block.empty_queries)
 
-    made = {"break_ties": ordering_run.origin}
-    said = f"ties in the order of {ordering_run.name}:"
-    return _check_shared(run, ordering_run, shared, run._derive_run(ordered, said, judging, made, ranking_role="rank"))
+    recipe = {"break_ties": ordering_run.origin}
+    description = f"ties in the order of {ordering_run.name}:"
+    return _check_shared(run, ordering_run, shares_doc, run._derive_run(order_block, description, judging, recipe, ranking_role="rank"))
 
 
-def _check_shared(run: _Run, other: _Run, shared: Sequence[bool], made: _Run) -> _Run:
+def _check_shared(run: _Run, other_run: _Run, shares_doc: Sequence[bool], derived_run: _Run) -> _Run:
     """Return what was made of two runs; InputError if no part of one has a document of both."""
-    if not any(shared):
+    if not any(shares_doc):
         raise NothingSharedError(
-            f"the runs {run.name!r:.80} and {other.name!r:.80} share no document of a query",
+            f"the runs {run.name!r:.80} and {other_run.name!r:.80} share no document of a query",
             source=describe_sources(run.sources),
             hint="Do both name queries and documents in the same way?",
         )
-    return made
+    return derived_run
 
 
 def _replace_ranking_column(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
     """Return rows with a column that ranks them in place of others, and with their costs."""
-    costs = {name: one for name, one in block.columns.items() if name == "cost"}
+    costs = {name: cost for name, cost in block.columns.items() if name == "cost"}
     return replace(block, columns={role: column, **costs}, empty=empty)
 
 
-def _fill_scores_below(new: Floats, found: GroupedBlock, rank: Ints) -> Floats:
+def _fill_scores_below(score: Floats, grouped_block: GroupedBlock, rank: Ints) -> Floats:
     """Return scores with those that are missing, NaN, below the lowest of their query."""
-    n = len(found.starts) - 1
+    n = len(grouped_block.starts) - 1
     lowest = np.full(n, np.inf)
-    np.fmin.at(lowest, found.group, np.where(np.isnan(new), np.inf, new))
+    np.fmin.at(lowest, grouped_block.group, np.where(np.isnan(score), np.inf, score))
     lowest = np.where(np.isfinite(lowest), lowest, 0.0)
     # A step is one that single precision shows, in which trec_eval compares.
-    within = np.minimum(np.abs(lowest), 1e38).astype(np.float32)
-    steps = np.maximum(1.0, 2 * np.spacing(within).astype(np.float64))
+    size = np.minimum(np.abs(lowest), 1e38).astype(np.float32)
+    steps = np.maximum(1.0, 2 * np.spacing(size).astype(np.float64))
     steps = np.where(np.abs(lowest) > 1e38, 2 * np.spacing(np.abs(lowest)), steps)
-    missing = np.flatnonzero(np.isnan(new))
-    missing = missing[np.lexsort((rank[missing], found.group[missing]))]
-    group = found.group[missing]
-    nth = np.arange(len(missing)) - np.searchsorted(group, group) + 1
-    result = new.copy()
-    result[missing] = lowest[group] - steps[group] * nth
-    return result
+    missing_rows = np.flatnonzero(np.isnan(score))
+    missing_rows = missing_rows[np.lexsort((rank[missing_rows], grouped_block.group[missing_rows]))]
+    group = grouped_block.group[missing_rows]
+    nth = np.arange(len(missing_rows)) - np.searchsorted(group, group) + 1
+    filled_score = score.copy()
+    filled_score[missing_rows] = lowest[group] - steps[group] * nth
+    return filled_score

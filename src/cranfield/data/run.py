@@ -113,8 +113,8 @@ class Run(RunOperations):
             size = format_count(self._rows.n_rows, "row")
         else:
             sizes = [source.size for source in self.sources]
-            known = [one for one in sizes if one is not None]
-            size = format_count(sum(known), "byte") if known and known == sizes else ""
+            file_sizes = [size_of_source for size_of_source in sizes if size_of_source is not None]
+            size = format_count(sum(file_sizes), "byte") if file_sizes and file_sizes == sizes else ""
         return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
 
     def _make_run(self, run: Any) -> "Run":
@@ -170,11 +170,11 @@ class Run(RunOperations):
 
     def roles(self, order: Order = "score", *, costs: bool = False) -> tuple[Role, ...]:
         """Return the columns that are read to rank it, and for its costs if it has any."""
-        by = self.resolve_order(order)
-        wanted: list[Role] = [] if by == "given" else [by]
+        ranking_role = self.resolve_order(order)
+        roles: list[Role] = [] if ranking_role == "given" else [ranking_role]
         if costs and "cost" in self.extra_roles:
-            wanted.append("cost")
-        return tuple(dict.fromkeys((*wanted, *self.needed_roles)))
+            roles.append("cost")
+        return tuple(dict.fromkeys((*roles, *self.needed_roles)))
 
     def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
@@ -185,9 +185,9 @@ class Run(RunOperations):
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
             rows = rows.with_data(rows.data, "skip")
-        found = self._replace_rows(rows, self.conversion)
-        found.errors = "skip"
-        return found
+        run = self._replace_rows(rows, self.conversion)
+        run.errors = "skip"
+        return run
 
     def write(
         self,
@@ -234,56 +234,56 @@ class Run(RunOperations):
         `order`; `costs`: whether those of its documents are wanted.
         """
         if isinstance(self._rows, NestedRows) and self.docs_of_query is not None:
-            nested = self.docs_of_query
+            docs_of_query = self.docs_of_query
             return self._replace_rows(
-                self._rows.with_data({one: nested.get(one, {}) for one in query_ids}), None
+                self._rows.with_data({query_id: docs_of_query.get(query_id, {}) for query_id in query_ids}), None
             )
         keys = set(map(encode, query_ids))
 
-        def rows(load: Load) -> tuple[Block | None, FaultyRows]:
+        def select_rows(load: Load) -> tuple[Block | None, FaultyRows]:
             block = load()
             return block.select_queries(keys), block.left_out
 
-        parts: list[tuple[Block | None, FaultyRows]] = []
+        selections: list[tuple[Block | None, FaultyRows]] = []
         if self.errors == "strict" and self.extra_roles >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                parts = [*map_in_threads(rows, self.read_columns(sort_roles(self.extra_roles)))]
-        parts = parts or [*map_in_threads(rows, self.blocks(order, costs=costs))]
-        left_out = sum((left_out for _, left_out in parts), FaultyRows())
-        blocks = [block for block, _ in parts if block is not None]
-        found = join_blocks(blocks) if blocks else empty_block(self.extra_roles)
-        there = found.query.take(found.query.find_changes()).to_list()
-        if len(set(there)) < len(there):  # a query comes back after others
+                selections = [*map_in_threads(select_rows, self.read_columns(sort_roles(self.extra_roles)))]
+        selections = selections or [*map_in_threads(select_rows, self.blocks(order, costs=costs))]
+        left_out = sum((left_out for _, left_out in selections), FaultyRows())
+        blocks = [block for block, _ in selections if block is not None]
+        selected_block = join_blocks(blocks) if blocks else empty_block(self.extra_roles)
+        first_queries = selected_block.query.take(selected_block.query.find_changes()).to_list()
+        if len(set(first_queries)) < len(first_queries):  # a query comes back after others
             from cranfield.data.regroup import gather_queries
 
-            found = gather_queries(found)
-        empty = sorted(keys.difference(there))
-        held = MemoryRows(replace(found, left_out=left_out, empty=empty), self._rows)
-        return self._replace_rows(held, self.conversion)
+            selected_block = gather_queries(selected_block)
+        empty = sorted(keys.difference(first_queries))
+        held_rows = MemoryRows(replace(selected_block, left_out=left_out, empty=empty), self._rows)
+        return self._replace_rows(held_rows, self.conversion)
 
     def split_queries(self) -> "dict[str, Run]":
         """Return a run that `held` returned query by query, each as `of` returns it."""
         if isinstance(self._rows, NestedRows):
-            return {one: self.select_query(one) for one in self._rows.data}
-        found = {}
+            return {query_id: self.select_query(query_id) for query_id in self._rows.data}
+        run_of_query = {}
         for load in self._rows.blocks(self._rows.extra_roles, self.errors):
-            every = load()
-            begins = every.query.find_changes()
-            queries = every.query.take(begins).to_texts()
-            bounds = pairwise([*begins.tolist(), len(every)])
-            parts = {one: every.take(slice(*its)) for one, its in zip(queries, bounds, strict=True)}
-            for key in every.empty_queries:
-                parts[decode(key)] = replace(empty_block(every.columns), empty=[key])
-            for query, part in parts.items():
-                held = MemoryRows(replace(part, left_out=every.left_out), self._rows)
-                found[query] = self._replace_rows(held, self.conversion)
-        return found
+            block = load()
+            first_rows = block.query.find_changes()
+            queries = block.query.take(first_rows).to_texts()
+            bounds = pairwise([*first_rows.tolist(), len(block)])
+            block_of_query = {query_id: block.take(slice(*bounds_of_query)) for query_id, bounds_of_query in zip(queries, bounds, strict=True)}
+            for key in block.empty_queries:
+                block_of_query[decode(key)] = replace(empty_block(block.columns), empty=[key])
+            for query, query_block in block_of_query.items():
+                held_rows = MemoryRows(replace(query_block, left_out=block.left_out), self._rows)
+                run_of_query[query] = self._replace_rows(held_rows, self.conversion)
+        return run_of_query
 
     def read_ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        _, found = self._rank_block(next(self.blocks(judging.order, costs=costs))(), judging)
-        return found._replace(docs=[*found.docs])
+        _, ranking = self._rank_block(next(self.blocks(judging.order, costs=costs))(), judging)
+        return ranking._replace(docs=[*ranking.docs])
 
     def read_rankings(self, query_ids: Collection[str], judging: Judging) -> dict[str, Rankings]:
         """Return where the ranking of each of some queries is: `Rankings.of` returns it.
@@ -295,35 +295,35 @@ class Run(RunOperations):
             return self.select_queries(query_ids).read_rankings(query_ids, judging)
         keys = set(map(encode, query_ids))
 
-        def ranked(load: Load) -> tuple[list[bytes], Rankings] | None:
+        def rank_load(load: Load) -> tuple[list[bytes], Rankings] | None:
             block = load().select_queries(keys)
             if block is None:
                 return None
-            whole, every = self._rank_block(block, judging)
-            bounds = map(slice, whole.starts[:-1].tolist(), whole.starts[1:].tolist())
-            rows = dict(zip(whole.queries.to_texts(), bounds, strict=True))
-            first, size = every.tie_first.astype(np.int32), every.tie_size.astype(np.int32)
-            return whole.queries.to_list(), Rankings(Ranking(every.docs, first, size, None), rows)
+            grouped_block, ranking = self._rank_block(block, judging)
+            bounds = map(slice, grouped_block.starts[:-1].tolist(), grouped_block.starts[1:].tolist())
+            rows = dict(zip(grouped_block.queries.to_texts(), bounds, strict=True))
+            tie_first, tie_size = ranking.tie_first.astype(np.int32), ranking.tie_size.astype(np.int32)
+            return grouped_block.queries.to_list(), Rankings(Ranking(ranking.docs, tie_first, tie_size, None), rows)
 
-        found = dict.fromkeys(query_ids, Rankings.empty(query_ids))
-        seen: set[bytes] = set()
-        for part in map_in_threads(ranked, self.blocks(judging.order)):
-            if part is None:
+        rankings_of_query = dict.fromkeys(query_ids, Rankings.empty(query_ids))
+        earlier_queries: set[bytes] = set()
+        for queries_and_rankings in map_in_threads(rank_load, self.blocks(judging.order)):
+            if queries_and_rankings is None:
                 continue
-            if register_queries(part[0], seen):
+            if register_queries(queries_and_rankings[0], earlier_queries):
                 return self.select_queries(query_ids, judging.order).read_rankings(query_ids, judging)
-            found |= dict.fromkeys(part[1].rows_of_query, part[1])
-        return found
+            rankings_of_query |= dict.fromkeys(queries_and_rankings[1].rows_of_query, queries_and_rankings[1])
+        return rankings_of_query
 
     def _rank_block(self, block: Block, judging: Judging) -> tuple[GroupedBlock, Ranking]:
         """Rank a block's rows: by query, and those of all queries one below the other."""
-        whole = self.group_block(block, judging)
-        place = rank_documents(whole, judging, with_ties=True)
-        rows = np.lexsort((place.rank, whole.group))
-        ranked = whole.block.take(rows)
-        docs, scores = IdList(ranked.doc.compact()), None if whole.sort_score is None else ranked.score_or_grade
-        ties = place.tie_first[rows], place.tie_size[rows]
-        return whole, Ranking(docs, *ties, scores, ranked.columns.get("cost"))
+        grouped_block = self.group_block(block, judging)
+        placement = rank_documents(grouped_block, judging, with_ties=True)
+        rows = np.lexsort((placement.rank, grouped_block.group))
+        ranked_block = grouped_block.block.take(rows)
+        docs, scores = IdList(ranked_block.doc.compact()), None if grouped_block.sort_score is None else ranked_block.score_or_grade
+        ties = placement.tie_first[rows], placement.tie_size[rows]
+        return grouped_block, Ranking(docs, *ties, scores, ranked_block.columns.get("cost"))
 
     def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
@@ -332,23 +332,23 @@ class Run(RunOperations):
         `duplicates` keeps the "first" or the "best" of its rows.
         """
         check_choice("duplicates", duplicates, ("refuse", "first", "best"))
-        by = self.resolve_order("score")
+        ranking_role = self.resolve_order("score")
 
-        def used(wholes: Callable[[], Iterator[GroupedBlock]]) -> dict[str, dict[str, float]]:
-            found: dict[str, dict[str, float]] = {}
-            for whole in wholes():
-                block, docs = whole.block, list(map(decode, whole.block.doc.to_list()))
-                rank = rank_documents(whole).rank if by == "given" else block.rank
-                values = block.score_or_grade if rank is None else -1.0 * rank
-                numbers = [] if values is None else values.tolist()
-                queries = whole.queries.to_texts()
-                for query, rows in zip(queries, pairwise(whole.starts.tolist()), strict=True):
-                    its = slice(*rows)
-                    found[query] = dict(zip(docs[its], numbers[its], strict=True))
-            return found
+        def convert_blocks(grouped_blocks: Callable[[], Iterator[GroupedBlock]]) -> dict[str, dict[str, float]]:
+            docs_of_query: dict[str, dict[str, float]] = {}
+            for grouped_block in grouped_blocks():
+                block, docs = grouped_block.block, list(map(decode, grouped_block.block.doc.to_list()))
+                rank = rank_documents(grouped_block).rank if ranking_role == "given" else block.rank
+                score = block.score_or_grade if rank is None else -1.0 * rank
+                scores = [] if score is None else score.tolist()
+                queries = grouped_block.queries.to_texts()
+                for query, rows in zip(queries, pairwise(grouped_block.starts.tolist()), strict=True):
+                    query_rows = slice(*rows)
+                    docs_of_query[query] = dict(zip(docs[query_rows], scores[query_rows], strict=True))
+            return docs_of_query
 
-        wanted = () if by == "given" else (by,)
-        return self.read_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
+        roles = () if ranking_role == "given" else (ranking_role,)
+        return self.read_whole_queries(roles, Judging(duplicates=duplicates, order=ranking_role), convert_blocks)
 
 
 def _missing_column_error(run: Run, name: str) -> InputError:

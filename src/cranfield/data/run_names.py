@@ -13,21 +13,21 @@ from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
 
 def make_unique_namer() -> Callable[[str], str]:
     """Return what names systems: a number is added where two have the same name."""
-    taken: set[str] = set()
+    taken_names: set[str] = set()
 
-    def numbered(name: str) -> str:
-        found, n = name, 1
-        while found in taken:
+    def name_uniquely(name: str) -> str:
+        unique_name, n = name, 1
+        while unique_name in taken_names:
             n += 1
-            found = f"{name} ({n})"
-        taken.add(found)
-        return found
+            unique_name = f"{name} ({n})"
+        taken_names.add(unique_name)
+        return unique_name
 
-    return numbered
+    return name_uniquely
 
 
-def _is_nonempty(one: object) -> bool:
-    return bool(getattr(one, "__len__", lambda: 1)())
+def _is_nonempty(run: object) -> bool:
+    return bool(getattr(run, "__len__", lambda: 1)())
 
 
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
@@ -47,21 +47,21 @@ def make_several_runs(
         refuse_lists_of_ids(runs, Side.RUN)
         if len(runs) > 0 and is_row(runs[0]):
             return None
-        numbered = make_unique_namer()
-        return {numbered(one.name): one for one in [make_run(one, errors, columns) for one in runs]}
+        name_uniquely = make_unique_namer()
+        return {name_uniquely(run.name): run for run in [make_run(run_like, errors, columns) for run_like in runs]}
     if isinstance(runs, MAPPINGS) and not is_sparse(runs):
-        some = (one for one in runs.values() if is_sparse(one) or _is_nonempty(one))
-        first = next(some, None)
-        if type(first) is dict and type(next(iter(first.values()), None)) is float:
+        nonempty_runs = (run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like))
+        first_run = next(nonempty_runs, None)
+        if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
-        kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
-        nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
-        of_other_kind = isinstance(first, Run | str | os.PathLike)
-        if nested or of_other_kind or is_table(first) or is_sparse(first):
-            named = {}
-            for name, one in runs.items():
-                named[str(name)] = made = make_run(one, errors, columns)
-                if made is not one:
-                    made.name = str(name)
-            return named
+        value_types = set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
+        holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
+        is_run_like = isinstance(first_run, Run | str | os.PathLike)
+        if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
+            run_of_name = {}
+            for name, run_like in runs.items():
+                run_of_name[str(name)] = new_run = make_run(run_like, errors, columns)
+                if new_run is not run_like:
+                    new_run.name = str(name)
+            return run_of_name
     return None

@@ -28,10 +28,10 @@ def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     """
     order = np.lexsort((rank, group))
     upper, lower = order[:-1], order[1:]
-    wrong = (group[upper] == group[lower]) & (rank[upper] < rank[lower])
-    wrong &= scores[upper] < scores[lower]
-    found: Ints = lower[wrong]
-    return found
+    contradicts = (group[upper] == group[lower]) & (rank[upper] < rank[lower])
+    contradicts &= scores[upper] < scores[lower]
+    lower_rows: Ints = lower[contradicts]
+    return lower_rows
 
 
 def are_ranks(scores: Floats) -> bool:
@@ -58,9 +58,9 @@ class ScoreOrder:
         """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
         counts, bounds = np.diff(starts), pairwise(starts.tolist())
         group = np.repeat(np.arange(len(counts)), counts)
-        is_pair, lower = group[1:] == group[:-1], group[1:]
-        rises = np.bincount(lower[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
-        falls = np.bincount(lower[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
+        is_pair, lower_group = group[1:] == group[:-1], group[1:]
+        rises = np.bincount(lower_group[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
+        falls = np.bincount(lower_group[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
         is_long = counts >= _MIN_RANKED_DOCS
         look = cls(
             int(np.count_nonzero(counts > 1)),
@@ -71,9 +71,9 @@ class ScoreOrder:
         )
         if rank is not None:
             look.n_ranked = int((is_pair & (rank[1:] != rank[:-1])).any())
-            wrong = find_contradictions(group, rank, scores)
-            look.n_contradicting = len(set(group[wrong].tolist()))
-            look.first_row = int(wrong[0]) if len(wrong) else None
+            contradicting_rows = find_contradictions(group, rank, scores)
+            look.n_contradicting = len(set(group[contradicting_rows].tolist()))
+            look.first_row = int(contradicting_rows[0]) if len(contradicting_rows) else None
         return look
 
     def __add__(self, other: "ScoreOrder") -> "ScoreOrder":
@@ -89,21 +89,21 @@ class ScoreOrder:
         beginning. `severity`: of scores that seem to be ranks or distances. Scores that are ranks
         in fewer than most queries, or in lists of two documents or less, tell nothing.
         """
-        where = "" if is_whole_run else " at the beginning of the run"
+        place_words = "" if is_whole_run else " at the beginning of the run"
         if self.n_contradicting:
-            text = f"{where}, the rank column contradicts the scores: by default scores decide; "
+            text = f"{place_words}, the rank column contradicts the scores: by default scores decide; "
             text += "order='rank' (--order rank) takes the rank column"
             yield _query_share_note("ranks", "warning", self.n_contradicting, self.n_multi_doc, text)
         elif not self.n_ranked and self.are_mostly_ranks:
-            text = f"{where} with several documents, the scores count the documents, as ranks do, "
+            text = f"{place_words} with several documents, the scores count the documents, as ranks do, "
             text += "and the highest score comes first: are they ranks? "
             text += self._remedy(rows, "rank")
             yield _query_share_note("ranks-as-scores", severity, self.n_like_ranks, self.n_multi_doc, text)
         elif not self.n_ranked and self.n_rising > 1 and holds_mostly(self.n_rising, self.n_long):
-            kind, meaning, role = "scores rise", "distances", "distance"
+            observation, meaning, role = "scores rise", "distances", "distance"
             if rows.distance_column is not None:
-                kind, meaning, role = "distances fall", "similarities", "score"
-            text = f"{where} with three documents or more, the {kind} from row to row, and what "
+                observation, meaning, role = "distances fall", "similarities", "score"
+            text = f"{place_words} with three documents or more, the {observation} from row to row, and what "
             text += f"comes last is ranked first: are they {meaning}? {self._remedy(rows, role)}"
             yield _query_share_note("scores-rise", severity, self.n_rising, self.n_long, text)
 
@@ -122,10 +122,10 @@ class ScoreOrder:
         """Return how to rank the documents if their numbers are those of another role."""
         from shlex import quote
 
-        remedies, name = [], rows.distance_column or rows.name_of_role.get("score")
-        if name is not None and name in rows.column_names:
-            option = quote(f"{role}={escape_unprintable(name)}")
-            remedies.append(f"columns={{{role!r}: {name!r}}} (--columns {option}) says so")
+        remedies, column_name = [], rows.distance_column or rows.name_of_role.get("score")
+        if column_name is not None and column_name in rows.column_names:
+            option = quote(f"{role}={escape_unprintable(column_name)}")
+            remedies.append(f"columns={{{role!r}: {column_name!r}}} (--columns {option}) says so")
         if holds_mostly(self.n_rising, self.n_long):
             remedies.append("order='given' (--order given) takes the rows in their order")
         return "; ".join(remedies) or "give minus the rank as the score"
@@ -160,7 +160,7 @@ def distance_note(column: str) -> Note:
 
 def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> Note:
     """Say how many rows of `name` have a document that another row has, and what was done."""
-    done = {
+    action = {
         "first": "the first of each is kept",
         "best": "the best of each is kept",
         "once": "each has its rank, and the best one counts",
@@ -170,7 +170,7 @@ def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> N
     example = str(repeats.first_error()).split("\n")[0]
     text = (
         f"Documents occur more than once in {side}, in {format_count(repeats.count, 'row')} too many: "
-        f"{done[duplicates]} (duplicates={duplicates!r}); the first: {example}"
+        f"{action[duplicates]} (duplicates={duplicates!r}); the first: {example}"
     )
     return Note("duplicates", "info", text, count=repeats.count)
 
@@ -197,24 +197,24 @@ def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | N
     >>> print(other_affix(["d22", "d7"], ["d22.md", "d7.md"]))
     ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
-    mine, theirs = _first_ids(judged_ids), _first_ids(run_ids)
-    for side, inner, outer in (("run", mine, theirs), ("qrels", theirs, mine)):
-        cuts = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
-        for whole in outer:
-            for where, part, affix in _cut_id(whole):
-                if part in inner and not affix.isdigit():
+    judged_first, retrieved_first = _first_ids(judged_ids), _first_ids(run_ids)
+    for side, shorter_ids, longer_ids in (("run", judged_first, retrieved_first), ("qrels", retrieved_first, judged_first)):
+        cuts_of_affix = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
+        for long_id in longer_ids:
+            for side_of_affix, short_id, affix in _cut_id(long_id):
+                if short_id in shorter_ids and not affix.isdigit():
                     shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
-                    cuts[where, shape].append((whole, part, affix))
-        for (where, shape), examples in sorted(cuts.items(), key=lambda cut: -len(cut[1])):
-            joint, n = shape[0] if where == "behind" else shape[-1], len(examples)
-            by_sign = not joint.isalnum() and (n > 1 or n == len(outer))
-            if n >= _MIN_SHARED_AFFIXES or by_sign:
-                whole, part, affix = examples[0]
-                run, judgment = (whole, part) if side == "run" else (part, whole)
-                chunks = side == "run" and where == "behind" and affix[-1].isdigit()
+                    cuts_of_affix[side_of_affix, shape].append((long_id, short_id, affix))
+        for (side_of_affix, shape), examples in sorted(cuts_of_affix.items(), key=lambda examples_of_affix: -len(examples_of_affix[1])):
+            joining_sign, n_examples = shape[0] if side_of_affix == "behind" else shape[-1], len(examples)
+            has_sign = not joining_sign.isalnum() and (n_examples > 1 or n_examples == len(longer_ids))
+            if n_examples >= _MIN_SHARED_AFFIXES or has_sign:
+                long_id, short_id, affix = examples[0]
+                run, judgment = (long_id, short_id) if side == "run" else (short_id, long_id)
+                are_chunks = side == "run" and side_of_affix == "behind" and affix[-1].isdigit()
                 return (
-                    f"ids match except for {affix!r} {where} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}" + (_chunks_hint(part, affix) if chunks else "")
+                    f"ids match except for {affix!r} {side_of_affix} those of the {side}: the run has "
+                    f"{run!r}, the qrels {judgment!r}" + (_chunks_hint(short_id, affix) if are_chunks else "")
                 )
     return None
 
@@ -229,8 +229,8 @@ def no_common_query_error(
     """Return the error of a run and something else, `other`, that have no query in common."""
     hint = "Are they of the same collection, and written in the same way?"
     query_of_plain_id = {normalize_id(query): query for query in other_queries}
-    spelt_otherwise = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
-    run_query, query = next(spelt_otherwise, run_queries[0]), other_queries[0]
+    respelt_queries = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
+    run_query, query = next(respelt_queries, run_queries[0]), other_queries[0]
     if normalize_id(run_query) in query_of_plain_id:
         query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
     return NothingSharedError(
@@ -259,12 +259,12 @@ def _chunks_hint(document: str, affix: str) -> str:
     from cranfield.data.chunks import prefix_pattern
 
     if affix[0].isalnum():
-        python, typed = "Run.map_docs", "--map-docs-pattern"
+        python_call, command_option = "Run.map_docs", "--map-docs-pattern"
     else:
         sign = affix[0]
         pattern = f"^(.*){re.escape(sign)}" if sign in document else prefix_pattern(sign)
-        python, typed = f"Run.map_docs({pattern!r})", f"--map-docs-pattern '{pattern}'"
-    return f"; if these are chunks, {python} ({typed}) makes documents of them"
+        python_call, command_option = f"Run.map_docs({pattern!r})", f"--map-docs-pattern '{pattern}'"
+    return f"; if these are chunks, {python_call} ({command_option}) makes documents of them"
 
 
 def _first_ids(ids: Iterable[str]) -> dict[str, None]:
@@ -272,8 +272,8 @@ def _first_ids(ids: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(islice(short_ids, _MAX_IDS))
 
 
-def _cut_id(whole: str) -> Iterator[tuple[str, str, str]]:
+def _cut_id(identifier: str) -> Iterator[tuple[str, str, str]]:
     """Yield (where the rest is, a part of the id, the rest) for all ways to cut it in two."""
-    for i in range(1, len(whole)):
-        yield "behind", whole[:i], whole[i:]
-        yield "before", whole[i:], whole[:i]
+    for i in range(1, len(identifier)):
+        yield "behind", identifier[:i], identifier[i:]
+        yield "before", identifier[i:], identifier[:i]

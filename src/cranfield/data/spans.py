@@ -32,8 +32,8 @@ class JudgedSpan(NamedTuple):
 
     def shared_fraction(self, start: int, end: int) -> float:
         """Return how much of the shorter of two spans both have, 0 to 1."""
-        common = min(self.end, end) - max(self.start, start)
-        return max(common, 0) / min(self.end - self.start, end - start)
+        shared_length = min(self.end, end) - max(self.start, start)
+        return max(shared_length, 0) / min(self.end - self.start, end - start)
 
 
 #: {query: {document: its judged spans}}
@@ -90,17 +90,17 @@ class Spans:
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
         """Return what a pattern says; OptionError for one without the groups doc, start, end."""
         try:
-            found = re.compile(pattern)
+            compiled_pattern = re.compile(pattern)
         except (re.error, TypeError) as error:
             problem = f"the pattern {pattern!r:.80} is no regular expression: {error}"
             raise OptionError(problem) from None
-        lacking = [name for name in ("doc", "start", "end") if name not in found.groupindex]
-        if lacking or not isinstance(found.pattern, str):
+        lacking_groups = [name for name in ("doc", "start", "end") if name not in compiled_pattern.groupindex]
+        if lacking_groups or not isinstance(compiled_pattern.pattern, str):
             raise OptionError(
-                f"the pattern {found.pattern!r:.80} has no group called {' or '.join(lacking)}: "
+                f"the pattern {compiled_pattern.pattern!r:.80} has no group called {' or '.join(lacking_groups)}: "
                 r"write it as in '^(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)$'"
             )
-        return cls(found)
+        return cls(compiled_pattern)
 
     @property
     def needed_roles(self) -> tuple[Role, ...]:
@@ -124,15 +124,15 @@ class Spans:
     def _read_spans(self, block: Block, pattern: re.Pattern[str], errors: Errors) -> Block:
         """Return the block with documents, starts and ends of the ids, which have them all."""
         ids = block.doc.to_list()
-        spans = {one: _find_span(decode(one), pattern) for one in dict.fromkeys(ids)}
-        lost = np.flatnonzero([spans[one] is None for one in ids])
-        if len(lost):
-            row = int(lost[0])
+        spans = {span_id: _find_span(decode(span_id), pattern) for span_id in dict.fromkeys(ids)}
+        lost_rows = np.flatnonzero([spans[span_id] is None for span_id in ids])
+        if len(lost_rows):
+            row = int(lost_rows[0])
             problem = f"the id {decode(ids[row])!r} has no span by the pattern '{pattern.pattern}'"
             hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
-            block = leave_out_rows(block, lost, errors, "span", partial(block.row_error, row, problem, hint))
-        found = [span for one in ids if (span := spans[one]) is not None]
-        docs, starts, ends = zip(*found, strict=True) if found else ((), (), ())
+            block = leave_out_rows(block, lost_rows, errors, "span", partial(block.row_error, row, problem, hint))
+        id_spans = [span for span_id in ids if (span := spans[span_id]) is not None]
+        docs, starts, ends = zip(*id_spans, strict=True) if id_spans else ((), (), ())
         columns = {"start": np.array(starts, np.int64), "end": np.array(ends, np.int64)}
         return replace(block, doc=Ids.of(docs), columns={**block.columns, **columns})
 
@@ -142,8 +142,8 @@ class Spans:
 
     def document_ids(self, block: Block) -> Ids:
         """Return the spans of a run's rows by name; if these are not known here, the ids."""
-        known = {*self.needed_roles} <= {*block.columns}
-        return self.prepare_block(block, "skip").doc if known else block.doc
+        has_columns = {*self.needed_roles} <= {*block.columns}
+        return self.prepare_block(block, "skip").doc if has_columns else block.doc
 
     def convert(self, grouped_block: GroupedBlock, errors: Errors, judging: Judging) -> GroupedBlock:
         """Return a run's block, of whose spans those that meet a judged one are that one.
@@ -156,36 +156,36 @@ class Spans:
             return grouped_block
         block = grouped_block.block
         rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
-        of, starts, ends = (
+        docs, starts, ends = (
             block.columns[name].to_list() if name == "of" else block.columns[name].tolist()
             for name in ("of", "start", "end")
         )
-        n_met = n_again = 0
+        n_matched = n_repeats = 0
         for group, query in enumerate(grouped_block.queries.to_list()):
-            judged = self.judged_spans.get(query)
-            if judged is None:
+            spans_of_doc = self.judged_spans.get(query)
+            if spans_of_doc is None:
                 continue
             begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
-            gone: set[bytes] = set()
+            used_names: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
-                here = starts[row], ends[row]
-                met = [
-                    one
-                    for one in judged.get(of[row], ())
-                    if one.shared_fraction(*here) >= self.overlap and one.shared_fraction(*here) > 0
+                position = starts[row], ends[row]
+                matching_spans = [
+                    judged_span
+                    for judged_span in spans_of_doc.get(docs[row], ())
+                    if judged_span.shared_fraction(*position) >= self.overlap and judged_span.shared_fraction(*position) > 0
                 ]
-                n_met += bool(met)
-                left = [one for one in met if one.name not in gone]
-                if left:
-                    best = min(left, key=lambda one: (-one.grade, -one.shared_fraction(*here), one[1:]))
-                    names[row] = best.name
-                    gone.add(best.name)
-                elif met:
+                n_matched += bool(matching_spans)
+                unused_spans = [judged_span for judged_span in matching_spans if judged_span.name not in used_names]
+                if unused_spans:
+                    best_span = min(unused_spans, key=lambda judged_span: (-judged_span.grade, -judged_span.shared_fraction(*position), judged_span[1:]))
+                    names[row] = best_span.name
+                    used_names.add(best_span.name)
+                elif matching_spans:
                     names[row] += _REPEAT_SUFFIX
-                    n_again += 1
-        found = group_rows(replace(block, doc=Ids.of(names)), judging)
-        told = found._replace(repeated=grouped_block.repeats, made=(n_met, n_again), own=block.doc)
-        return told._replace(dropped=grouped_block.dropped_counts)
+                    n_repeats += 1
+        grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
+        counted_spans = grouped_spans._replace(repeated=grouped_block.repeats, made=(n_matched, n_repeats), own=block.doc)
+        return counted_spans._replace(dropped=grouped_block.dropped_counts)
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Say how many retrieved spans met a judged one, and how many of them too late."""
@@ -199,10 +199,10 @@ class Spans:
 
 
 def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:
-    found = pattern.search(text)
-    if found is None or not found["doc"]:
+    match = pattern.search(text)
+    if match is None or not match["doc"]:
         return None
-    numbers = found["start"] or "", found["end"] or ""
-    if not all(re.fullmatch("[0-9]{1,15}", one) for one in numbers):
+    numbers = match["start"] or "", match["end"] or ""
+    if not all(re.fullmatch("[0-9]{1,15}", number) for number in numbers):
         return None
-    return encode(found["doc"]), int(numbers[0]), int(numbers[1])
+    return encode(match["doc"]), int(numbers[0]), int(numbers[1])

@@ -21,9 +21,9 @@ _MAX_QUERIES = 20
 def find_affix(qrels: Qrels, run: Run) -> str | None:
     """Look, in the first block that has a query of the qrels, for ids that are longer on a side."""
     for _, judged, docs in islice(_read_shared_queries(qrels, run), _MAX_QUERIES):
-        found = describe_affix(judged, docs)
-        if found is not None:
-            return found
+        affix = describe_affix(judged, docs)
+        if affix is not None:
+            return affix
     return None
 
 
@@ -33,13 +33,13 @@ def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
     Looked for in the first block of the run that has a query of the qrels.
     """
     for query, judged, docs in _read_shared_queries(qrels, run):
-        spelt = {normalize_id(doc): doc for doc in judged}
+        doc_of_plain_id = {normalize_id(doc): doc for doc in judged}
         for doc in docs:
-            other = spelt.get(normalize_id(doc), doc)
-            if other != doc:  # a row of the same one was left out
+            judged_doc = doc_of_plain_id.get(normalize_id(doc), doc)
+            if judged_doc != doc:  # a row of the same one was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
-                    f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
+                    f"written: for query {query!r} the run has {doc!r}, the qrels {judged_doc!r}",
                     source=run.source,
                     hint=SPELLING,
                     query_id=query,
@@ -49,16 +49,16 @@ def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
 
 def _read_shared_queries(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
     """Yield (query, judged documents, the run's), of the run's first block with a judged query."""
-    judged = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
+    docs_of_query = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
     for load in run.read_columns(()):
         block = load()
         starts = np.append(block.query.find_changes(), len(block)).tolist()
         queries = block.query.take(block.query.find_changes()).to_list()
-        shared = [i for i, query in enumerate(queries) if query in judged]
-        for i in shared:
+        shared_positions = [i for i, query in enumerate(queries) if query in docs_of_query]
+        for i in shared_positions:
             docs = run.read_doc_ids(block.take(slice(starts[i], starts[i + 1]))).to_list()
-            yield decode(queries[i]), judged[queries[i]], map(decode, docs)
-        if shared:
+            yield decode(queries[i]), docs_of_query[queries[i]], map(decode, docs)
+        if shared_positions:
             return
 
 
@@ -69,18 +69,18 @@ def query_spelling_notes(missing_queries: Sequence[str], unjudged_queries: Colle
     """
     if not missing_queries or not unjudged_queries:
         return
-    spelt = {normalize_id(query): query for query in missing_queries}
-    theirs = (query if isinstance(query, str) else decode(query) for query in unjudged_queries)
-    same = [(spelt[normalize_id(query)], query) for query in theirs if normalize_id(query) in spelt]
-    if same:
-        one, other = min(same)
-        n = len({query for query, _ in same})
+    query_of_plain_id = {normalize_id(query): query for query in missing_queries}
+    run_queries = (query if isinstance(query, str) else decode(query) for query in unjudged_queries)
+    respelt_pairs = [(query_of_plain_id[normalize_id(query)], query) for query in run_queries if normalize_id(query) in query_of_plain_id]
+    if respelt_pairs:
+        judged_query, run_query = min(respelt_pairs)
+        n = len({query for query, _ in respelt_pairs})
         text = (
             f"{format_query_count(n)} of the qrels, of {len(missing_queries):,} that the run lacks, differ only in "
-            f"how they are written: {one!r:.80} in the qrels, {other!r:.80} in the run. Such rows "
+            f"how they are written: {judged_query!r:.80} in the qrels, {run_query!r:.80} in the run. Such rows "
             "count for nothing: write blanks, capitals, leading zeros and 1 or 1.0 alike."
         )
-        yield Note("query-spelling", "warning", text, n, count=n, query_id=one)
+        yield Note("query-spelling", "warning", text, n, count=n, query_id=judged_query)
 
 
 def no_shared_query_error(qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows) -> InputError:
@@ -88,9 +88,9 @@ def no_shared_query_error(qrels: Qrels, run: Run, unjudged_queries: Iterable[Any
 
     `left_out` are the rows of the run that could not be used.
     """
-    theirs = sorted(q if isinstance(q, str) else decode(q) for q in unjudged_queries)
-    if not theirs:
-        why = f"{left_out.describe('the run')}." if left_out.count else None
-        return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=why)
+    run_queries = sorted(query if isinstance(query, str) else decode(query) for query in unjudged_queries)
+    if not run_queries:
+        hint = f"{left_out.describe('the run')}." if left_out.count else None
+        return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=hint)
     source = run.source or qrels.source
-    return no_common_query_error(run.name, theirs, "the qrels", qrels.query_ids, source)
+    return no_common_query_error(run.name, run_queries, "the qrels", qrels.query_ids, source)

@@ -22,27 +22,27 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     documents are numbered in the order of their queries and ids. One step for each rank, of all
     queries together.
     """
-    relevant = levels.level >= rel
-    group = levels.group[relevant]
-    docs, row = np.unique(levels.row[relevant], return_inverse=True)
+    is_relevant = levels.level >= rel
+    group = levels.group[is_relevant]
+    docs, row = np.unique(levels.row[is_relevant], return_inverse=True)
     is_first = mark_changes(query[docs])
-    begins, of = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    first_doc, query_number = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     weight = _group_weights(levels)
-    above = np.zeros(len(weight), np.int64)  # documents of the group that are above
+    n_above = np.zeros(len(weight), np.int64)  # documents of the group that are above
     ranks = np.zeros(len(query), np.int64)
-    left = np.ones(len(docs), np.bool_)
+    is_unranked = np.ones(len(docs), np.bool_)
     rank = 0
-    while left.any():
+    while is_unranked.any():
         rank += 1
-        adds = np.bincount(row, (weight * powers(1 - alpha, above))[group], len(docs))
-        adds = np.where(left, adds, -1.0)
-        best = left & (adds == np.maximum.reduceat(adds, begins)[of])
-        last = np.maximum.reduceat(np.where(best, np.arange(len(docs)), -1), begins)
-        taken = np.zeros(len(docs), np.bool_)
-        taken[last[last >= 0]] = True
-        ranks[docs[taken]] = rank
-        left &= ~taken
-        above += np.bincount(group[taken[row]], minlength=len(weight))
+        gain = np.bincount(row, (weight * powers(1 - alpha, n_above))[group], len(docs))
+        gain = np.where(is_unranked, gain, -1.0)
+        is_best = is_unranked & (gain == np.maximum.reduceat(gain, first_doc)[query_number])
+        last_best = np.maximum.reduceat(np.where(is_best, np.arange(len(docs)), -1), first_doc)
+        is_taken = np.zeros(len(docs), np.bool_)
+        is_taken[last_best[last_best >= 0]] = True
+        ranks[docs[is_taken]] = rank
+        is_unranked &= ~is_taken
+        n_above += np.bincount(group[is_taken[row]], minlength=len(weight))
     return ranks
 
 
@@ -56,9 +56,9 @@ def most_first(levels: Levels, query: Ints) -> Ints:
     worth = np.bincount(levels.row, worth, len(query))
     order = np.lexsort((-np.arange(len(query)), -worth, query))
     order = order[worth[order] > 0]
-    first = np.searchsorted(query[order], query[order])
+    first_position = np.searchsorted(query[order], query[order])
     ranks = np.zeros(len(query), np.int64)
-    ranks[order] = np.arange(len(order)) - first + 1
+    ranks[order] = np.arange(len(order)) - first_position + 1
     return ranks
 
 

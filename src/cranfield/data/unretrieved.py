@@ -26,27 +26,27 @@ def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ma
             "unretrieved='below' ranks documents that were not retrieved, and what it costs to "
             "look at them is not known: leave it out"
         )
-    n_queries, depth, at = (
+    n_queries, depth, placement = (
         len(qrels.query_ids),
         min(judging.depth or NO_CUTOFF, NO_CUTOFF),
         match.placement,
     )
-    n_retrieved, ties = np.minimum(match.n_retrieved, depth), (at.tie_first, at.tie_size)
-    kept = at.rank <= depth
-    row, ranks = match.row[kept], at.rank[kept]  # where a depth is taken, no ties were told
-    retrieved = np.zeros(len(qrels), np.bool_)
-    retrieved[row] = True
-    below = unretrieved_rows(qrels, retrieved, judging)
-    query = qrels.query[below]
-    added = np.bincount(query, minlength=n_queries)
-    above = n_retrieved[query]
+    n_retrieved, tie_columns = np.minimum(match.n_retrieved, depth), (placement.tie_first, placement.tie_size)
+    is_within_depth = placement.rank <= depth
+    row, ranks = match.row[is_within_depth], placement.rank[is_within_depth]  # where a depth is taken, no ties were told
+    is_retrieved = np.zeros(len(qrels), np.bool_)
+    is_retrieved[row] = True
+    below_rows = unretrieved_rows(qrels, is_retrieved, judging)
+    query = qrels.query[below_rows]
+    n_added = np.bincount(query, minlength=n_queries)
+    n_above = n_retrieved[query]
     if not judging.has_one_tie_order:
-        first, size = ties
-        ties = np.append(first, above + 1), np.append(size, added[query])
-    placed = at._replace(
-        rank=np.append(ranks, above + consecutive_numbers(1, added)), tie_first=ties[0], tie_size=ties[1]
+        tie_first, tie_size = tie_columns
+        tie_columns = np.append(tie_first, n_above + 1), np.append(tie_size, n_added[query])
+    new_placement = placement._replace(
+        rank=np.append(ranks, n_above + consecutive_numbers(1, n_added)), tie_first=tie_columns[0], tie_size=tie_columns[1]
     )
-    return replace(match, row=np.append(row, below), placed=placed, in_order=False), added
+    return replace(match, row=np.append(row, below_rows), placed=new_placement, in_order=False), n_added
 
 
 def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Ints:
@@ -57,18 +57,18 @@ def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Int
     rows = np.flatnonzero(~is_retrieved)
     if judging.ties == "given":
         return rows
-    found: Ints = rows[np.lexsort((tie_sort_keys(qrels.docs.take(rows), judging), qrels.query[rows]))]
-    return found
+    sorted_rows: Ints = rows[np.lexsort((tie_sort_keys(qrels.docs.take(rows), judging), qrels.query[rows]))]
+    return sorted_rows
 
 
 def append_docs(ranking: Ranking, docs: Sequence[str]) -> Ranking:
     """Return a ranking with more documents at its end, which share one place and have no score."""
-    n, more = len(ranking.docs), np.ones(len(docs), np.int64)
+    n_docs, one_per_doc = len(ranking.docs), np.ones(len(docs), np.int64)
     # Of a score that is cut through, those that are left.
-    size = np.minimum(ranking.tie_size, n + 1 - ranking.tie_first)
+    size = np.minimum(ranking.tie_size, n_docs + 1 - ranking.tie_first)
     return Ranking(
         [*ranking.docs, *docs],
-        np.append(ranking.tie_first, (n + 1) * more),
-        np.append(size, len(docs) * more),
-        None if ranking.scores is None else np.append(ranking.scores, np.nan * more),
+        np.append(ranking.tie_first, (n_docs + 1) * one_per_doc),
+        np.append(size, len(docs) * one_per_doc),
+        None if ranking.scores is None else np.append(ranking.scores, np.nan * one_per_doc),
     )

@@ -37,36 +37,36 @@ def write_run(
     if form_name is not None:
         check_choice("format", form_name, format_names(Side.RUN))
     form = choose_format(path, form_name)
-    room = form.runs
-    if room is None:
+    column_room = form.runs
+    if column_room is None:
         raise OptionError(f"format={form.name!r} is for judgments")
-    kept = room.select_roles(run.extra_roles)
-    by = run.resolve_order("score")
-    needs_rank = room.needs_rank or "score" not in run.extra_roles
-    wanted = sort_roles(kept | {by} if needs_rank else kept)  # ranks are made of it
+    stored_roles = column_room.select_roles(run.extra_roles)
+    ranking_role = run.resolve_order("score")
+    needs_rank = column_room.needs_rank or "score" not in run.extra_roles
+    roles = sort_roles(stored_roles | {ranking_role} if needs_rank else stored_roles)  # ranks are made of it
     tag = (run.tag if form.name == "trec" else None) or run.name
     target = OutputFile(os.fspath(path), Side.RUN, tag)
-    parts: list[tuple[int, FaultyRows, FaultyRows, int]] = []
+    block_counts: list[tuple[int, FaultyRows, FaultyRows, int]] = []
 
-    def ranked(wholes: Callable[[], Iterator[GroupedBlock]]) -> Iterator[Block]:
-        parts.clear()
-        for whole in wholes():
-            block = whole.block
+    def rank_blocks(grouped_blocks: Callable[[], Iterator[GroupedBlock]]) -> Iterator[Block]:
+        block_counts.clear()
+        for grouped_block in grouped_blocks():
+            block = grouped_block.block
             if needs_rank and block.rank is None:
-                block = replace(block, columns={**block.columns, "rank": rank_documents(whole).rank})
-            parts.append((len(block), block.left_out, whole.repeats, whole.conversion_counts[0]))
+                block = replace(block, columns={**block.columns, "rank": rank_documents(grouped_block).rank})
+            block_counts.append((len(block), block.left_out, grouped_block.repeats, grouped_block.conversion_counts[0]))
             yield block
 
     with watch_calls(progress):
         run.read_whole_queries(
-            wanted,
+            roles,
             Judging(duplicates=duplicates),
-            lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
+            lambda wholes: write_rows(form, target, lambda: rank_blocks(wholes)),
         )
     return Written(
-        sum(n for n, *_ in parts),
-        sum((one for _, one, *_ in parts), FaultyRows()),
-        sort_roles(run.extra_roles - kept),
-        sum((one for *_, one, _ in parts), FaultyRows()),
-        sum(n for *_, n in parts),
+        sum(n_rows for n_rows, *_ in block_counts),
+        sum((left_out for _, left_out, *_ in block_counts), FaultyRows()),
+        sort_roles(run.extra_roles - stored_roles),
+        sum((repeats for *_, repeats, _ in block_counts), FaultyRows()),
+        sum(n_chunks for *_, n_chunks in block_counts),
     )

@@ -71,7 +71,7 @@ class Difference(Shown):
     ('terms', [('d2', -0.5)])
     """
 
-    header = ("query_id", *(one.name for one in fields(Part)))
+    header = ("query_id", *(field.name for field in fields(Part)))
 
     query: str
     names: tuple[str, str]
@@ -102,14 +102,14 @@ class Difference(Shown):
     ) -> "Difference":
         """Explain the difference of one query's two values, which are numbers."""
         values = [trace_value(measure, scene) for scene in (left, right)]
-        ours, other = (float(value.flat[0]) for value in values)
-        terms = [_TOO_DEEP if is_deep(one) else _find_terms(one) for one in values]
+        left_value, right_value = (float(value.flat[0]) for value in values)
+        terms = [_TOO_DEEP if is_deep(value) else _find_terms(value) for value in values]
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _find_reason(terms, names)
 
-        def part(doc: str, **numbers: float) -> Part:
-            here, there = (of.get(doc) for of in ranks)
-            return Part(doc, left.grades.get(doc), here, there, **numbers)
+        def make_part(doc: str, **numbers: float) -> Part:
+            left_rank, right_rank = (rank_of_doc.get(doc) for rank_of_doc in ranks)
+            return Part(doc, left.grades.get(doc), left_rank, right_rank, **numbers)
 
         if reason:
             cost = right.judged.cost
@@ -119,21 +119,21 @@ class Difference(Shown):
                 for kind in load_entries("remark of explain")
                 for doc, value in kind.moved(left, right.docs, measure, costs).items()
             }
-            parts = [part(doc, value=one, change=one - ours) for doc, one in moves.items()]
+            parts = [make_part(doc, value=value, change=value - left_value) for doc, value in moves.items()]
         else:
-            mine, theirs = (one.terms for one in terms if isinstance(one, _AddedTerms))
-            both = ((doc, mine.get(doc, 0.0), theirs.get(doc, 0.0)) for doc in {**mine, **theirs})
-            parts = [part(doc, left=a, right=b, change=b - a) for doc, a, b in both]
+            left_terms, right_terms = (side.terms for side in terms if isinstance(side, _AddedTerms))
+            term_pairs = ((doc, left_terms.get(doc, 0.0), right_terms.get(doc, 0.0)) for doc in {**left_terms, **right_terms})
+            parts = [make_part(doc, left=a, right=b, change=b - a) for doc, a, b in term_pairs]
         parts.sort(key=lambda part: -abs(part.change))
-        first = _first_documents(left, right, measure)
+        first_docs = _first_documents(left, right, measure)
         scenes = zip(names, (left, right), strict=True)
-        noted = ((name, one) for name, scene in scenes for one in scene.meeting.notes)
+        named_notes = ((name, note) for name, scene in scenes for note in scene.meeting.notes)
         return cls(
-            *(left.query, (names[0], names[1]), measure, ours, other),
-            *([one for one in parts if one.change], (len(left.docs), len(right.docs))),
-            *(left.judging.changed_options(), merge_notes(noted, n_sources=2)),
-            judged=[part(doc) for doc in _list_judged(left, right)],
-            beside=[*map(part, first)],
+            *(left.query, (names[0], names[1]), measure, left_value, right_value),
+            *([part for part in parts if part.change], (len(left.docs), len(right.docs))),
+            *(left.judging.changed_options(), merge_notes(named_notes, n_sources=2)),
+            judged=[make_part(doc) for doc in _list_judged(left, right)],
+            beside=[*map(make_part, first_docs)],
             reason=reason,
         )
 
@@ -147,33 +147,33 @@ class Difference(Shown):
         """
         check_limit(limit)
         left, right = self.names
-        first = (self.parts or self.judged)[:limit]
-        above = {one.document for one in self.parts or self.judged}
-        others = [one for one in self.first_documents if one.document not in above]
-        beside = others[: None if limit is None else limit - len(first)]
+        shown_parts = (self.parts or self.judged)[:limit]
+        part_docs = {part.document for part in self.parts or self.judged}
+        other_parts = [part for part in self.first_documents if part.document not in part_docs]
+        shown_others = other_parts[: None if limit is None else limit - len(shown_parts)]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         if self.parts and self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "change"]
         elif self.parts:
             header += [f"{left} with it there", "change"]
-        cells = []
-        for one in [*first, *beside]:
-            known = (one.grade, one.left_rank, one.right_rank)
-            cell = [one.document, *("-" if each is None else format_short(each) for each in known)]
-            if one.left is not None:
-                cell += [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}"]
-            elif one.value is not None:
-                cell += [f"{one.value:.6f}", f"{one.change:+.6f}"]
-            cells.append([*cell, *[""] * (len(header) - len(cell))])
+        rows = []
+        for part in [*shown_parts, *shown_others]:
+            numbers = (part.grade, part.left_rank, part.right_rank)
+            cells = [part.document, *("-" if number is None else format_short(number) for number in numbers)]
+            if part.left is not None:
+                cells += [f"{part.left:.6f}", f"{part.right:.6f}", f"{part.change:+.6f}"]
+            elif part.value is not None:
+                cells += [f"{part.value:.6f}", f"{part.change:+.6f}"]
+            rows.append([*cells, *[""] * (len(header) - len(cells))])
         values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
             f"{self.measure}, query {self.query}: {values[1]} ({right}) - {values[0]} ({left}) = "
             f"{self.difference:+.4f}"
         ]
         # With two labels it is not turned on its side.
-        rules = frozenset({len(first)} if first and beside else ())
-        notes = [*self._sentences(len(first), len(beside), len(others) - len(beside))]
-        return [Table(header, cells, notes, 2, ruled_rows=rules, title=title)]
+        rules = frozenset({len(shown_parts)} if shown_parts and shown_others else ())
+        notes = [*self._sentences(len(shown_parts), len(shown_others), len(other_parts) - len(shown_others))]
+        return [Table(header, rows, notes, 2, ruled_rows=rules, title=title)]
 
     def _sentences(self, n_visible: int, n_others: int, n_hidden: int) -> Iterator[str]:
         """Yield what else to know, in sentences, and the difference.
@@ -181,15 +181,15 @@ class Difference(Shown):
         `n_others` of the documents that make none are shown, `n_hidden` are not.
         """
         if n_others:
-            more = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
-            yield f"Below the line: other documents among the first ranks of either run{more}."
+            hidden_text = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
+            yield f"Below the line: other documents among the first ranks of either run{hidden_text}."
         yield from format_notes(self.notes)
-        hidden = len(self.parts or self.judged) - n_visible
-        if hidden and self.parts:
-            more = format_count(hidden, "more document makes", "more documents make")
-            yield f"{more} a difference."
-        elif hidden:
-            yield f"{format_count(hidden, 'more judged document')}."
+        n_more = len(self.parts or self.judged) - n_visible
+        if n_more and self.parts:
+            hidden_text = format_count(n_more, "more document makes", "more documents make")
+            yield f"{hidden_text} a difference."
+        elif n_more:
+            yield f"{format_count(n_more, 'more judged document')}."
         if self.left == self.right:
             yield "Both values are the same."
         if self.reason:
@@ -199,16 +199,16 @@ class Difference(Shown):
             yield (
                 "By terms: the value is the sum of what each document adds at its rank, and "
                 "all else is the same in both runs. So the changes add up: "
-                f"{total(np.array([one.change for one in self.parts])):+.6f}."
+                f"{total(np.array([part.change for part in self.parts])):+.6f}."
             )
         else:
             yield "Every document adds the same to both runs."
         if self.measure.definition.aggregation == "geometric":
-            left, right = floored_log(np.array([self.left, self.right])).tolist()
+            left_log, right_log = floored_log(np.array([self.left, self.right])).tolist()
             yield (
                 f"Over all queries {self.measure} is a geometric mean, to which this query adds by "
-                f"its logarithm: {right:.6f} - {left:.6f} = {right - left:+.6f}, a ratio of "
-                f"{math.exp(right - left):.4f}."
+                f"its logarithm: {right_log:.6f} - {left_log:.6f} = {right_log - left_log:+.6f}, a ratio of "
+                f"{math.exp(right_log - left_log):.4f}."
             )
         if self.options.get("judged_only"):
             yield "Ranks are those after unjudged documents were dropped."
@@ -220,13 +220,13 @@ class Difference(Shown):
         left, right = self.names
         if self.options.get("ties") == "expected":
             return "With ties=expected no document has a rank to move to."
-        of = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
+        ranks_text = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
         if not self.parts:
-            return f"No document{of}, put alone where {right} has it, changes the value of {left}."
-        out = f"; taken out, where {right} does not have it (-)"
+            return f"No document{ranks_text}, put alone where {right} has it, changes the value of {left}."
+        removal_text = f"; taken out, where {right} does not have it (-)"
         return (
-            f"By moving: the value of {left} with this one document{of} where {right} has it, the "
-            f"others in their order{out * any(one.right_rank is None for one in self.parts)}. Only "
+            f"By moving: the value of {left} with this one document{ranks_text} where {right} has it, the "
+            f"others in their order{removal_text * any(part.right_rank is None for part in self.parts)}. Only "
             f"{left} is changed, and these changes do not add up."
         )
 
@@ -240,15 +240,15 @@ class Difference(Shown):
             "difference": self.difference,
             "method": self.method,
             "reason": self.reason,
-            "documents": [asdict(one) for one in self.parts],
+            "documents": [asdict(part) for part in self.parts],
             "retrieved": list(self.lengths),
             "options": dict(self.options),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document that makes a difference: all of its Part."""
-        return [{"query_id": self.query, **asdict(one)} for one in self.parts]
+        return [{"query_id": self.query, **asdict(part)} for part in self.parts]
 
 
 def _list_judged(left: Scene, right: Scene) -> list[str]:
@@ -256,9 +256,9 @@ def _list_judged(left: Scene, right: Scene) -> list[str]:
 
     If there are none, all judged ones; if there are none of these, what was retrieved.
     """
-    judged = sorted(left.grades, key=lambda doc: -left.grades[doc])
-    retrieved = dict.fromkeys([*left.docs, *right.docs])
-    return [doc for doc in judged if doc in retrieved] or judged or [*retrieved]
+    judged_docs = sorted(left.grades, key=lambda doc: -left.grades[doc])
+    retrieved_docs = dict.fromkeys([*left.docs, *right.docs])
+    return [doc for doc in judged_docs if doc in retrieved_docs] or judged_docs or [*retrieved_docs]
 
 
 def _first_documents(left: Scene, right: Scene, measure: Measure) -> list[str]:
@@ -297,16 +297,16 @@ _OPERATION_TEXTS: Mapping[Any, str] = {
 
 def _find_reason(terms: Sequence[_AddedTerms | str], names: Sequence[str]) -> str:
     """Return why two values do not differ by what documents add to them; empty if they do."""
-    left, right = terms
-    if isinstance(left, str) or isinstance(right, str):
-        return left if isinstance(left, str) else str(right)
-    if left.common_steps == right.common_steps:
+    left_terms, right_terms = terms
+    if isinstance(left_terms, str) or isinstance(right_terms, str):
+        return left_terms if isinstance(left_terms, str) else str(right_terms)
+    if left_terms.common_steps == right_terms.common_steps:
         return ""
-    for (op, one), (other_op, other) in zip(left.common_steps, right.common_steps, strict=False):
-        if op == other_op != "both" and one != other:
-            how = _OPERATION_TEXTS[op]
+    for (left_op, left_number), (right_op, right_number) in zip(left_terms.common_steps, right_terms.common_steps, strict=False):
+        if left_op == right_op != "both" and left_number != right_number:
+            operation_text = _OPERATION_TEXTS[left_op]
             return (
-                f"what documents add is {how} {to_six_decimals(one)} in {names[0]}, and {to_six_decimals(other)} in "
+                f"what documents add is {operation_text} {to_six_decimals(left_number)} in {names[0]}, and {to_six_decimals(right_number)} in "
                 f"{names[1]}"
             )
     return "the two values are not computed by the same steps"
@@ -317,46 +317,46 @@ def _find_terms(value: Any) -> _AddedTerms | str:
     if not isinstance(value, TracedArray):
         return "no document of the ranking adds to it"
     op, inputs = value.step.op, value.step.inputs
-    first: Any = inputs[0] if inputs else None
+    first_input: Any = inputs[0] if inputs else None
     if op in (Ranked.total, Ranked.count):
-        if first.home is not None:
+        if first_input.home is not None:
             return "the value is added up group by group"
-        if base_ranking(first).step.op not in ("hits", Judged.every):
-            over = "the ideal ranking" if is_ideal(first) else "places among equal scores"
-            return f"the value is added up over {over}"
-        documents = row_documents(first)
+        if base_ranking(first_input).step.op not in ("hits", Judged.every):
+            rows_text = "the ideal ranking" if is_ideal(first_input) else "places among equal scores"
+            return f"the value is added up over {rows_text}"
+        documents = row_documents(first_input)
         numbers = [1.0] * len(documents)
         if op is Ranked.total:
             numbers = np.broadcast_to(inputs[1], (len(documents),)).tolist()
-        found: dict[str, float] = {}
+        term_of_doc: dict[str, float] = {}
         for doc, number_ in zip(documents, numbers, strict=True):
             if doc is not None:
-                found[doc] = float(number_)
+                term_of_doc[doc] = float(number_)
             elif number_:
                 return "ranks beyond the last document add to it"
-        return _AddedTerms(found, ())
+        return _AddedTerms(term_of_doc, ())
     if op == ITEM:
-        return _find_terms(first)
+        return _find_terms(first_input)
     op = np.divide if op is ratio else op
     if op not in _OPERATION_TEXTS:
         return _NOT_ADDITIVE.get(op, "the value is not a sum of what documents add")
-    left, right = map(_find_terms, inputs)
-    if isinstance(left, _AddedTerms) and isinstance(right, _AddedTerms):
+    left_terms, right_terms = map(_find_terms, inputs)
+    if isinstance(left_terms, _AddedTerms) and isinstance(right_terms, _AddedTerms):
         if op not in (np.add, np.subtract):
             return _NOT_ADDITIVE[op]
         sign = 1.0 if op is np.add else -1.0
-        mine, theirs = left.terms, right.terms
-        both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in {**mine, **theirs}}
-        return _AddedTerms(both, (("both", float(len(left.common_steps))), *left.common_steps, *right.common_steps))
-    known, beside = (left, inputs[1]) if isinstance(left, _AddedTerms) else (right, inputs[0])
-    if not isinstance(known, _AddedTerms):
-        return left if isinstance(left, str) else known
-    other = np.asarray(beside).flat[0].item()
-    if op is np.divide and known is right:
+        left_of_doc, right_of_doc = left_terms.terms, right_terms.terms
+        sums = {doc: left_of_doc.get(doc, 0.0) + sign * right_of_doc.get(doc, 0.0) for doc in {**left_of_doc, **right_of_doc}}
+        return _AddedTerms(sums, (("both", float(len(left_terms.common_steps))), *left_terms.common_steps, *right_terms.common_steps))
+    added_terms, other_input = (left_terms, inputs[1]) if isinstance(left_terms, _AddedTerms) else (right_terms, inputs[0])
+    if not isinstance(added_terms, _AddedTerms):
+        return left_terms if isinstance(left_terms, str) else added_terms
+    constant = np.asarray(other_input).flat[0].item()
+    if op is np.divide and added_terms is right_terms:
         return _NOT_ADDITIVE[op]
     if op is np.divide:
-        its = {doc: one / other if other else 0.0 for doc, one in known.terms.items()}
+        scaled_terms = {doc: term / constant if constant else 0.0 for doc, term in added_terms.terms.items()}
     else:
-        factor = {np.multiply: other, np.subtract: -1.0 if known is right else 1.0}.get(op, 1.0)
-        its = {doc: factor * one for doc, one in known.terms.items()}
-    return _AddedTerms(its, ((op, other), *known.common_steps))
+        factor = {np.multiply: constant, np.subtract: -1.0 if added_terms is right_terms else 1.0}.get(op, 1.0)
+        scaled_terms = {doc: factor * term for doc, term in added_terms.terms.items()}
+    return _AddedTerms(scaled_terms, ((op, constant), *added_terms.common_steps))

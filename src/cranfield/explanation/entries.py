@@ -61,13 +61,13 @@ class Sheet:
     @property
     def column_names(self) -> set[str]:
         """What its columns are called."""
-        return {*self.labels, *(one.header for one in self.columns)}
+        return {*self.labels, *(column.header for column in self.columns)}
 
     @property
     def formula_lines(self) -> list[str]:
         """How the columns are computed, and what is computed from them."""
-        made = [f"{one.header} = {one.formula}" for one in self.columns if one.formula]
-        return [*made, *map(str, self.totals)]
+        formulas = [f"{column.header} = {column.formula}" for column in self.columns if column.formula]
+        return [*formulas, *map(str, self.totals)]
 
     @property
     def shown_numbers(self) -> Iterator[Any]:
@@ -79,35 +79,35 @@ class Sheet:
 
     def to_table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; a row in the middle says how many are left out by the limit."""
-        columns = [(name, _grade_texts(its) if name == "grade" else its) for name, its in self._visible_columns()]
+        columns = [(name, _grade_texts(cells) if name == "grade" else cells) for name, cells in self._visible_columns()]
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
-            last = min(_N_LAST_ROWS, limit // 2)
-            at = "document" if "document" in header else header[0]
-            more = f"({len(rows) - limit:,} more)"
-            gap = [more if name == at else "..." for name in header]
-            rows[limit - last : len(rows) - last] = [gap]
-        cells = [["-" if one is None else to_six_decimals(one) for one in row] for row in rows]
+            n_last = min(_N_LAST_ROWS, limit // 2)
+            label = "document" if "document" in header else header[0]
+            hidden_text = f"({len(rows) - limit:,} more)"
+            gap = [hidden_text if name == label else "..." for name in header]
+            rows[limit - n_last : len(rows) - n_last] = [gap]
+        cells = [["-" if cell is None else to_six_decimals(cell) for cell in row] for row in rows]
         n_texts = sum(name in self.labels for name in _LABELS[:3])
         return Table(header, cells, notes, n_texts, title=title)
 
     def _visible_columns(self) -> list[tuple[str, Sequence[Any]]]:
         """Return what is shown of each row: labels, columns, how they add up."""
         columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
-        columns += [(one.header, one.values) for one in self.columns]
-        summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
-        for symbol, running in summed:
-            columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
+        columns += [(column.header, column.values) for column in self.columns]
+        running_totals = [(total.symbol, total.running) for total in self.totals if total.running is not None]
+        for symbol, running in running_totals:
+            columns.append((f"sum so far, {symbol}" if len(running_totals) > 1 else "sum so far", running))
         return columns
 
     def rows(self, reserved_names: Sequence[str]) -> list[dict[str, Any]]:
         """Return {name: value} of each row; a column called as one of `taken` is renamed."""
-        named = {
+        values_of_name = {
             f"{name} of this step" if name in reserved_names and name not in self.labels else name: values
             for name, values in self._visible_columns()
         }
-        return [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
+        return [dict(zip(values_of_name, row, strict=True)) for row in zip(*values_of_name.values(), strict=True)]
 
     def complete_title(self) -> None:
         """Add to the title of an ideal ranking that it is ideal; a count alone has no order."""
@@ -123,10 +123,10 @@ class Sheet:
             "table": self.title,
             **{name: list(column) for name, column in self.labels.items()},
             "columns": [
-                {"name": one.header, "made": one.formula or one.header, "values": list(one.values)}
-                for one in self.columns
+                {"name": column.header, "made": column.formula or column.header, "values": list(column.values)}
+                for column in self.columns
             ],
-            "totals": [asdict(one) for one in self.totals],
+            "totals": [asdict(total) for total in self.totals],
         }
 
 
@@ -182,34 +182,34 @@ def order_entries(entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], ne
     """
     # What a title refers to gets a table of its own, if its table needs that of the title: else
     # each would have to be above the other.
-    for titled in sheets:
-        for symbol in map(str, titled.title_references):
-            whole = entry_of_symbol[symbol]
-            if isinstance(whole, Sheet) and titled in _collect_entries(entry_of_symbol, whole.references):
-                (total,) = (one for one in whole.totals if one.symbol == symbol)
-                headers = [one.header for one in whole.columns]
-                last = headers.index(total.column) + 1 if total.column in headers else 0
-                columns, own = whole.columns[:last], dict(whole.title_references)
-                entry_of_symbol[symbol] = replace(whole, columns=columns, totals=[total], needs=own)
-                whole.totals.remove(total)
-    found = _collect_entries(entry_of_symbol, needs)
-    for one in found:
-        if isinstance(one, Sheet):
-            one.complete_title()
-    return found
+    for sheet in sheets:
+        for symbol in map(str, sheet.title_references):
+            total_sheet = entry_of_symbol[symbol]
+            if isinstance(total_sheet, Sheet) and sheet in _collect_entries(entry_of_symbol, total_sheet.references):
+                (total,) = (candidate for candidate in total_sheet.totals if candidate.symbol == symbol)
+                headers = [column.header for column in total_sheet.columns]
+                n_columns = headers.index(total.column) + 1 if total.column in headers else 0
+                columns, own_references = total_sheet.columns[:n_columns], dict(total_sheet.title_references)
+                entry_of_symbol[symbol] = replace(total_sheet, columns=columns, totals=[total], needs=own_references)
+                total_sheet.totals.remove(total)
+    entries = _collect_entries(entry_of_symbol, needs)
+    for entry in entries:
+        if isinstance(entry, Sheet):
+            entry.complete_title()
+    return entries
 
 
 def _collect_entries(of: Mapping[str, Entry], needs: References) -> list[Entry]:
-    found: list[Entry] = []
-    met: set[Entry] = set()
+    entries: list[Entry] = []
+    visited: set[Entry] = set()
 
     def visit(needs: References) -> None:
-        for one in needs:
-            entry = of[one] if isinstance(one, str) else one
-            if entry not in met:
-                met.add(entry)
+        for reference in needs:
+            entry = of[reference] if isinstance(reference, str) else reference
+            if entry not in visited:
+                visited.add(entry)
                 visit(entry.references)
-                found.append(entry)
+                entries.append(entry)
 
     visit(needs)
-    return found
+    return entries

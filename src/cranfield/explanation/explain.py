@@ -98,42 +98,42 @@ recip_rank)
     refuse_unknown_options(explain, judging)
     columns = Reading.of(judging).columns
     check_errors(errors)
-    how = Judging.of(judging)
-    judgments, its_runs, named = arrange_arguments(
+    options = Judging.of(judging)
+    judgments, all_runs, shifted_measure = arrange_arguments(
         *(qrels, run, None if query is None else measure, None),
         columns=columns,
         errors=errors,
-        duplicates=how.duplicates,
+        duplicates=options.duplicates,
         verb=explain,
     )
-    if query is None and named is not None:  # explain(rows, "AP", "q1"): each is a place earlier
-        measure, query = named, cast(Any, measure)
+    if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1"): each is a place earlier
+        measure, query = shifted_measure, cast(Any, measure)
     elif query is not None:
-        measure = named
+        measure = shifted_measure
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     try:
-        one, *more = list_measures(_DEFAULT_MEASURE if measure is None else measure)
+        chosen_measure, *other_measures = list_measures(_DEFAULT_MEASURE if measure is None else measure)
     except MeasureError as error:
         if isinstance(query, str) and find_measure(query) is not None:
             raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None
         raise
-    if more:
-        raise MeasureError(f"one measure is explained at a time: for example {one}")
-    if query is not None and how.queries != "judged":
-        raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
+    if other_measures:
+        raise MeasureError(f"one measure is explained at a time: for example {chosen_measure}")
+    if query is not None and options.queries != "judged":
+        raise OptionError(f"queries={options.queries!r} has no effect where one query is explained")
     for family in FAMILIES:
-        one, how = family.of(judging).way_of(one, how)
+        chosen_measure, options = family.of(judging).way_of(chosen_measure, options)
     if query is not None:
-        how = replace(how, queries="judged")
-    by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
-    if len(by_name) != 1:
-        _check_pair(len(by_name), one, how)
+        options = replace(options, queries="judged")
+    run_of_name = {all_runs.name: all_runs} if isinstance(all_runs, Run) else all_runs
+    if len(run_of_name) != 1:
+        _check_pair(len(run_of_name), chosen_measure, options)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    found = _explain(judgments, by_name, one, query, how)
-    warn_about(found.notes)
-    return found
+    explanation = _explain(judgments, run_of_name, chosen_measure, query, options)
+    warn_about(explanation.notes)
+    return explanation
 
 
 def _explain(
@@ -144,17 +144,17 @@ def _explain(
     judging: Judging,
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Return the page on one or two runs: of a query, or, if it is None, of all."""
-    one, *other = runs.values()
-    if query is None and other:
+    first_run, *other_runs = runs.values()
+    if query is None and other_runs:
         return QueryDifferences.of_runs(qrels, runs, measure, judging)
     if query is None:
-        return MeanExplanation.of_run(qrels, one, measure, judging)
+        return MeanExplanation.of_run(qrels, first_run, measure, judging)
     costs = measure.definition.traits.takes_cost
-    scene, *others = (
-        Scene.of(qrels, its, str(query), judging, costs=costs) for its in runs.values()
+    scene, *other_scenes = (
+        Scene.of(qrels, run, str(query), judging, costs=costs) for run in runs.values()
     )
-    if others:
-        return Difference.of(scene, others[0], tuple(runs), measure)
+    if other_scenes:
+        return Difference.of(scene, other_scenes[0], tuple(runs), measure)
     return Explanation.of(scene, measure)
 
 

@@ -37,7 +37,7 @@ BINARY: Mapping[Any, tuple[str, int]] = {
     np.logical_or: ("or", OR),
     np.bitwise_or: ("or", OR),
 }
-_TRUTH_OPERATIONS = {one for one in BINARY if BINARY[one][1] in (AND, OR)} | {np.equal, np.not_equal}
+_TRUTH_OPERATIONS = {operation for operation in BINARY if BINARY[operation][1] in (AND, OR)} | {np.equal, np.not_equal}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
 # How an operation of one is written, what its input has to bind, and how tightly it binds.
 _UNARY: Mapping[Any, tuple[str, int, int]] = {
@@ -82,28 +82,28 @@ class Nodes:
         if not isinstance(node, TracedArray | Recorder):
             return repr(node)
         if id(node) not in self.key_of_node:
-            way = self._array_origin(node) if isinstance(node, TracedArray) else self._ranking_origin(node)
+            origin = self._array_origin(node) if isinstance(node, TracedArray) else self._ranking_origin(node)
             # A number for each way, so that keys of keys stay short.
-            self.key_of_node[id(node)] = node, self.number_of_origin.setdefault(way, len(self.number_of_origin))
+            self.key_of_node[id(node)] = node, self.number_of_origin.setdefault(origin, len(self.number_of_origin))
         return self.key_of_node[id(node)][1]
 
     def _ranking_origin(self, rows: Recorder) -> tuple[Any, ...]:
         base = base_ranking(rows)
-        holder, *given = base.step.inputs
+        holder, *arguments = base.step.inputs
         if isinstance(holder, Recorder) and holder.level == "row":  # the places of tied documents
-            _, *given = holder.step.inputs
-        chain = dict.fromkeys((one.method, self.key(one.argument)) for one in subset_chain(rows))
-        which = base_row_numbers(rows).tobytes(), rows.original.rank.tobytes()
-        asked = tuple(map(self.key, given))
-        return "rows", base.step.op, rows.grouping is None, which, asked, tuple(chain)
+            _, *arguments = holder.step.inputs
+        chain = dict.fromkeys((subset.method, self.key(subset.argument)) for subset in subset_chain(rows))
+        row_bytes = base_row_numbers(rows).tobytes(), rows.original.rank.tobytes()
+        argument_keys = tuple(map(self.key, arguments))
+        return "rows", base.step.op, rows.grouping is None, row_bytes, argument_keys, tuple(chain)
 
     def _array_origin(self, node: TracedArray) -> tuple[Any, ...]:
-        made = node.step
-        self.is_incomplete |= made.op == UNKNOWN
-        inputs = tuple(self.key(one) for one in made.inputs)
-        space = self.key(made.row_owner) if is_ranking(made.row_owner) else id(made.row_owner)
-        values = b"" if made.inputs else node.values.tobytes()
-        return "array", made.op, inputs, space, values
+        step = node.step
+        self.is_incomplete |= step.op == UNKNOWN
+        inputs = tuple(self.key(source) for source in step.inputs)
+        space = self.key(step.row_owner) if is_ranking(step.row_owner) else id(step.row_owner)
+        values = b"" if step.inputs else node.values.tobytes()
+        return "array", step.op, inputs, space, values
 
     def name(self, node: TracedArray) -> str:
         """Return what the measure calls an array, wherever it was made in the same way."""
@@ -116,9 +116,9 @@ class Nodes:
         if node.step.name:
             self.name_of_key.setdefault(key, node.step.name)
         if self.n_uses[key] == 1:
-            for one in node.step.inputs:
-                if isinstance(one, TracedArray):
-                    self.count_uses(one)
+            for source in node.step.inputs:
+                if isinstance(source, TracedArray):
+                    self.count_uses(source)
 
 
 @dataclass
@@ -147,8 +147,8 @@ class Expressions:
         if not isinstance(node, TracedArray):
             text = self.write_constant(node)
             return text, SUM if text.startswith(("-", "1 - ")) else ATOM
-        known = None if node.step.op == CONSTANT else label(node)
-        return self.write_out(node, label) if known is None else known
+        expression = None if node.step.op == CONSTANT else label(node)
+        return self.write_out(node, label) if expression is None else expression
 
     def write_out(self, node: TracedArray, label: Label) -> tuple[str, int]:
         """Return how an array was made, for any name."""
@@ -159,8 +159,8 @@ class Expressions:
             return name or UNKNOWN_ORIGIN, ATOM
         if op == CONSTANT or op in SPREAD_METHODS:  # the same number, elsewhere
             return self.write(inputs[-1], label)
-        simpler = self._write_shorter(op, inputs, label)
-        return self._write_step(node, label) if simpler is None else simpler
+        shorter = self._write_shorter(op, inputs, label)
+        return self._write_step(node, label) if shorter is None else shorter
 
     def _write_step(self, node: TracedArray, label: Label) -> tuple[str, int]:
         """Return what a step did, with what it did it to."""
@@ -170,21 +170,21 @@ class Expressions:
         if op in (np.ones_like, np.zeros_like):
             return ("1" if op is np.ones_like else "0"), ATOM
         if op in (ratio, np.divide) and np.size(node):
-            below = np.asarray(inputs[1])
-            self.frames[-1].divides_by_zero |= bool((below == 0).any())
+            divisor = np.asarray(inputs[1])
+            self.frames[-1].divides_by_zero |= bool((divisor == 0).any())
         if op in BINARY:
             return self._write_binary(op, inputs, label)
         if op is np.where:
             return self._write_choice(inputs[0], inputs[1], inputs[2], label)
         if op in _UNARY:
-            template, least, binds = _UNARY[op]
-            return template.format(self.write_operand(inputs[0], label, least)), binds
+            template, min_binding, binding = _UNARY[op]
+            return template.format(self.write_operand(inputs[0], label, min_binding)), binding
         if op is look_up and self.uses_numbers:
             return to_six_decimals(node.values.flat[0].item()), ATOM
         if op is look_up:
             return inputs[0].format(self.write_operand(inputs[2], label, SUM)), ATOM
-        inside = ", ".join(self.write(one, label)[0] for one in inputs)
-        return f"{_FUNCTIONS.get(op) or op.__name__}({inside})", ATOM
+        arguments = ", ".join(self.write(source, label)[0] for source in inputs)
+        return f"{_FUNCTIONS.get(op) or op.__name__}({arguments})", ATOM
 
     def _write_scaling(self, inputs: Any, label: Label) -> tuple[str, int]:
         """Write x times 2^n."""
@@ -196,68 +196,68 @@ class Expressions:
         return f"{self.write_operand(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
 
     def _write_binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
-        sign, binds = BINARY[op]
-        left = self._write_number(inputs[0], op, label, binds + (binds in (COMPARISON, POWER)))
+        sign, binding = BINARY[op]
+        left_text = self._write_number(inputs[0], op, label, binding + (binding in (COMPARISON, POWER)))
         # As it was computed: a * (b / c) and a * b / c differ in the last bit.
-        right = self._write_number(inputs[1], op, label, binds + 1)
-        return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
+        right_text = self._write_number(inputs[1], op, label, binding + 1)
+        return f"{left_text}^{right_text}" if sign == "^" else f"{left_text} {sign} {right_text}", binding
 
     def _write_shorter(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
         """Return what is simpler to read than the operation, and the same number."""
         if op in (np.multiply, np.add):
-            for one, other in (inputs, inputs[::-1]):
-                if is_constant(one, _NEUTRAL_NUMBER[op]) and not is_bool(other):
-                    return self.write(other, label)
-                if op is np.add and self._is_zero(one):
-                    return self.write(other, label)
-                if op is np.multiply and self._is_zero(one):
+            for operand, other_operand in (inputs, inputs[::-1]):
+                if is_constant(operand, _NEUTRAL_NUMBER[op]) and not is_bool(other_operand):
+                    return self.write(other_operand, label)
+                if op is np.add and self._is_zero(operand):
+                    return self.write(other_operand, label)
+                if op is np.multiply and self._is_zero(operand):
                     return "0", ATOM
-                if op is np.multiply and isinstance(one, TracedArray) and is_bool(one):
-                    return self._write_choice(one, other, 0, label)
+                if op is np.multiply and isinstance(operand, TracedArray) and is_bool(operand):
+                    return self._write_choice(operand, other_operand, 0, label)
         elif op in _NEUTRAL_NUMBER and is_constant(inputs[1], _NEUTRAL_NUMBER[op]):
             return self.write(inputs[0], label)
         elif op is np.subtract and isinstance(inputs[0], TracedArray) and is_bool(inputs[1]):
-            running = inputs[0].step
-            counted = self.nodes.key(inputs[1])
-            if running.op is Ranked.running and self.nodes.key(running.inputs[1]) == counted:
+            running_step = inputs[0].step
+            counted_key = self.nodes.key(inputs[1])
+            if running_step.op is Ranked.running and self.nodes.key(running_step.inputs[1]) == counted_key:
                 return f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
         elif op in BINARY and BINARY[op][1] in (AND, OR):
-            for one, other in (inputs, inputs[::-1]):
-                if not isinstance(one, TracedArray) and np.size(one) == 1:
-                    is_so = bool(np.asarray(one).flat[0])
-                    if is_so == (BINARY[op][1] == AND):
-                        return self.write(other, label)
-                    return to_six_decimals(is_so), ATOM
+            for operand, other_operand in (inputs, inputs[::-1]):
+                if not isinstance(operand, TracedArray) and np.size(operand) == 1:
+                    truth = bool(np.asarray(operand).flat[0])
+                    if truth == (BINARY[op][1] == AND):
+                        return self.write(other_operand, label)
+                    return to_six_decimals(truth), ATOM
         return None
 
     def _is_zero(self, node: Any) -> bool:
         """Tell whether a node is 0 for every query."""
         if isinstance(node, TracedArray):
             op, inputs = node.step.op, node.step.inputs
-            return op is np.multiply and any(is_constant(one, 0) for one in inputs)
+            return op is np.multiply and any(is_constant(source, 0) for source in inputs)
         return is_constant(node, 0)
 
     def _write_choice(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
         """Write one of two, as a condition says; in numbers the one that it is."""
-        asked = self.write_operand(condition, label, OR)
-        if asked in ("yes", "no") or (self.uses_numbers and np.size(condition) == 1):
+        condition_text = self.write_operand(condition, label, OR)
+        if condition_text in ("yes", "no") or (self.uses_numbers and np.size(condition) == 1):
             return self.write(yes if np.asarray(condition).flat[0] else no, label)
-        texts = [self._write_number(one, np.where, label, COMPARISON) for one in (yes, no)]
+        texts = [self._write_number(choice, np.where, label, COMPARISON) for choice in (yes, no)]
         if texts[0] == texts[1]:
             return self.write(no, label)
-        return f"{texts[0]} if {asked}, else {texts[1]}", LOOSE
+        return f"{texts[0]} if {condition_text}, else {texts[1]}", LOOSE
 
     def _write_number(self, node: Any, op: Any, label: Label, min_binding: int) -> str:
         """Write a number of an operation: where it is a truth value, 1 or 0."""
         if op not in _TRUTH_OPERATIONS and isinstance(node, TracedArray) and is_bool(node):
-            text, binds = self._write_choice(node, 1, 0, label)
-            return text if binds >= min_binding else f"({text})"
+            text, binding = self._write_choice(node, 1, 0, label)
+            return text if binding >= min_binding else f"({text})"
         return self.write_operand(node, label, min_binding)
 
     def write_operand(self, node: Any, label: Label, min_binding: int) -> str:
         """Return an expression, in brackets if it binds less than that."""
-        text, binds = self.write(node, label)
-        return text if binds >= min_binding else f"({text})"
+        text, binding = self.write(node, label)
+        return text if binding >= min_binding else f"({text})"
 
     def write_constant(self, value: Any) -> str:
         """Return a number or a string that is the same for every query, and for every row."""
@@ -295,8 +295,8 @@ def _write_digits(value: float) -> str:
     text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"
     if float(text) == value:
         return text
-    rest = f"{1 - value:.10g}"  # as of a probability p, which has few digits
-    return f"1 - {rest}" if 0 < value < 1 and 1 - float(rest) == value else repr(value)
+    complement = f"{1 - value:.10g}"  # as of a probability p, which has few digits
+    return f"1 - {complement}" if 0 < value < 1 and 1 - float(complement) == value else repr(value)
 
 
 def is_bool(value: Any) -> bool:

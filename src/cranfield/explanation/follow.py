@@ -43,12 +43,12 @@ def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any,
     numpy's functions, such as np.asarray().
     """
     record = Record(measure.definition.is_user_defined, scene)
-    alike = CutoffGroup([measure])
-    if record.is_strict and alike.fixed_cutoffs is not None:  # k + 1 must be known, too
-        alike.fixed_cutoffs = TracedArray.of(alike.fixed_cutoffs, Step(CONSTANT, (alike.fixed_cutoffs,)), record)
+    cutoff_group = CutoffGroup([measure])
+    if record.is_strict and cutoff_group.fixed_cutoffs is not None:  # k + 1 must be known, too
+        cutoff_group.fixed_cutoffs = TracedArray.of(cutoff_group.fixed_cutoffs, Step(CONSTANT, (cutoff_group.fixed_cutoffs,)), record)
     recording = make_recorder(scene.judged, Step("judged"), record)
     with name_variables(_make_file_test(measure)):
-        value = alike.values(recording)
+        value = cutoff_group.values(recording)
     record.is_over = True
     return value
 
@@ -56,8 +56,8 @@ def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any,
 def _make_file_test(measure: Measure) -> Callable[[str], bool]:
     """Return what tells whether a file has the code of measures, or of what is in its folder."""
     kernel = measure.definition.kernel
-    own = getattr(kernel, "__code__", _make_file_test.__code__).co_filename
-    folders = {os.path.dirname(own), os.path.dirname(gain.__file__)}
+    kernel_file = getattr(kernel, "__code__", _make_file_test.__code__).co_filename
+    folders = {os.path.dirname(kernel_file), os.path.dirname(gain.__file__)}
     machinery = {plan.__file__, parameters.__file__}
     return cache(  # a measure calls many functions of few files
         lambda file: (
@@ -79,9 +79,9 @@ def has_sheet(node: Any) -> TypeGuard[Recorder]:
 def subset_chain(rows: Recorder) -> Iterator[Subset]:
     """Yield how a ranking was made from another one, that one from a third, and so on."""
     while rows.step.op in _SUBSET_METHODS:
-        above, *given = rows.step.inputs
-        yield Subset(above, rows.step.op, given[0] if given else 1)
-        rows = above
+        source, *arguments = rows.step.inputs
+        yield Subset(source, rows.step.op, arguments[0] if arguments else 1)
+        rows = source
 
 
 def base_ranking(rows: Recorder) -> Recorder:
@@ -96,21 +96,21 @@ def base_row_numbers(rows: Recorder) -> Ints:
     subset = next(subset_chain(rows), None)
     if subset is None:
         return np.arange(len(rows.original.query))
-    above = subset.source
+    source = subset.source
     if subset.method is Ranked.reordered:
-        kept = above.plain.order(remove_trace(subset.argument))
+        selection = source.plain.order(remove_trace(subset.argument))
     else:
-        deepest = int(above.plain.rank.max(initial=0)) + 1
-        keys, its = (one.original.query * deepest + one.original.rank for one in (above, rows))
-        kept = np.isin(keys, its)
-    found: Ints = base_row_numbers(above)[kept]
-    return found
+        n_ranks = int(source.plain.rank.max(initial=0)) + 1
+        source_keys, row_keys = (ranking.original.query * n_ranks + ranking.original.rank for ranking in (source, rows))
+        selection = np.isin(source_keys, row_keys)
+    base_rows: Ints = base_row_numbers(source)[selection]
+    return base_rows
 
 
 def row_documents(rows: Recorder) -> list[str | None]:
     """Return the document of each row, None where there is none: (rows,)."""
-    every = _base_documents(base_ranking(rows))
-    return [every[row] for row in base_row_numbers(rows).tolist()]
+    base_docs = _base_documents(base_ranking(rows))
+    return [base_docs[row] for row in base_row_numbers(rows).tolist()]
 
 
 def _base_documents(base: Recorder) -> Sequence[str | None]:
@@ -119,17 +119,17 @@ def _base_documents(base: Recorder) -> Sequence[str | None]:
     if op == "ideal":
         return scene.group_ideal_docs if base.grouping is not None else scene.ideal_docs
     if op in ("hits", Judged.every):
-        retrieved = scene.docs
-        if base.grouping is not None and len(retrieved) < max(ranks, default=0):
-            retrieved = scene.ranking.docs  # judged ones alone keep their ranks in subtopics
-        return [retrieved[k - 1] if k <= len(retrieved) else None for k in ranks]
+        retrieved_docs = scene.docs
+        if base.grouping is not None and len(retrieved_docs) < max(ranks, default=0):
+            retrieved_docs = scene.ranking.docs  # judged ones alone keep their ranks in subtopics
+        return [retrieved_docs[k - 1] if k <= len(retrieved_docs) else None for k in ranks]
     if op in (Groups.novel_first, Groups.most_first) and not scene.judged.has_groups:
         return [scene.ideal_docs[k - 1] for k in ranks]  # what is relevant adds most
     if op in (Groups.novel_first, Groups.most_first):
         qrels, order = scene.qrels, getattr(subtopics, op.__name__)
-        ranked = order(qrels.levels, qrels.query, *base.step.inputs[1:]).tolist()
-        at = {rank: doc for rank, doc in zip(ranked, qrels.doc_lists[0], strict=True) if rank}
-        return [at[k] for k in ranks]
+        rank_of_row = order(qrels.levels, qrels.query, *base.step.inputs[1:]).tolist()
+        doc_of_rank = {rank: doc for rank, doc in zip(rank_of_row, qrels.doc_lists[0], strict=True) if rank}
+        return [doc_of_rank[k] for k in ranks]
     return [None] * len(ranks)
 
 
@@ -146,7 +146,7 @@ def is_deep(value: Any) -> bool:
     """Tell whether a value takes more steps one after the other than can be written out."""
     layer, depth = [value], 0
     while layer and depth <= _MAX_STEPS:
-        inputs = (one for node in layer if isinstance(node, TracedArray) for one in node.step.inputs)
-        layer = [*{id(one): one for one in inputs if isinstance(one, TracedArray)}.values()]
+        inputs = (source for node in layer if isinstance(node, TracedArray) for source in node.step.inputs)
+        layer = [*{id(node): node for node in inputs if isinstance(node, TracedArray)}.values()]
         depth += 1
     return depth > _MAX_STEPS

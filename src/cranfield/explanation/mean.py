@@ -74,7 +74,7 @@ class MeanExplanation(Shown):
     True
     """
 
-    header = (*(one.name for one in fields(QueryPart) if one.name != "marks"), "why")
+    header = (*(field.name for field in fields(QueryPart) if field.name != "marks"), "why")
 
     name: str  # of the run
     measure: Measure
@@ -110,43 +110,43 @@ class MeanExplanation(Shown):
             MeasureError: the measure was not evaluated, or its values are texts.
 
         """
-        wanted = _check_numeric(measure)
-        value = scores[wanted]
-        values = scores.columns[str(wanted)][1].astype(np.float64)
-        kind = _find_kind(wanted, values)
+        numeric_measure = _check_numeric(measure)
+        value = scores[numeric_measure]
+        values = scores.columns[str(numeric_measure)][1].astype(np.float64)
+        kind = _find_kind(numeric_measure, values)
         terms = floored_log(values) if kind == "logarithm" else values
-        at = np.array(numeric_order(scores.query_ids), np.int64)  # as equal ones are to be
-        parts, order = _compute_parts(kind, terms, wanted.definition.higher_is_better, at)
-        counted = [
-            scores.per_query(one) if str(one) in scores.columns else {}
-            for one in _side_measures(wanted, least)
+        rows = np.array(numeric_order(scores.query_ids), np.int64)  # as equal ones are to be
+        parts, order = _compute_parts(kind, terms, numeric_measure.definition.higher_is_better, rows)
+        count_columns = [
+            scores.per_query(side_measure) if str(side_measure) in scores.columns else {}
+            for side_measure in _side_measures(numeric_measure, least)
         ]
-        if kind in ("missing", "logarithm") and counted[1]:  # what no ranking helps comes last
-            without = np.array([counted[1][one] == 0 for one in scores.query_ids]) & (values == 0)
-            order = order[np.argsort(without[order], kind="stable")]
-        in_order = parts[order]
-        whole = total(in_order)
+        if kind in ("missing", "logarithm") and count_columns[1]:  # what no ranking helps comes last
+            is_hopeless = np.array([count_columns[1][query_id] == 0 for query_id in scores.query_ids]) & (values == 0)
+            order = order[np.argsort(is_hopeless[order], kind="stable")]
+        ordered_parts = parts[order]
+        parts_sum = total(ordered_parts)
         shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
-        if kind in ("missing", "sum") and whole != 0:
-            shares = [(in_order / whole).tolist(), (np.cumsum(in_order) / whole).tolist()]
+        if kind in ("missing", "sum") and parts_sum != 0:
+            shares = [(ordered_parts / parts_sum).tolist(), (np.cumsum(ordered_parts) / parts_sum).tolist()]
         queries = []
-        for row, share, so_far in zip(order.tolist(), *shares, strict=True):
+        for row, share, running_share in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
-            counts = [int(column[query]) if column else None for column in counted]
-            marks = tuple(_list_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
+            counts = [int(column[query]) if column else None for column in count_columns]
+            marks = tuple(_list_marks(counts, numeric_measure, judged_only=scores.recipe["judged_only"]))
             numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
-            retrieved, relevant, both, *_ = counts
-            shared = (share, so_far, retrieved, relevant, both)
+            retrieved, relevant, relevant_retrieved, *_ = counts
+            shared = (share, running_share, retrieved, relevant, relevant_retrieved)
             queries.append(QueryPart(query, *numbers, *shared, marks))
         notes = [
-            replace(one, text=f"{format_query_count(one.queries or 0)} added up.")
-            if (kind, one.code) == ("sum", "queries")
-            else one
-            for one in scores.notes
+            replace(note, text=f"{format_query_count(note.queries or 0)} added up.")
+            if (kind, note.code) == ("sum", "queries")
+            else note
+            for note in scores.notes
         ]
         return cls(
-            *(scores.name, wanted, kind, value, total(terms), terms.tolist(), queries),
-            *(_relevance_level(wanted, least), scores.recipe, notes),
+            *(scores.name, numeric_measure, kind, value, total(terms), terms.tolist(), queries),
+            *(_relevance_level(numeric_measure, least), scores.recipe, notes),
         )
 
     @classmethod
@@ -162,17 +162,17 @@ class MeanExplanation(Shown):
 
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """
-        wanted = _check_numeric(measure)
-        least = 1 if are_whole_grades(qrels.grade) else SMALLEST_POSITIVE
-        beside = [] if qrels.has_groups else _side_measures(wanted, least)
+        numeric_measure = _check_numeric(measure)
+        lowest_grade = 1 if are_whole_grades(qrels.grade) else SMALLEST_POSITIVE
+        side_measures = [] if qrels.has_groups else _side_measures(numeric_measure, lowest_grade)
         if judging.ties == "expected":
-            beside = beside[:2]
-        wished = dict.fromkeys([wanted, *beside])
-        scores = score_runs(qrels, {run.name: run}, wished, judging)[run.name]
-        found = cls.of(scores, wanted, least)
+            side_measures = side_measures[:2]
+        all_measures = dict.fromkeys([numeric_measure, *side_measures])
+        scores = score_runs(qrels, {run.name: run}, all_measures, judging)[run.name]
+        explanation = cls.of(scores, numeric_measure, lowest_grade)
         # What is counted beside it has no ideal ranking.
-        unsaid = {*ideal_ranking_notes(scores.measures, qrels)} - {*ideal_ranking_notes([wanted], qrels)}
-        return replace(found, notes=[one for one in found.notes if one not in unsaid])
+        side_notes = {*ideal_ranking_notes(scores.measures, qrels)} - {*ideal_ranking_notes([numeric_measure], qrels)}
+        return replace(explanation, notes=[note for note in explanation.notes if note not in side_notes])
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
@@ -180,69 +180,69 @@ class MeanExplanation(Shown):
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
-        first = self.queries[:limit]
-        columns = [*self._columns(first)]
-        rows = [[one.query_id, *(column.cell(one) for column in columns)] for one in first]
+        shown_parts = self.queries[:limit]
+        columns = [*self._columns(shown_parts)]
+        rows = [[part.query_id, *(column.cell(part) for column in columns)] for part in shown_parts]
         title = f"{self.measure} of {self.name}: {format_score(self.measure, self.value)}, the "
         title += f"{self.measure.definition.aggregation_text} of {format_query_count(self.n)}"
         header = ["query_id", *(column.heading for column in columns)]
-        beside, n_sentences = self._lines_below(len(first), legend(columns)), header.count("why")
-        return [Table(header, rows, beside, title=[title], n_sentences=n_sentences)]
+        lines, n_sentences = self._lines_below(len(shown_parts), legend(columns)), header.count("why")
+        return [Table(header, rows, lines, title=[title], n_sentences=n_sentences)]
 
     def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
-        yield Column(str(self.measure), lambda one: format_score(self.measure, one.value))
+        yield Column(str(self.measure), lambda part: format_score(self.measure, part.value))
         if self.kind == "logarithm":
             meaning = f"ln: the logarithm of the value, or of {GEOMETRIC_FLOOR:.5f} if that is more."
-            yield Column("ln", lambda one: format_number(one.term), meaning)
+            yield Column("ln", lambda part: format_number(part.term), meaning)
         if self.kind == "missing":
-            yield Column("1 - value", lambda one: format_number(one.part))
+            yield Column("1 - value", lambda part: format_number(part.part))
         elif self.kind != "sum":
             label = "ln - mean ln" if self.kind == "logarithm" else "value - mean"
-            rising = self.measure.definition.higher_is_better
-            first_is = "lowest" if rising else "farthest"
-            if rising is False:
-                first_is = "highest, here the worst,"
-            meaning = f"The {first_is} first; over all queries the differences add up to 0."
-            yield Column(label, lambda one: format_signed(one.part), meaning)
+            higher_is_better = self.measure.definition.higher_is_better
+            first_text = "lowest" if higher_is_better else "farthest"
+            if higher_is_better is False:
+                first_text = "highest, here the worst,"
+            meaning = f"The {first_text} first; over all queries the differences add up to 0."
+            yield Column(label, lambda part: format_signed(part.part), meaning)
         if self.queries[0].share is not None:
             meaning = f"share: value / {format_score(self.measure, self.total)}, the sum."
             if self.kind == "missing":
-                whole = total(np.array([one.part for one in self.queries]))
-                meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
-            yield Column("share", lambda one: _format_percent(one.share, 1), meaning)
-            yield Column("so far", lambda one: _format_percent(one.so_far, 1))
+                parts_sum = total(np.array([part.part for part in self.queries]))
+                meaning = f"share: (1 - value) / {parts_sum:.4f}, the sum of 1 - value of all queries."
+            yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
+            yield Column("so far", lambda part: _format_percent(part.so_far, 1))
         level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
-        found = f"found: relevant documents{level} that were retrieved, at any rank."
+        found_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
-            if None not in (getattr(one, name) for one in parts):
-                heading, meaning = ("found", found) if "_" in name else (name, "")
-                yield Column(heading, lambda one, name=name: f"{getattr(one, name):,}", meaning)
-        if any(one.marks for one in parts):
-            yield Column("why", lambda one: ", ".join(one.marks))
+            if None not in (getattr(part, name) for part in parts):
+                heading, meaning = ("found", found_meaning) if "_" in name else (name, "")
+                yield Column(heading, lambda part, name=name: f"{getattr(part, name):,}", meaning)
+        if any(part.marks for part in parts):
+            yield Column("why", lambda part: ", ".join(part.marks))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query: all of its QueryPart, the marks as one text, `why`."""
         return self._rows_as_dicts(
-            (*(getattr(one, name) for name in self.header[:-1]), ", ".join(one.marks))
-            for one in self.queries
+            (*(getattr(part, name) for name in self.header[:-1]), ", ".join(part.marks))
+            for part in self.queries
         )
 
     def _lines_below(self, n_visible: int, lines: list[str]) -> list[str]:
         """Return the lines below the table, of which `said` explain its columns."""
-        until = self.queries[n_visible - 1].so_far
-        if self.kind == "missing" and until is None:
+        running_share = self.queries[n_visible - 1].so_far
+        if self.kind == "missing" and running_share is None:
             lines = ["Nothing is missing: every query has 1.", *lines]
         elif self.kind == "missing":
-            for why in self.measure.imperfect:
-                lines.append(f"A perfect ranking may have less than 1, too: {why}.")
+            for reason in self.measure.imperfect:
+                lines.append(f"A perfect ranking may have less than 1, too: {reason}.")
         if self.n > n_visible:
-            hopeless = sum(one.relevant == 0 for one in self.queries[n_visible:])
-            if until is not None:
-                of = "what is missing" if self.kind == "missing" else "the sum"
-                lines.append(f"The first {n_visible:,} of {self.n:,}: {_format_percent(until)} of {of}.")
-            without = f", {hopeless:,} of them without a relevant document" * bool(hopeless)
-            lines.append(f"Not shown: {format_query_count(self.n - n_visible)}{without}.")
+            n_hopeless = sum(part.relevant == 0 for part in self.queries[n_visible:])
+            if running_share is not None:
+                whole_text = "what is missing" if self.kind == "missing" else "the sum"
+                lines.append(f"The first {n_visible:,} of {self.n:,}: {_format_percent(running_share)} of {whole_text}.")
+            hopeless_text = f", {n_hopeless:,} of them without a relevant document" * bool(n_hopeless)
+            lines.append(f"Not shown: {format_query_count(self.n - n_visible)}{hopeless_text}.")
         return [*lines_below_table(lines, self.notes), "Added up in the order of the query ids:", self.formula]
 
     @property
@@ -250,13 +250,13 @@ class MeanExplanation(Shown):
         """How the value came about: the terms, in the order in which they are added."""
         terms = list(map(format_number, self.terms))
         if self.measure.definition.aggregation == "sum":
-            terms = [format_score(self.measure, one) for one in self.terms]
+            terms = [format_score(self.measure, term) for term in self.terms]
         if self.n > _MAX_TERMS:
             terms = [*terms[: _MAX_TERMS - 2], "...", terms[-1]]
-        added = " + ".join(terms).replace("+ -", "- ")
+        sum_text = " + ".join(terms).replace("+ -", "- ")
         if self.kind == "sum":
-            return f"sum = {added} = {self.total!r}"
-        average, value = f"({added}) / {self.n}", f"{self.total!r} / {self.n}"
+            return f"sum = {sum_text} = {self.total!r}"
+        average, value = f"({sum_text}) / {self.n}", f"{self.total!r} / {self.n}"
         if self.kind == "logarithm":
             return f"geometric mean = exp({average}) = exp({value}) = {self.value!r}"
         return f"mean = {average} = {value} = {self.value!r}"
@@ -273,29 +273,29 @@ class MeanExplanation(Shown):
             "formula": self.formula,
             "kind": self.kind,
             "rel": self.level,
-            "queries": [{**asdict(one), "marks": list(one.marks)} for one in self.queries],
+            "queries": [{**asdict(part), "marks": list(part.marks)} for part in self.queries],
             "recipe": dict(self.recipe),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
 def _check_numeric(measure: Measure | str) -> Measure:
-    one = parse(measure) if isinstance(measure, str) else measure
-    if one.definition.is_text:
+    numeric_measure = parse(measure) if isinstance(measure, str) else measure
+    if numeric_measure.definition.is_text:
         raise MeasureError(
-            f"{one} is a string for each query: there is no mean to explain; name a measure whose "
+            f"{numeric_measure} is a string for each query: there is no mean to explain; name a measure whose "
             "value is a number, such as nDCG@10"
         )
-    return one
+    return numeric_measure
 
 
 def _find_kind(measure: Measure, values: Floats) -> Kind:
-    of = measure.definition
-    if of.aggregation == "sum":
+    definition = measure.definition
+    if definition.aggregation == "sum":
         return "sum"
-    if of.aggregation == "geometric":
+    if definition.aggregation == "geometric":
         return "logarithm"
-    ends_at_1 = of.range[1] == 1 and of.higher_is_better is True
+    ends_at_1 = definition.range[1] == 1 and definition.higher_is_better is True
     return "missing" if ends_at_1 and values.max() <= 1 else "difference"
 
 
@@ -311,14 +311,14 @@ def _compute_parts(kind: Kind, terms: Floats, higher_is_better: bool | None, row
     return parts, rows[np.argsort(key[rows], kind="stable")]
 
 
-_REL = next(one for one in definitions() if one.name == "NumRel").parameters["rel"]
+_REL = next(definition for definition in definitions() if definition.name == "NumRel").parameters["rel"]
 
 
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:
     """Return the lowest grade that the measure takes for relevant, the `least` if it has none."""
-    takes = measure.definition.parameters.get("rel") == _REL
-    known = takes and (lowest_grade == 1 or measure.fractions == "level")
-    level: float = measure.parameters["rel"] if known else lowest_grade
+    takes_rel = measure.definition.parameters.get("rel") == _REL
+    states_level = takes_rel and (lowest_grade == 1 or measure.fractions == "level")
+    level: float = measure.parameters["rel"] if states_level else lowest_grade
     return level
 
 
@@ -336,14 +336,14 @@ def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
 
 def _list_marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool) -> Iterator[str]:
     """Yield what explains a low value; the counts are those of `_beside`."""
-    retrieved, relevant, both, *reached = counts
-    if retrieved == 0:
+    n_retrieved, n_relevant, n_relevant_retrieved, *success = counts
+    if n_retrieved == 0:
         yield "no judged results" if judged_only else "no results"
-    if relevant == 0:
+    if n_relevant == 0:
         yield "no relevant document"
-    if retrieved and relevant and both == 0:
+    if n_retrieved and n_relevant and n_relevant_retrieved == 0:
         yield "nothing relevant retrieved"
-    elif retrieved and relevant and reached == [0]:
+    elif n_retrieved and n_relevant and success == [0]:
         cutoff = str(measure.cutoff)
         first = "at rank 1" if cutoff == "1" else f"in the first {cutoff}"
         yield f"nothing relevant {first}"

@@ -23,11 +23,11 @@ class CommandLine:
 
         That is so if the file of one is unknown, or a name has control characters.
         """
-        files = [self.files[one] for one in systems if one in self.files]
+        files = [self.files[system] for system in systems if system in self.files]
         if not files or len(files) < len(systems):
             return None
-        judged = [] if self.qrels is None else [self.qrels]
-        paths = [f"./{one}" if one.startswith("-") else one for one in (*judged, *files)]
+        qrels_files = [] if self.qrels is None else [self.qrels]
+        paths = [f"./{path}" if path.startswith("-") else path for path in (*qrels_files, *files)]
         words = ["cranfield", "explain", *paths, *self.options]
         return shlex.join(words) if all(map(str.isprintable, words)) else None
 
@@ -38,11 +38,11 @@ _COMMAND_LINE: ContextVar[CommandLine | None] = ContextVar("_TYPED", default=Non
 @contextlib.contextmanager
 def use_command_line(command_line: CommandLine) -> Iterator[None]:
     """Have the sentences in the block name the files and options of a command line."""
-    before = _COMMAND_LINE.set(command_line)
+    token = _COMMAND_LINE.set(command_line)
     try:
         yield
     finally:
-        _COMMAND_LINE.reset(before)
+        _COMMAND_LINE.reset(token)
 
 
 def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()) -> str:
@@ -62,12 +62,12 @@ def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()
     try:
         name = str(parse(measure) if isinstance(measure, str) else measure)
     except MeasureError:
-        words, called = "", f"query={query!r}"
+        words, arguments = "", f"query={query!r}"
     else:
-        words, called = f"-m {shlex.quote(name)} ", f"{name!r}, {query!r}"
+        words, arguments = f"-m {shlex.quote(name)} ", f"{name!r}, {query!r}"
     words += f"--query{'=' if query.startswith('-') else ' '}{shlex.quote(query)}"
-    typed = _COMMAND_LINE.get()
-    command = typed.write_command(systems) if typed is not None else None
+    command_line = _COMMAND_LINE.get()
+    command = command_line.write_command(systems) if command_line is not None else None
     if command is not None:
         return f"Why: {command} {words}"
-    return f"Why: cranfield explain ... {words}, or explain(..., {called}) in Python."
+    return f"Why: cranfield explain ... {words}, or explain(..., {arguments}) in Python."

@@ -63,7 +63,7 @@ class QueryDifferences(Shown):
     {'worse': 1, 'better': 1, 'same': 1}
     """
 
-    header = tuple(one.name for one in fields(QueryDifference))
+    header = tuple(field.name for field in fields(QueryDifference))
 
     names: tuple[str, str]
     measure: Measure
@@ -76,9 +76,9 @@ class QueryDifferences(Shown):
     @property
     def counts(self) -> dict[str, int]:
         """How many queries are worse, better and the same."""
-        found = Counter(one.direction for one in self.queries)
-        ways: tuple[Direction, ...] = ("worse", "better", "same")
-        return {way: found[way] for way in ways}
+        counts = Counter(difference.direction for difference in self.queries)
+        directions: tuple[Direction, ...] = ("worse", "better", "same")
+        return {direction: counts[direction] for direction in directions}
 
     @classmethod
     def of_runs(
@@ -87,30 +87,30 @@ class QueryDifferences(Shown):
         """Score two runs, by name, and compare them query by query."""
         systems = score_runs(qrels, runs, [measure], judging)
         left, right = systems.values()
-        mine, its = (one.per_query(measure) for one in (left, right))
-        queries = [query for query in mine if query in its]
-        values = np.array([[of[query] for query in queries] for of in (mine, its)])
+        left_values, right_values = (scores.per_query(measure) for scores in (left, right))
+        queries = [query for query in left_values if query in right_values]
+        values = np.array([[value_of_query[query] for query in queries] for value_of_query in (left_values, right_values)])
         by_ratio = measure.definition.aggregation == "geometric"
-        compared = floored_log(values) if by_ratio else values
-        gains = compared[1] - compared[0]
+        compared_values = floored_log(values) if by_ratio else values
+        gains = compared_values[1] - compared_values[0]
         gains[np.abs(gains) <= TIE] = 0.0
         if measure.definition.higher_is_better is False:
             gains = -gains
-        found = []
+        differences = []
         # Worse ones come first, each way the farthest from 0 first, what is the same last.
         for row in np.lexsort((-np.abs(gains), np.array([2, 1, 0])[np.sign(gains).astype(int)])):
             old, new = values[:, row].tolist()
-            ratio = math.exp(compared[1, row] - compared[0, row]) if by_ratio else None
+            ratio = math.exp(compared_values[1, row] - compared_values[0, row]) if by_ratio else None
             gain = gains[row]
-            way: Direction = "worse" if gain < 0 else "better" if gain > 0 else "same"
-            found.append(QueryDifference(queries[row], old, new, new - old, ratio, way))
+            direction: Direction = "worse" if gain < 0 else "better" if gain > 0 else "same"
+            differences.append(QueryDifference(queries[row], old, new, new - old, ratio, direction))
         names = tuple(runs)
         return cls(
             (names[0], names[1]),
             measure,
             left[measure],
             right[measure],
-            found,
+            differences,
             judging.changed_options(),
             systems.notes,
         )
@@ -123,18 +123,18 @@ class QueryDifferences(Shown):
         check_limit(limit)
         left, right = self.names
         counts = self.counts
-        changed = [one for one in self.queries if one.direction != "same"]
-        first = changed[:limit]
+        changed_queries = [difference for difference in self.queries if difference.direction != "same"]
+        shown_queries = changed_queries[:limit]
         by_ratio = self.measure.definition.aggregation == "geometric"
         rows = [
             [
-                one.query_id,
-                format_score(self.measure, one.left),
-                format_score(self.measure, one.right),
-                format_change(one.difference) if one.ratio is None else f"x{one.ratio:.4g}",
-                one.direction,
+                difference.query_id,
+                format_score(self.measure, difference.left),
+                format_score(self.measure, difference.right),
+                format_change(difference.difference) if difference.ratio is None else f"x{difference.ratio:.4g}",
+                difference.direction,
             ]
-            for one in first
+            for difference in shown_queries
         ]
         values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
@@ -142,24 +142,24 @@ class QueryDifferences(Shown):
             f"{right} is worse on {format_query_count(counts['worse'])}, better on {counts['better']:,}, "
             f"the same on {counts['same']:,}",
         ]
-        n_worse = sum(one.direction == "worse" for one in first)
-        rules = {n_worse} if 0 < n_worse < len(first) else set()
+        n_worse = sum(difference.direction == "worse" for difference in shown_queries)
+        rules = {n_worse} if 0 < n_worse < len(shown_queries) else set()
         header = ["query_id", left, right, "ratio" if by_ratio else "change", ""]
-        notes = [*self._row_notes(first, len(changed)), *format_notes(self.notes)]
+        notes = [*self._row_notes(shown_queries, len(changed_queries)), *format_notes(self.notes)]
         return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 
     def _row_notes(self, shown_queries: Sequence[QueryDifference], n_changed: int) -> list[str]:
         """Return what to say of the rows that are shown, and of those that are not."""
         if not n_changed:
             return ["No query changed."]
-        said = []
+        lines = []
         if self.measure.definition.higher_is_better is False:
-            said.append(f"{self.measure}: less is better.")
-        hidden = Counter(self.counts) - Counter(one.direction for one in shown_queries)
-        listed = [f"{hidden[way]:,} {way}" for way in ("worse", "better") if hidden[way]]
-        if listed:
-            said.append(f"Not shown: {' and '.join(listed)}.")
-        return [*said, explain_hint(self.measure, shown_queries[0].query_id)]
+            lines.append(f"{self.measure}: less is better.")
+        hidden_counts = Counter(self.counts) - Counter(difference.direction for difference in shown_queries)
+        count_texts = [f"{hidden_counts[direction]:,} {direction}" for direction in ("worse", "better") if hidden_counts[direction]]
+        if count_texts:
+            lines.append(f"Not shown: {' and '.join(count_texts)}.")
+        return [*lines, explain_hint(self.measure, shown_queries[0].query_id)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -168,11 +168,11 @@ class QueryDifferences(Shown):
             "runs": list(self.names),
             "values": [self.left, self.right],
             "counts": self.counts,
-            "queries": [asdict(one) for one in self.queries],
+            "queries": [asdict(difference) for difference in self.queries],
             "options": dict(self.options),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query: all of its QueryDifference."""
-        return [asdict(one) for one in self.queries]
+        return [asdict(difference) for difference in self.queries]

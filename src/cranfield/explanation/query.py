@@ -47,38 +47,38 @@ class Explanation(QueryValue, Shown):
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
-        *above, last = self._make_tables(limit)
-        grave = format_notes(one for one in self.notes if one.is_grave)
-        return [*above, replace(last, notes=[*grave, *last.notes, *write_sentences(self)])]
+        *first_tables, last_table = self._make_tables(limit)
+        grave_lines = format_notes(note for note in self.notes if note.is_grave)
+        return [*first_tables, replace(last_table, notes=[*grave_lines, *last_table.notes, *write_sentences(self)])]
 
     def _make_tables(self, limit: int | None) -> list[Table]:
         check_limit(limit)
-        made: list[Table] = []
+        tables: list[Table] = []
         definition = self.measure.definition
-        variant = ", of which this is a variant" * _is_variant(self.measure)
+        variant_text = ", of which this is a variant" * _is_variant(self.measure)
         value = format_score(self.measure, self.value) or EMPTY
         lines = [f"{self.measure} = {value}: query {self.query}, run {self.run}"]
-        how = f"{definition.formula} ({definition.source})"
+        definition_text = f"{definition.formula} ({definition.source})"
         if not definition.formula:
-            how = f"its formula and its source are missing here {NO_DOCSTRINGS}"
-        lines.append(f"{definition.name}{variant}: {how}")
+            definition_text = f"its formula and its source are missing here {NO_DOCSTRINGS}"
+        lines.append(f"{definition.name}{variant_text}: {definition_text}")
         for entry in self._list_entries():
             if isinstance(entry, Line):
                 lines.append(entry.text())
                 continue
-            title = [*([] if made else lines), entry.title[:1].upper() + entry.title[1:]]
+            title = [*([] if tables else lines), entry.title[:1].upper() + entry.title[1:]]
             lines = entry.formula_lines  # and what follows, up to the next table
-            made.append(self._add_run_ranks(entry).to_table(limit, title, lines))
-        return made
+            tables.append(self._add_run_ranks(entry).to_table(limit, title, lines))
+        return tables
 
     def _add_run_ranks(self, sheet: Sheet) -> Sheet:
         """Add to an ideal ranking a column with the rank at which the run has each document."""
-        several = "group" in sheet.labels or self.options.get("judged_only")
-        if several or not sheet.is_ideal or "document" not in sheet.labels:
+        has_other_ranks = "group" in sheet.labels or self.options.get("judged_only")
+        if has_other_ranks or not sheet.is_ideal or "document" not in sheet.labels:
             return sheet
-        rank = {one.document: one.rank for one in reversed(self.retrieved)}
-        here = [rank.get(doc) for doc in sheet.labels["document"]]
-        return replace(sheet, labels={**sheet.labels, "rank in run": here})
+        rank_of_doc = {document.document: document.rank for document in reversed(self.retrieved)}
+        run_ranks = [rank_of_doc.get(doc) for doc in sheet.labels["document"]]
+        return replace(sheet, labels={**sheet.labels, "rank in run": run_ranks})
 
     def _list_entries(self) -> list[Entry]:
         """Return the worksheet's entries; before them the ranking, if none of them shows it.
@@ -86,25 +86,25 @@ class Explanation(QueryValue, Shown):
         Of a ranking, the first documents are shown; all of them where there is no other table.
         """
         entries = list(self.worksheet.entries)
-        tables = [one for one in entries if isinstance(one, Sheet)]
+        tables = [entry for entry in entries if isinstance(entry, Sheet)]
         n_docs = len(self.retrieved)
         n = count_visible(n_docs, self.cutoff) if tables else n_docs
-        first = self.retrieved[:n]
-        wanted = {one.document for one in first}
-        here = (one.labels.get("document", ()) for one in tables if not one.is_sorted)
-        if any(wanted <= {*documents} for documents in here):
+        first_documents = self.retrieved[:n]
+        first_docs = {document.document for document in first_documents}
+        doc_columns = (table.labels.get("document", ()) for table in tables if not table.is_sorted)
+        if any(first_docs <= {*documents} for documents in doc_columns):
             return entries
         title = "documents retrieved"
         if self.options.get("judged_only"):
             title += ", before any were dropped"
-        rows = [(one.rank, one.document, one.grade) for one in first]
+        rows = [(document.rank, document.document, document.grade) for document in first_documents]
         return [ranking_sheet(rows, n_docs, title), *entries]
 
     def _repr_html_(self) -> str:
         # Tables are beside each other where there is room.
         sheets = "".join(f"<div>{to_html(table)}</div>" for table in self._make_tables(_MAX_ROWS))
-        beside = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{sheets}</div>'
-        return beside + to_paragraphs(write_sentences(self))
+        tables_html = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{sheets}</div>'
+        return tables_html + to_paragraphs(write_sentences(self))
 
     # ---- for programs ---------------------------------------------------------------------------
 
@@ -124,14 +124,14 @@ class Explanation(QueryValue, Shown):
             "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.value_line]],
             "complete": not sheet.is_incomplete,
             "retrieved": [
-                {**asdict(one), "score": _json_score(one.score)} for one in self.retrieved
+                {**asdict(document), "score": _json_score(document.score)} for document in self.retrieved
             ],
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "relevant": self.n_relevant,
             "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
-            **{name: value for one in self.remarks for name, value in one.to_dict().items()},
+            **{name: value for remark in self.remarks for name, value in remark.to_dict().items()},
             "options": dict(self.options),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @property
@@ -153,21 +153,21 @@ class Explanation(QueryValue, Shown):
         >>> found[-1]["step"], found[-1]["value"]
         ('DCG', 8.261859507142916)
         """
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for entry in [*self._list_entries(), self.worksheet.value_line]:
             if isinstance(entry, Line):
-                found.append({"step": entry.symbol, "value": entry.value})
+                rows.append({"step": entry.symbol, "value": entry.value})
                 continue
-            found += ({"table": entry.title, **row} for row in entry.rows(_FIXED_COLUMNS))
+            rows += ({"table": entry.title, **row} for row in entry.rows(_FIXED_COLUMNS))
             for total in entry.totals:
-                found += (
+                rows += (
                     {"table": entry.title, "step": total.symbol, "value": value}
                     for value in total.values
                 )
-        own = dict.fromkeys(name for row in found for name in row if name not in _FIXED_COLUMNS)
-        *first, step, value = _FIXED_COLUMNS
-        names = (*first, *own, step, value)
-        return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in found]
+        own_names = dict.fromkeys(name for row in rows for name in row if name not in _FIXED_COLUMNS)
+        *first_names, step, value = _FIXED_COLUMNS
+        names = (*first_names, *own_names, step, value)
+        return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in rows]
 
 
 # The columns of the rows of every explanation; before the last two are those of its tables.
@@ -191,7 +191,7 @@ def _is_variant(measure: Measure) -> bool:
         value != definition.defaults[name]
         and name not in ("rel", definition.names.unnamed)
         and not any(
-            re.search(rf"\b{re.escape(str(one))}\b", definition.formula) for one in (name, value)
+            re.search(rf"\b{re.escape(str(text))}\b", definition.formula) for text in (name, value)
         )
         for name, value in measure.given
     )

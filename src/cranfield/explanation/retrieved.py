@@ -37,47 +37,47 @@ def add_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> Wo
     judged documents are counted, the worksheet is returned as it is.
     """
     judged, docs = scene.judged, scene.docs
-    plain = not (judged.hits.columns or judged.has_groups) and judged.cost is None
-    if sheet.is_incomplete or not plain or all(doc in scene.grades for doc in docs[:k]):
+    is_plain = not (judged.hits.columns or judged.has_groups) and judged.cost is None
+    if sheet.is_incomplete or not is_plain or all(doc in scene.grades for doc in docs[:k]):
         return sheet
-    hits, every = judged.hits, judged.every(np.array([[k]]))
-    below = hits.where(hits.rank > k)
-    known = np.append(every.judged, below.judged)
-    rank, grade = np.append(every.rank, below.rank), np.append(every.grade, below.grade)
-    columns = {"known": known}
-    wider = Ranked(1, np.zeros(len(rank), np.int64), rank, grade, columns=columns)
-    meeting = replace(scene.meeting, judged=replace(judged, hits=wider))
-    found = write_worksheet(str(measure), trace_value(measure, replace(scene, meeting=meeting)))
-    pairs = zip([*found.entries, found.value_line], [*sheet.entries, sheet.value_line], strict=False)
-    same = len(found.entries) == len(sheet.entries) and not found.is_incomplete
-    if not (same and all(_is_unchanged(*pair) for pair in pairs)):
+    hits, top_ranks = judged.hits, judged.every(np.array([[k]]))
+    lower_hits = hits.where(hits.rank > k)
+    is_judged = np.append(top_ranks.judged, lower_hits.judged)
+    rank, grade = np.append(top_ranks.rank, lower_hits.rank), np.append(top_ranks.grade, lower_hits.grade)
+    columns = {"known": is_judged}
+    wider_hits = Ranked(1, np.zeros(len(rank), np.int64), rank, grade, columns=columns)
+    meeting = replace(scene.meeting, judged=replace(judged, hits=wider_hits))
+    wider_worksheet = write_worksheet(str(measure), trace_value(measure, replace(scene, meeting=meeting)))
+    pairs = zip([*wider_worksheet.entries, wider_worksheet.value_line], [*sheet.entries, sheet.value_line], strict=False)
+    is_comparable = len(wider_worksheet.entries) == len(sheet.entries) and not wider_worksheet.is_incomplete
+    if not (is_comparable and all(_is_unchanged(*pair) for pair in pairs)):
         return sheet
-    for one, before in zip(found.entries, sheet.entries, strict=True):
-        if isinstance(one, Sheet) and isinstance(before, Sheet) and one.n_rows > before.n_rows:
-            one.title = one.title.replace(_HITS_TITLE, _EVERY_TITLE)
-            if one.labels["rank"][-1] > k:
-                one.title += f", below rank {k} judged ones only"
-    return found
+    for entry, old_entry in zip(wider_worksheet.entries, sheet.entries, strict=True):
+        if isinstance(entry, Sheet) and isinstance(old_entry, Sheet) and entry.n_rows > old_entry.n_rows:
+            entry.title = entry.title.replace(_HITS_TITLE, _EVERY_TITLE)
+            if entry.labels["rank"][-1] > k:
+                entry.title += f", below rank {k} judged ones only"
+    return wider_worksheet
 
 
-def _is_unchanged(one: Entry, before: Entry) -> bool:
+def _is_unchanged(entry: Entry, old_entry: Entry) -> bool:
     """Tell whether an entry is as before, except for more rows that change no number."""
-    if isinstance(one, Line) or isinstance(before, Line):
-        return one == before
-    if one.n_rows == before.n_rows:
-        rows: Sequence[int] = range(one.n_rows)
-    elif "rank" not in before.labels:
+    if isinstance(entry, Line) or isinstance(old_entry, Line):
+        return entry == old_entry
+    if entry.n_rows == old_entry.n_rows:
+        rows: Sequence[int] = range(entry.n_rows)
+    elif "rank" not in old_entry.labels:
         return False
     else:
-        ranks = set(before.labels["rank"])
-        rows = [i for i, rank in enumerate(one.labels["rank"]) if rank in ranks]
+        ranks = set(old_entry.labels["rank"])
+        rows = [i for i, rank in enumerate(entry.labels["rank"]) if rank in ranks]
     return (
-        one.title == before.title
-        and {name: _select_rows(values, rows) for name, values in one.labels.items()} == _label_lists(before)
-        and [replace(column, values=_select_rows(column.values, rows)) for column in one.columns]
-        == [Column(column.header, [*column.values], column.formula) for column in before.columns]
-        and [_total_fields(total, rows) for total in one.totals]
-        == [_total_fields(total, range(before.n_rows)) for total in before.totals]
+        entry.title == old_entry.title
+        and {name: _select_rows(values, rows) for name, values in entry.labels.items()} == _label_lists(old_entry)
+        and [replace(column, values=_select_rows(column.values, rows)) for column in entry.columns]
+        == [Column(column.header, [*column.values], column.formula) for column in old_entry.columns]
+        and [_total_fields(total, rows) for total in entry.totals]
+        == [_total_fields(total, range(old_entry.n_rows)) for total in old_entry.totals]
     )
 
 
@@ -98,7 +98,7 @@ def ranking_sheet(docs: Sequence[tuple[int, str, float | None]], n_docs: int, ti
     """Return the table of the first documents retrieved: (rank, document, grade) of each."""
     names = ("rank", "document", "grade")
     labels: dict[str, Sequence[Any]] = {
-        name: [one[i] for one in docs] for i, name in enumerate(names)
+        name: [row[i] for row in docs] for i, name in enumerate(names)
     }
     if len(docs) < n_docs:
         title = f"the first {len(docs):,} of the {n_docs:,} {title}"

@@ -36,20 +36,20 @@ class SceneRankings(NamedTuple):
     def of(cls, query_qrels: Qrels, full_ranking: Ranking, judging: Judging) -> "SceneRankings":
         """Judge a whole ranking; `alone` are the judgments of its query alone."""
         docs, depth = query_qrels.doc_lists[0], judging.depth
-        below: list[str] = []
+        unretrieved_docs: list[str] = []
         grades = dict(zip(docs, query_qrels.grade[query_qrels.starts[0] :].tolist(), strict=True))
         if judging.unretrieved == "below":
             full_ranking, depth = full_ranking.take(slice(depth)), None
-            retrieved = np.array([*map({*full_ranking.docs}.__contains__, docs)], np.bool_)
-            below = [docs[row] for row in unretrieved_rows(query_qrels, retrieved, judging).tolist()]
-            full_ranking = append_docs(full_ranking, below)
+            is_retrieved = np.array([*map({*full_ranking.docs}.__contains__, docs)], np.bool_)
+            unretrieved_docs = [docs[row] for row in unretrieved_rows(query_qrels, is_retrieved, judging).tolist()]
+            full_ranking = append_docs(full_ranking, unretrieved_docs)
         if not judging.has_one_tie_order and judging.ties != "expected":
-            keys = grade_sort_keys(judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs))
-            full_ranking = full_ranking.take(keys.argsort(kind="stable"))
-        kept = ranking = full_ranking if depth is None else full_ranking.take(slice(depth))
+            sort_keys = grade_sort_keys(judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs))
+            full_ranking = full_ranking.take(sort_keys.argsort(kind="stable"))
+        measured_ranking = ranking = full_ranking if depth is None else full_ranking.take(slice(depth))
         if judging.judged_only:
-            kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
-        return cls(kept, ranking, full_ranking, grades, frozenset(below))
+            measured_ranking = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
+        return cls(measured_ranking, ranking, full_ranking, grades, frozenset(unretrieved_docs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +105,16 @@ class Scene:
         levels, docs = self.qrels.levels, self.qrels.doc_lists[0]
         if not self.qrels.has_groups:
             return self.ideal_docs
-        best = np.lexsort((-levels.level, levels.group))
-        return [docs[row] for row in levels.row[best].tolist()]
+        order = np.lexsort((-levels.level, levels.group))
+        return [docs[row] for row in levels.row[order].tolist()]
 
     @classmethod
     def of(
         cls, qrels: Qrels, run: Run, query: str, judging: Judging, *, costs: bool = False
     ) -> "Scene":
         """Judge one query of a run: see `each`."""
-        (found,) = cls.of_queries(qrels, run, [query], judging, costs=costs)
-        return found
+        (scene,) = cls.of_queries(qrels, run, [query], judging, costs=costs)
+        return scene
 
     @classmethod
     def of_queries(
@@ -144,35 +144,35 @@ class Scene:
         runs = run.select_queries(queries, judging.order, costs=costs).split_queries()
         notes_of_run = cache(lambda: tuple(find_order_notes(qrels, run)))
         for query in queries:
-            alone, its = qrels.select_queries([query]), runs[query]
+            query_qrels, query_run = qrels.select_queries([query]), runs[query]
             # Others may have judged documents: that this one lacks them is accepted.
-            meeting = judge(alone, its, judging, costs=costs, all_queries=False)
+            meeting = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
             meeting.find_order_notes = notes_of_run
-            seen = SceneRankings.of(alone, its.read_ranking(judging, costs=costs), judging)
-            yield cls(query, run.name, alone, judging, meeting, *seen)
+            rankings = SceneRankings.of(query_qrels, query_run.read_ranking(judging, costs=costs), judging)
+            yield cls(query, run.name, query_qrels, judging, meeting, *rankings)
 
     def relevance_level(self, measure: Measure) -> float:
         """Return the lowest grade that the measure counts as relevant; by default, any above 0."""
-        known = self.judged.has_whole_grades or measure.fractions == "level"
-        least: float = measure.parameters.get("rel", 1) if known else self.judged.above_zero
-        return least
+        states_level = self.judged.has_whole_grades or measure.fractions == "level"
+        level: float = measure.parameters.get("rel", 1) if states_level else self.judged.above_zero
+        return level
 
 
 def known_queries_hint(query: str, qrels: Qrels) -> str:
     """Return what to say of a query that the judgments do not have: which ones they have."""
     ids = qrels.query_ids
-    near = _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
-    guess = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    near_ids = _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
+    guess = f"Did you mean {' or '.join(map(repr, near_ids))}? " if near_ids else ""
     n = len(qrels.query_ids)
     return f"{guess}They have {format_query_count(n)}, the first is {qrels.query_ids[0]!r}."
 
 
-def _find_by_words(query: str, others: Sequence[str]) -> list[str]:
+def _find_by_words(query: str, query_ids: Sequence[str]) -> list[str]:
     """Return the first questions in which each word of a query occurs, or a part of a word does."""
     words = query.casefold().split()
     if not words or len(query) < _MIN_LENGTH:  # of "1", too many ids are a part
         return []
-    return [other for other in others if all(word in other.casefold() for word in words)][:3]
+    return [query_id for query_id in query_ids if all(word in query_id.casefold() for word in words)][:3]
 
 
 _MIN_LENGTH = 3  # characters of a part of a question
@@ -181,14 +181,14 @@ _MIN_LENGTH = 3  # characters of a part of a question
 def grade_documents(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
     """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
     lowest = min([*grades.values(), 0]) - 1
-    of_docs = [grades.get(doc, lowest) for doc in docs]
-    return np.array(of_docs, np.float64 if float in set(map(type, of_docs)) else np.int64)
+    doc_grades = [grades.get(doc, lowest) for doc in docs]
+    return np.array(doc_grades, np.float64 if float in set(map(type, doc_grades)) else np.int64)
 
 
-def _find_spellings(query: str, others: Sequence[str]) -> list[str]:
+def _find_spellings(query: str, query_ids: Sequence[str]) -> list[str]:
     """Return the first ids that differ only in blanks, capitals or leading zeros."""
 
-    def bare(text: str) -> str:
+    def normalize(text: str) -> str:
         return re.sub(r"(?<!\d)0+(?=\d)", "", text.strip().casefold())
 
-    return [other for other in others if bare(other) == bare(query)][:3]
+    return [query_id for query_id in query_ids if normalize(query_id) == normalize(query)][:3]

@@ -14,7 +14,7 @@ N_NAMED = 5  # documents, in a sentence
 
 def write_sentences(query_value: QueryValue) -> Iterator[str]:
     """Yield what else to know of the value of a query, and the value."""
-    yield from format_notes(one for one in query_value.notes if not one.is_grave)
+    yield from format_notes(note for note in query_value.notes if not note.is_grave)
     if query_value.worksheet.zero_divisions:
         yield f"0 / 0 counts as 0: in {', '.join(query_value.worksheet.zero_divisions)}."
     if query_value.worksheet.is_deep:
@@ -26,9 +26,9 @@ def write_sentences(query_value: QueryValue) -> Iterator[str]:
             "into an array or a loop), and what was done then is not recorded."
         )
     if query_value.missing:  # the highest grade first
-        named = format_names([f"{doc} ({format_short(grade)})" for doc, grade in query_value.missing], N_NAMED)
-        of = f"{len(query_value.missing):,} of {query_value.n_relevant:,}"
-        yield f"Relevant (with their grades) and not retrieved: {of}: {named}."
+        missing_text = format_names([f"{doc} ({format_short(grade)})" for doc, grade in query_value.missing], N_NAMED)
+        count_text = f"{len(query_value.missing):,} of {query_value.n_relevant:,}"
+        yield f"Relevant (with their grades) and not retrieved: {count_text}: {missing_text}."
     yield from _unjudged_sentences(query_value)
     for remark in query_value.remarks:
         yield from remark.sentences(query_value)
@@ -41,30 +41,30 @@ def write_sentences(query_value: QueryValue) -> Iterator[str]:
     yield query_value.worksheet.value_line.text(digits=True)
 
 
-def _unjudged_sentences(found: QueryValue) -> Iterator[str]:
-    n_docs = len(found.retrieved)
-    k = n_docs if found.cutoff is None else found.cutoff
-    looked_at = min(k, n_docs)
-    down_to = f" down to rank {k}" * (k < n_docs)
-    where = f"{format_count(looked_at, 'document')} retrieved{down_to}"
-    its = [one for one in found.unjudged if one[0] <= looked_at]
+def _unjudged_sentences(query_value: QueryValue) -> Iterator[str]:
+    n_docs = len(query_value.retrieved)
+    k = n_docs if query_value.cutoff is None else query_value.cutoff
+    n_seen = min(k, n_docs)
+    depth_text = f" down to rank {k}" * (k < n_docs)
+    place_text = f"{format_count(n_seen, 'document')} retrieved{depth_text}"
+    unjudged_places = [place for place in query_value.unjudged if place[0] <= n_seen]
     if not n_docs:
         yield "Nothing was retrieved."
-    elif found.options.get("judged_only"):
-        out = [(one.rank, one.document) for one in found.retrieved if not is_judged(one)]
-        if out:
+    elif query_value.options.get("judged_only"):
+        dropped_places = [(document.rank, document.document) for document in query_value.retrieved if not is_judged(document)]
+        if dropped_places:
             yield (
-                f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{format_count(n_docs, 'document')} retrieved, at {_list_ranks(out)}. The others moved "
+                f"Dropped, as unjudged or of negative grade: {len(dropped_places):,} of the "
+                f"{format_count(n_docs, 'document')} retrieved, at {_list_ranks(dropped_places)}. The others moved "
                 "up: the tables and the swap show the new ranks, everything else the ranks "
                 "before that."
             )
     elif not k:
         yield "No rank is looked at: R, the number of relevant documents, is 0."
-    elif its:
-        yield f"Unjudged: {len(its):,} of the {where}, at {_list_ranks(its)}."
+    elif unjudged_places:
+        yield f"Unjudged: {len(unjudged_places):,} of the {place_text}, at {_list_ranks(unjudged_places)}."
     else:
-        yield f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."
+        yield f"Judged: all of the {place_text}." if n_seen > 1 else f"Judged: the {place_text}."
 
 
 def format_change(value: float) -> str:
@@ -74,14 +74,14 @@ def format_change(value: float) -> str:
 
 def option_lines(options: Mapping[str, Any]) -> list[str]:
     """Return the line that names the options, if there are any."""
-    listed = ", ".join(f"{key}={value}" for key, value in options.items())
-    return [f"Options: {listed}."] * bool(options)
+    option_texts = ", ".join(f"{key}={value}" for key, value in options.items())
+    return [f"Options: {option_texts}."] * bool(options)
 
 
 def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
-    shown = [entry.value] if isinstance(entry, Line) else entry.shown_numbers
-    return any(isinstance(one, float) and float(to_six_decimals(one)) != one for one in shown)
+    numbers = [entry.value] if isinstance(entry, Line) else entry.shown_numbers
+    return any(isinstance(number, float) and float(to_six_decimals(number)) != number for number in numbers)
 
 
 def is_judged(document: RetrievedDocument) -> bool:
@@ -91,5 +91,5 @@ def is_judged(document: RetrievedDocument) -> bool:
 
 def _list_ranks(places: Sequence[tuple[int, str]]) -> str:
     """Return the first of some (rank, document), in words."""
-    named = format_names([f"{rank} ({doc})" for rank, doc in places], N_NAMED)
-    return f"{'rank' if len(places) == 1 else 'ranks'} {named}"
+    place_texts = format_names([f"{rank} ({doc})" for rank, doc in places], N_NAMED)
+    return f"{'rank' if len(places) == 1 else 'ranks'} {place_texts}"

@@ -69,7 +69,7 @@ class QueryValue(RemarkValues):
     @property
     def unjudged(self) -> list[tuple[int, str]]:
         """The rank and the name of every unjudged document retrieved."""
-        return [(one.rank, one.document) for one in self.retrieved if one.grade is None]
+        return [(document.rank, document.document) for document in self.retrieved if document.grade is None]
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> Self:
@@ -78,11 +78,11 @@ class QueryValue(RemarkValues):
         sheet = write_worksheet(str(measure), trace_value(measure, scene))
         sheet = add_unjudged(sheet, measure, scene, count_visible(len(scene.docs), cutoff))
         docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
-        scored = [None] * len(docs) if scores is None else scores.tolist()
+        doc_scores = [None] * len(docs) if scores is None else scores.tolist()
         level = scene.relevance_level(measure)
-        judged = () if scene.qrels.has_groups else scene.ideal_docs
-        relevant = [doc for doc in judged if grades[doc] >= level]
-        missing = set(relevant).difference(docs) | scene.unretrieved_docs.intersection(relevant)
+        judged_docs = () if scene.qrels.has_groups else scene.ideal_docs
+        relevant_docs = [doc for doc in judged_docs if grades[doc] >= level]
+        missing_docs = set(relevant_docs).difference(docs) | scene.unretrieved_docs.intersection(relevant_docs)
         return cls(
             query=scene.query,
             run=scene.run_name,
@@ -91,14 +91,14 @@ class QueryValue(RemarkValues):
             worksheet=sheet,
             retrieved=[
                 RetrievedDocument(rank, doc, None if doc in scene.unretrieved_docs else score, grades.get(doc))
-                for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
+                for rank, (doc, score) in enumerate(zip(docs, doc_scores, strict=True), 1)
             ],
-            n_relevant=len(relevant),
-            missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
+            n_relevant=len(relevant_docs),
+            missing=[(doc, grades[doc]) for doc in relevant_docs if doc in missing_docs],
             options=scene.judging.changed_options(),
             notes=[*scene.meeting.notes, *ideal_ranking_notes([measure], scene.qrels)],
             cutoff=cutoff,
-            remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
+            remarks=[remark_class.of(scene, measure) for remark_class in load_entries("remark of explain")],
         )
 
 

@@ -106,29 +106,29 @@ def describe_rows(
 
     `written` writes out a number of the query, `condition` which rows of a ranking count.
     """
-    said: list[str] = []
-    for above, how, what in subset_chain(rows):
-        if how is Ranked.relevant:
-            said.append("of a grade above 0" if what == SMALLEST_POSITIVE else f"of grade {what} or more")
-        elif how is Ranked.top:
-            said.append(f"down to rank {write_number(what)}")
-        elif how is Ranked.reordered:
-            said.append(f"in the order of {write_condition(what, above)}")
-        elif said and said[-1].startswith("where "):
-            said[-1] = f"where {write_condition(what, above)} and {said[-1][6:]}"
+    phrases: list[str] = []
+    for source, method, argument in subset_chain(rows):
+        if method is Ranked.relevant:
+            phrases.append("of a grade above 0" if argument == SMALLEST_POSITIVE else f"of grade {argument} or more")
+        elif method is Ranked.top:
+            phrases.append(f"down to rank {write_number(argument)}")
+        elif method is Ranked.reordered:
+            phrases.append(f"in the order of {write_condition(argument, source)}")
+        elif phrases and phrases[-1].startswith("where "):
+            phrases[-1] = f"where {write_condition(argument, source)} and {phrases[-1][6:]}"
         else:
-            said.append(f"where {write_condition(what, above)}")
-    step, (base, _, at) = base_ranking(rows).step, describe_base(rows)
-    asked = step.inputs[0].step if step.op == "ranked" else step
-    if at is not None and len(asked.inputs) > at and asked.inputs[at] is not None:
-        said.append(f"down to rank {write_number(asked.inputs[at])}")
-    said = list(dict.fromkeys(reversed(said)))
+            phrases.append(f"where {write_condition(argument, source)}")
+    step, (base_text, _, cutoff_position) = base_ranking(rows).step, describe_base(rows)
+    call_step = step.inputs[0].step if step.op == "ranked" else step
+    if cutoff_position is not None and len(call_step.inputs) > cutoff_position and call_step.inputs[cutoff_position] is not None:
+        phrases.append(f"down to rank {write_number(call_step.inputs[cutoff_position])}")
+    phrases = list(dict.fromkeys(reversed(phrases)))
     if step.op is Judged.every and None in row_documents(rows):
-        base = "every rank, with a document or without"
-    if "{}" in base:
-        grades = [one for one in said if one.startswith(("of grade", "of a grade"))]
-        said = [one for one in said if one not in grades]
-        base = base.format("".join(f" {one}" for one in grades))
-    if any(one.startswith("in the order") for one in said):
-        base = base.removesuffix(IN_ORDER)
-    return ", ".join([base, *said])
+        base_text = "every rank, with a document or without"
+    if "{}" in base_text:
+        grade_phrases = [phrase for phrase in phrases if phrase.startswith(("of grade", "of a grade"))]
+        phrases = [phrase for phrase in phrases if phrase not in grade_phrases]
+        base_text = base_text.format("".join(f" {phrase}" for phrase in grade_phrases))
+    if any(phrase.startswith("in the order") for phrase in phrases):
+        base_text = base_text.removesuffix(IN_ORDER)
+    return ", ".join([base_text, *phrases])

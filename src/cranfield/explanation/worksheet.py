@@ -75,18 +75,18 @@ class _Writer:
                 self.entries.setdefault(line.symbol, line)
             else:
                 return None
-        found = self.symbol_of[key]
-        self.expressions.frames[-1].references[found] = None
-        return found, ATOM
+        symbol = self.symbol_of[key]
+        self.expressions.frames[-1].references[symbol] = None
+        return symbol, ATOM
 
     def write_line(self, node: TracedArray, name: str = "") -> Line:
         """Write a number of the query out, under a name or by the next symbol."""
         with self._open_frame() as frame:
-            made = self._write_words(node, self.find_symbol)
-            numbers = self._write_numbers(node, made) if name or not _is_leaf(node) else ""
-            same = made in self.entries  # the same number, apart from a factor of 1
-            frame.name = name or (made if same else next(self.symbols))
-        return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.references)
+            formula = self._write_words(node, self.find_symbol)
+            numbers = self._write_numbers(node, formula) if name or not _is_leaf(node) else ""
+            is_known = formula in self.entries  # the same number, apart from a factor of 1
+            frame.name = name or (formula if is_known else next(self.symbols))
+        return Line(frame.name, formula, numbers, node.values.flat[0].item(), frame.references)
 
     @contextmanager
     def _open_frame(self) -> Iterator[Frame]:
@@ -100,40 +100,40 @@ class _Writer:
 
     def _write_words(self, node: TracedArray, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
-        made, name = node.step, self.nodes.name(node)
-        if made.op in words.GROUP_TEXTS or not made.inputs:
-            return name or words.GROUP_TEXTS.get(made.op) or words.WORDS.get(made.op, made.op)
+        step, name = node.step, self.nodes.name(node)
+        if step.op in words.GROUP_TEXTS or not step.inputs:
+            return name or words.GROUP_TEXTS.get(step.op) or words.WORDS.get(step.op, step.op)
         text, _ = self.expressions.write_out(node, label)
         return f"{name} = {text}" if name and text != name else text
 
     def _write_numbers(self, node: TracedArray, formula: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
-        def shown(one: TracedArray) -> tuple[str, int] | None:
-            if self.find_symbol(one) is None:
+        def symbol_number(operand: TracedArray) -> tuple[str, int] | None:
+            if self.find_symbol(operand) is None:
                 return None
-            value = to_six_decimals(one.values.flat[0].item())
+            value = to_six_decimals(operand.values.flat[0].item())
             return value, SUM if value.startswith("-") else ATOM
 
         self.expressions.uses_numbers = True
-        text = self.expressions.write_out(node, shown)[0]
+        text = self.expressions.write_out(node, symbol_number)[0]
         self.expressions.uses_numbers = False
         return "" if text == formula or formula.endswith(f" = {text}") else text
 
     def _write_total(self, node: TracedArray, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
-        op, (of, *inputs) = node.step.op, node.step.inputs
+        op, (source, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
-        if op is Ranked.count and base_ranking(of).step.op != "hits" and of.home is None:
+        if op is Ranked.count and base_ranking(source).step.op != "hits" and source.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
-            counted = f"number of {self.describe_rows(of).replace(words.IN_ORDER, '')}"
-            self.entries[symbol] = Line(symbol, counted, "", values[0])
+            count_text = f"number of {self.describe_rows(source).replace(words.IN_ORDER, '')}"
+            self.entries[symbol] = Line(symbol, count_text, "", values[0])
             return
-        rows = of if is_ranking(of) else None
-        sheet = self.find_sheet(of) if rows else self.find_group_sheet(of)
-        header, running = "", None
+        rows = source if is_ranking(source) else None
+        sheet = self.find_sheet(source) if rows else self.find_group_sheet(source)
+        header, running_sums = "", None
         if op in words.COUNTS:
-            made = "number of these" if rows else "number of groups"
+            total_text = "number of these" if rows else "number of groups"
         else:
             column = inputs[0]
             if op in words.TOTALS and isinstance(column, TracedArray):
@@ -142,62 +142,62 @@ class _Writer:
                 header = self.find_column(sheet, column, rows)
             sheet.is_used = True
             sheet.references.update(frame.references)
-            loose = " if " in header or any(sign in header for sign in "<>=")
-            made = words.AGGREGATE_TEXTS[op].format(f"({header})" if loose and " " in header else header)
+            is_loose = " if " in header or any(sign in header for sign in "<>=")
+            total_text = words.AGGREGATE_TEXTS[op].format(f"({header})" if is_loose and " " in header else header)
             if op in words.TOTALS and is_bool(column):
-                made = f"number of {'rows' if rows else 'groups'} where {header}"
+                total_text = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op in words.TOTALS:
                 terms = remove_trace(column) * 1.0
-                summed = rows.original.running(terms) if rows else np.cumsum(np.ravel(terms))
-                running = summed.tolist()
+                sums = rows.original.running(terms) if rows else np.cumsum(np.ravel(terms))
+                running_sums = sums.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
         self.entries[symbol] = sheet
-        sheet.totals.append(Total(symbol, made, values, header, running))
+        sheet.totals.append(Total(symbol, total_text, values, header, running_sums))
 
     def describe_rows(self, rows: Recorder) -> str:
         """Return what the rows of a ranking are, in words."""
         return words.describe_rows(
-            rows, lambda one: self.expressions.write(one, self.find_symbol)[0], self._write_condition
+            rows, lambda node: self.expressions.write(node, self.find_symbol)[0], self._write_condition
         )
 
     def _write_condition(self, node: TracedArray, rows: Recorder) -> str:
         """Write out which rows of a ranking count."""
         labels = {"rank": rows.original.rank.tolist(), "grade": row_grades(rows)}
         sheet = self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
-        return self.expressions.write(node, lambda one: self._find_label(sheet, one, rows))[0]
+        return self.expressions.write(node, lambda operand: self._find_label(sheet, operand, rows))[0]
 
     def _add_condition_columns(self, sheet: Sheet, rows: Recorder) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
         subset = next(subset_chain(rows), None)
         if subset is None or subset.method is not Ranked.where:
             return
-        asked = self.condition_sheets.get((self.nodes.key(subset.argument), self.nodes.key(subset.source)))
-        kept = np.isin(base_row_numbers(subset.source), base_row_numbers(rows))
-        for one in asked.columns if asked is not None else ():
-            values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
-            sheet.columns.append(Column(one.header, values, one.formula))
+        condition_sheet = self.condition_sheets.get((self.nodes.key(subset.argument), self.nodes.key(subset.source)))
+        keeps_row = np.isin(base_row_numbers(subset.source), base_row_numbers(rows))
+        for column in condition_sheet.columns if condition_sheet is not None else ():
+            values = [value for value, is_kept in zip(column.values, keeps_row, strict=True) if is_kept]
+            sheet.columns.append(Column(column.header, values, column.formula))
 
     def find_sheet(self, rows: Recorder) -> Sheet:
         """Return the sheet of a ranking's rows."""
         key = self.nodes.key(rows)
         if key not in self.sheets:
-            ranked, base = rows.original, base_ranking(rows).step.op
+            ranked, base_operation = rows.original, base_ranking(rows).step.op
             labels: dict[str, Sequence[Any]] = {}
             if rows.grouping is not None:
                 names = rows.grouping.record.names.group_names
                 labels["group"] = [names[i] for i in ranked.query.tolist()]
             labels["rank"] = ranked.rank.tolist()
-            if base not in (Judged.fill_ranks, "ranked"):
+            if base_operation not in (Judged.fill_ranks, "ranked"):
                 labels["document"] = row_documents(rows)
-            if base != "ranked":
+            if base_operation != "ranked":
                 labels["grade"] = row_grades(rows)
             with self._open_frame() as frame:
                 frame.name = "the choice of rows"
-                self.sheets[key] = made = Sheet(self.describe_rows(rows), labels)
-            made.is_sorted = words.is_ideal(rows) or words.is_reordered(rows)
-            made.title_references = frame.references
-            made.references.update(frame.references)
-            self._add_condition_columns(made, rows)
+                self.sheets[key] = sheet = Sheet(self.describe_rows(rows), labels)
+            sheet.is_sorted = words.is_ideal(rows) or words.is_reordered(rows)
+            sheet.title_references = frame.references
+            sheet.references.update(frame.references)
+            self._add_condition_columns(sheet, rows)
         return self.sheets[key]
 
     def find_group_sheet(self, groups: Recorder) -> Sheet:
@@ -220,27 +220,27 @@ class _Writer:
 
     def _find_label(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int] | None:
         """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
-        made = node.step
-        first = made.inputs[0] if made.inputs else None
-        if made.row_owner is None and made.op != CONSTANT:
+        step = node.step
+        first_input = step.inputs[0] if step.inputs else None
+        if step.row_owner is None and step.op != CONSTANT:
             return self.find_symbol(node)
-        if rows is not None and is_ranking(made.row_owner):
+        if rows is not None and is_ranking(step.row_owner):
             # Or they are the rows of another table.
-            self.nodes.is_incomplete |= self.nodes.key(made.row_owner) != self.nodes.key(rows)
-        known = sheet, self.nodes.key(node)
-        if known in self.labels:
-            return self.labels[known]
-        if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
-            return made.op, ATOM
-        if made.op in SPREAD_METHODS:
-            column = made.inputs[-1]
+            self.nodes.is_incomplete |= self.nodes.key(step.row_owner) != self.nodes.key(rows)
+        label_key = sheet, self.nodes.key(node)
+        if label_key in self.labels:
+            return self.labels[label_key]
+        if step.op in ("rank", "grade") and not step.inputs and step.op in sheet.labels:
+            return step.op, ATOM
+        if step.op in SPREAD_METHODS:
+            column = step.inputs[-1]
             if not isinstance(column, TracedArray) or column.step.row_owner is None:
                 return None
             # A number of the row's group: it is in the sheet of groups, too.
             self.find_column(self.find_group_sheet(column.step.row_owner), column, None)
             return self._add_column(sheet, node, rows)
-        shared = self.nodes.n_uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
-        if self._is_closed(node) or shared or (rows is None and is_ranking(first)):
+        is_shared = self.nodes.n_uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
+        if self._is_closed(node) or is_shared or (rows is None and is_ranking(first_input)):
             return self._add_column(sheet, node, rows)
         return None
 
@@ -248,13 +248,13 @@ class _Writer:
         """Tell whether a node is as easy to read written out as by a letter."""
         if node.step.op in (ITEM, np.where, CONSTANT) or is_bool(node):
             return True
-        inputs = [one for one in node.step.inputs if isinstance(one, TracedArray)]
+        inputs = [source for source in node.step.inputs if isinstance(source, TracedArray)]
         return node.step.op in BINARY and all(map(self._is_closed, inputs))
 
     def _is_closed(self, node: TracedArray) -> bool:
         """Tell whether a node is shown by a word, however it was made."""
-        made = node.step
-        return bool(self.nodes.name(node)) or not made.inputs or made.op in words.OWN_COLUMN_OPERATIONS
+        step = node.step
+        return bool(self.nodes.name(node)) or not step.inputs or step.op in words.OWN_COLUMN_OPERATIONS
 
     def _add_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
@@ -265,100 +265,100 @@ class _Writer:
         return label
 
     def _make_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
-        made, name = node.step, self.nodes.name(node)
+        step, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
-        text, binds = self._write_column(sheet, node, rows)
-        if rows is None and made.op in words.GROUP_TEXTS:
+        text, binding = self._write_column(sheet, node, rows)
+        if rows is None and step.op in words.GROUP_TEXTS:
             sheet.title = f"the groups of the query; {words.PAIRS_TEXT}"
         header = name or text
-        spelled = "" if header == text else text
+        formula = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
-            label = header, ATOM if name else binds  # apart from a factor of 1
+            label = header, ATOM if name else binding  # apart from a factor of 1
         else:
-            taken = sheet.column_names
-            if (len(header) > _MAX_HEADER and not name) or header in taken:
+            used_names = sheet.column_names
+            if (len(header) > _MAX_HEADER and not name) or header in used_names:
                 letters = _letter_symbols(ascii_lowercase)
-                header, spelled = next(one for one in letters if one not in taken), text
-            label = header, ATOM if spelled else binds
-            sheet.columns.append(Column(header, values, spelled))
+                header, formula = next(letter for letter in letters if letter not in used_names), text
+            label = header, ATOM if formula else binding
+            sheet.columns.append(Column(header, values, formula))
         self.labels[sheet, self.nodes.key(node)] = label
         return label
 
     def _write_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
         """Return how a column is made, and how tightly that binds."""
-        made, inputs = node.step, node.step.inputs
-        first = inputs[0] if inputs else None
-        if rows is None and is_ranking(first):  # of each group
-            known = self.find_symbol(node)
-            if known is not None:
-                return known
-        if made.op in SPREAD_METHODS and is_ranking(first):
-            home = self.find_group_sheet(inputs[1].step.space)
-            return f"{self.find_column(home, inputs[1], None)} of the group", ATOM
-        if made.op in words.OTHER_ROW_TEXTS:
+        step, inputs = node.step, node.step.inputs
+        first_input = inputs[0] if inputs else None
+        if rows is None and is_ranking(first_input):  # of each group
+            symbol = self.find_symbol(node)
+            if symbol is not None:
+                return symbol
+        if step.op in SPREAD_METHODS and is_ranking(first_input):
+            group_sheet = self.find_group_sheet(inputs[1].step.space)
+            return f"{self.find_column(group_sheet, inputs[1], None)} of the group", ATOM
+        if step.op in words.OTHER_ROW_TEXTS:
             return self._write_other_rows(sheet, node, rows)
-        if made.op is Ranked.at:
-            source, _, there = inputs
-            other = self.find_sheet(source)
-            sheet.references[other] = None
-            other.is_used = True
-            whose = words.SHORT_NAMES.get(base_ranking(source).step.op, "its")
-            return f"{whose} {self.find_column(other, there, source)}", ATOM
-        if made.op is Ranked.places:
+        if step.op is Ranked.at:
+            source, _, column_node = inputs
+            source_sheet = self.find_sheet(source)
+            sheet.references[source_sheet] = None
+            source_sheet.is_used = True
+            owner = words.SHORT_NAMES.get(base_ranking(source).step.op, "its")
+            return f"{owner} {self.find_column(source_sheet, column_node, source)}", ATOM
+        if step.op is Ranked.places:
             return "place in the ideal", ATOM
-        if made.op in words.WORDS or not inputs:
-            return words.WORDS.get(made.op, made.op), ATOM
-        return self.expressions.write_out(node, lambda one: self._find_label(sheet, one, rows))
+        if step.op in words.WORDS or not inputs:
+            return words.WORDS.get(step.op, step.op), ATOM
+        return self.expressions.write_out(node, lambda operand: self._find_label(sheet, operand, rows))
 
     def _write_other_rows(
         self, sheet: Sheet, node: TracedArray, rows: Recorder | None
     ) -> tuple[str, int]:
         """Write what comes of the rows above or below."""
-        op, (_, of, *others) = node.step.op, node.step.inputs
-        is_counted = op is Ranked.running and is_bool(of)
+        op, (_, rows_node, *constants) = node.step.op, node.step.inputs
+        is_counted = op is Ranked.running and is_bool(rows_node)
         text = self.expressions.write_operand(
-            of, lambda one: self._find_label(sheet, one, rows), OR if is_counted else ATOM
+            rows_node, lambda operand: self._find_label(sheet, operand, rows), OR if is_counted else ATOM
         )
         if is_counted:
             return f"rows so far with {text}", LOOSE
-        return words.OTHER_ROW_TEXTS[op].format(text, *map(self.expressions.write_constant, others)), ATOM
+        return words.OTHER_ROW_TEXTS[op].format(text, *map(self.expressions.write_constant, constants)), ATOM
 
 
 def _is_leaf(node: TracedArray) -> bool:
-    return not any(isinstance(one, TracedArray) or has_sheet(one) for one in node.step.inputs)
+    return not any(isinstance(source, TracedArray) or has_sheet(source) for source in node.step.inputs)
 
 
 def _truth_values(node: TracedArray) -> TracedArray:
     """Return the truth values of a node that is 1 where they hold; else the node."""
     if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
-        one: TracedArray = node.step.inputs[0]
-        return one if is_bool(one) else node
+        condition: TracedArray = node.step.inputs[0]
+        return condition if is_bool(condition) else node
     return node
 
 
-def _letter_symbols(every: str) -> Iterator[str]:
-    yield from every
+def _letter_symbols(letters: str) -> Iterator[str]:
+    yield from letters
     n = 2
     while True:
-        yield from (f"{letter}{n}" for letter in every)
+        yield from (f"{letter}{n}" for letter in letters)
         n += 1
 
 
 def write_worksheet(name: str, value: TracedArray | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
-    result = np.asarray(value).flat[0]
-    shown = result if isinstance(result, str) else float(result)
+    scalar = np.asarray(value).flat[0]
+    plain_value = scalar if isinstance(scalar, str) else float(scalar)
     if not isinstance(value, TracedArray) or is_deep(value):
-        return Worksheet([], Line(name, "", "", shown), is_incomplete=True, is_deep=is_deep(value))
+        return Worksheet([], Line(name, "", "", plain_value), is_incomplete=True, is_deep=is_deep(value))
     nodes = Nodes(value.record.is_strict)
-    writing = _Writer(nodes, Expressions(nodes))
+    writer = _Writer(nodes, Expressions(nodes))
     nodes.count_uses(value)
     inputs = value.step.inputs
-    label = writing.find_symbol(value) if not inputs or has_sheet(inputs[0]) else None
+    label = writer.find_symbol(value) if not inputs or has_sheet(inputs[0]) else None
     if label is not None:
-        line = Line(name, label[0], "", shown, {label[0]: None})
+        line = Line(name, label[0], "", plain_value, {label[0]: None})
     else:
-        line = replace(writing.write_line(value, name), value=shown)
-    entries = order_entries(writing.entries, writing.sheets.values(), line.references)
-    lost = nodes.is_incomplete or value.record.is_incomplete
-    return Worksheet(entries, line, lost, zero_divisions=tuple(writing.divisions_by_zero))
+        line = replace(writer.write_line(value, name), value=plain_value)
+    entries = order_entries(writer.entries, writer.sheets.values(), line.references)
+    is_incomplete = nodes.is_incomplete or value.record.is_incomplete
+    return Worksheet(entries, line, is_incomplete, zero_divisions=tuple(writer.divisions_by_zero))

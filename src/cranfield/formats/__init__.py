@@ -53,20 +53,20 @@ def read_rows(
         if groups is not None:
             return groups
         if side is Side.RUN and _are_objects(data):
-            listed = [query_row(query, its) for query, its in data.items()]
-            table = to_document_rows(table_rows(listed, side, columns, errors), side, columns)
+            query_rows = [query_row(query, documents) for query, documents in data.items()]
+            table = to_document_rows(table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
-        graded = side is Side.RUN or has_numbers
+        has_grades = side is Side.RUN or has_numbers
         try:
-            rows = NestedRows(to_nested(data, side), side, errors, has_grades=graded)
+            rows = NestedRows(to_nested(data, side), side, errors, has_grades=has_grades)
             rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
-            of_lists = ListDictRows(data, side)
-            of_lists.has_grades = graded
-            return of_lists
+            list_rows = ListDictRows(data, side)
+            list_rows.has_grades = has_grades
+            return list_rows
     if isinstance(data, Rows):
         return data
     return to_document_rows(table_rows(data, side, columns, errors), side, columns)
@@ -74,8 +74,8 @@ def read_rows(
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
     """Tell whether a dict has lists of objects: by the first one that is not empty."""
-    first = next((its for its in data.values() if not isinstance(its, list) or its), None)
-    return isinstance(first, list) and isinstance(first[0], Mapping)
+    first_list = next((documents for documents in data.values() if not isinstance(documents, list) or documents), None)
+    return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
 
 
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:
@@ -106,53 +106,53 @@ def read_both_sides(
     `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
     columns, if the table does not hold both.
     """
-    stated = {what: select_side_columns(columns, what) for what in _BOTH_SIDES}
+    columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
         data = arrow_table(data, "the table")
-    found: dict[Side, Rows] = {}
-    faults: dict[Side, InputError] = {}
-    for what in _BOTH_SIDES:
+    rows_of_side: dict[Side, Rows] = {}
+    error_of_side: dict[Side, InputError] = {}
+    for side in _BOTH_SIDES:
         try:
-            if is_path and found:
-                made: Rows = found[Side.QRELS].read_side(what, stated[what])
+            if is_path and rows_of_side:
+                side_rows: Rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
             else:
-                made = read_rows(data, what, columns=stated[what], errors=errors, is_path=is_path)
-            if not made.column_names:
+                side_rows = read_rows(data, side, columns=columns_of_side[side], errors=errors, is_path=is_path)
+            if not side_rows.column_names:
                 raise InputError(
-                    f"was read as {made.description}, which has no columns, and so holds "
+                    f"was read as {side_rows.description}, which has no columns, and so holds "
                     "either judgments or a run",
-                    source=describe_sources(made.sources),
+                    source=describe_sources(side_rows.sources),
                     hint=_BOTH_SIDES_HINT,
                 )
-            found[what] = made
+            rows_of_side[side] = side_rows
         except InputError as error:
             if error.kind != NO_IDS:
                 raise
-            faults[what] = error
-    if len(found) == len(_BOTH_SIDES) and _have_own_columns(found[Side.QRELS].name_of_role, found[Side.RUN].name_of_role):
-        return found[Side.QRELS], found[Side.RUN]
-    if not found:
-        raise faults[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
-    one = next(iter(found.values()))
-    source = describe_sources(one.sources) or "the table"
-    lacks = "does not hold judgments and a run side by side"
+            error_of_side[side] = error
+    if len(rows_of_side) == len(_BOTH_SIDES) and _have_own_columns(rows_of_side[Side.QRELS].name_of_role, rows_of_side[Side.RUN].name_of_role):
+        return rows_of_side[Side.QRELS], rows_of_side[Side.RUN]
+    if not rows_of_side:
+        raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
+    rows = next(iter(rows_of_side.values()))
+    source = describe_sources(rows.sources) or "the table"
+    problem = "does not hold judgments and a run side by side"
     sides = ((Side.QRELS, Side.RUN, "a run"), (Side.RUN, Side.QRELS, "judgments"))
-    for what, other, word in sides:
-        if other in faults or (what in found and _names_side(what, found[what].name_of_role)):
-            lacks = f"lacks {word} beside the {what.name_in_errors.removeprefix('the ')}"
-    raise InputError(f"{lacks}; {describe_names(one.column_names)}", source=source, hint=_BOTH_SIDES_HINT)
+    for side, other_side, word in sides:
+        if other_side in error_of_side or (side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)):
+            problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
+    raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT)
 
 
-def _have_own_columns(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
+def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:
     """Tell whether judgments and a run have different columns."""
-    if not judged or not ranked:
+    if not qrels_columns or not run_columns:
         return False
-    if judged["doc"] != ranked["doc"]:
+    if qrels_columns["doc"] != run_columns["doc"]:
         return True
-    number = next((ranked[role] for role in ("score", "distance", "rank") if role in ranked), None)
-    return number is not None and judged.get("grade", number) != number
+    number = next((run_columns[role] for role in ("score", "distance", "rank") if role in run_columns), None)
+    return number is not None and qrels_columns.get("grade", number) != number
 
 
-def _names_side(what: Side, taken: Mapping[str, str]) -> bool:
+def _names_side(side: Side, name_of_role: Mapping[str, str]) -> bool:
     """Tell whether the documents' column has a name that only such data use."""
-    return plain_name(taken.get("doc", "")) in COLUMNS["doc"].list_names[what]
+    return plain_name(name_of_role.get("doc", "")) in COLUMNS["doc"].list_names[side]

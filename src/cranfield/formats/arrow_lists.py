@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def find_structs(schema: "pa.Schema") -> dict[str, list[str]]:
     """Return the columns of lists of structs, and the fields of these."""
     return {
-        one.name: [field.name for field in one.type.value_type]
-        for one in schema
-        if is_list_type(one.type) and str(one.type.value_type).startswith("struct<")
+        column.name: [field.name for field in column.type.value_type]
+        for column in schema
+        if is_list_type(column.type) and str(column.type.value_type).startswith("struct<")
     }
 
 
@@ -24,7 +24,7 @@ def is_list_type(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-    return any(getattr(pa.types, f"is_{one}")(kind) for one in tests)
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
 
 
 def flatten_lists(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
@@ -44,23 +44,23 @@ def flatten_lists(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | 
         lengths = np.array(np.from_dlpack(column.sizes.cast(pa.int64())))
     else:
         lengths = np.diff(np.from_dlpack(column.offsets.cast(pa.int64())))
-    none = None
+    is_null = None
     if column.null_count:
         nulls = column.is_null().cast(pa.uint8())
-        none = np.from_dlpack(nulls).astype(np.bool_)
-        lengths[none] = 0
-    return column.flatten(), lengths, none
+        is_null = np.from_dlpack(nulls).astype(np.bool_)
+        lengths[is_null] = 0
+    return column.flatten(), lengths, is_null
 
 
 def extract_field(column: "pa.Array", name: str) -> "pa.Array":
     """Return lists of one field of lists of structs."""
     import pyarrow as pa
 
-    found = flatten_lists(column)
-    assert found is not None  # noqa: S101 - `fields_of` has looked at its type
-    values, lengths, none = found
-    at = [field.name for field in values.type].index(name)
+    flat_lists = flatten_lists(column)
+    assert flat_lists is not None  # noqa: S101 - `fields_of` has looked at its type
+    elements, lengths, is_null = flat_lists
+    position = [field.name for field in elements.type].index(name)
     ends = np.append(0, np.cumsum(lengths))
-    bounds = pa.Array.from_buffers(pa.int64(), len(ends), [None, pa.py_buffer(ends)])
-    mask = None if none is None else column.is_null()
-    return pa.LargeListArray.from_arrays(bounds, values.flatten()[at], mask=mask)
+    offsets = pa.Array.from_buffers(pa.int64(), len(ends), [None, pa.py_buffer(ends)])
+    mask = None if is_null is None else column.is_null()
+    return pa.LargeListArray.from_arrays(offsets, elements.flatten()[position], mask=mask)

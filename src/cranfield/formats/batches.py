@@ -43,11 +43,11 @@ class ArrowRows(Rows):
         self.name = source
         self._fields, user_columns = choose_fields(schema.names, find_structs(schema), side, user_columns)
         self.column_names = names = [*schema.names, *self._fields]
-        kinds: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
-        kinds += [[] for _ in self._fields]
-        self._position_of_role = take_columns(names, side, user_columns, source, kinds.__getitem__)
-        self.name_of_role = {role: names[at] for role, at in self._position_of_role.items()}
-        self.list_columns = list_columns(names, self._position_of_role, side, user_columns, kinds.__getitem__)
+        first_cells: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
+        first_cells += [[] for _ in self._fields]
+        self._position_of_role = take_columns(names, side, user_columns, source, first_cells.__getitem__)
+        self.name_of_role = {role: names[position] for role, position in self._position_of_role.items()}
+        self.list_columns = list_columns(names, self._position_of_role, side, user_columns, first_cells.__getitem__)
         if not self.list_columns:
             _check_types(schema, self._position_of_role, source)
         self._ids_are_text = not BYTES_METADATA.items() <= (schema.metadata or {}).items()
@@ -61,23 +61,23 @@ class ArrowRows(Rows):
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists` as Arrow arrays."""
 
-        def where(first: int, queries: "pa.Array", row: int) -> tuple[None, str]:
-            return None, f"row {first + row}: query {queries[row].as_py()!r:.80}"
+        def find_line(first_row: int, queries: "pa.Array", row: int) -> tuple[None, str]:
+            return None, f"row {first_row + row}: query {queries[row].as_py()!r:.80}"
 
         n_rows = 0
-        fields = {role: self._fields.get(name) for role, name in self.list_columns.items()}
-        held = {role: one.column if one else self.list_columns[role] for role, one in fields.items()}
-        names = list(dict.fromkeys(held.values()))
+        field_of_role = {role: self._fields.get(name) for role, name in self.list_columns.items()}
+        column_of_role = {role: field.column if field else self.list_columns[role] for role, field in field_of_role.items()}
+        names = list(dict.fromkeys(column_of_role.values()))
         batches = self.read_batches(list(map(self.column_names.index, names)))
         for piece in _combine_batches(batches, SIZES.lists):
-            whole = dict(zip(names, map(_join_chunks, piece.columns), strict=True))
+            column_of_name = dict(zip(names, map(_join_chunks, piece.columns), strict=True))
             columns = {
-                role: extract_field(whole[held[role]], one.name) if one else whole[held[role]]
-                for role, one in fields.items()
+                role: extract_field(column_of_name[column_of_role[role]], field.name) if field else column_of_name[column_of_role[role]]
+                for role, field in field_of_role.items()
             }
             for begin, end in _cut_by_documents(columns["doc"]):
-                some = {role: one.slice(begin, end - begin) for role, one in columns.items()}
-                yield Cells(some, partial(where, n_rows + begin, some["query"]))
+                cut_columns = {role: column.slice(begin, end - begin) for role, column in columns.items()}
+                yield Cells(cut_columns, partial(find_line, n_rows + begin, cut_columns["query"]))
             n_rows += len(piece)
         if not n_rows:
             raise InputError("holds no rows", source=self.name)
@@ -92,63 +92,63 @@ class ArrowRows(Rows):
 
         roles = ("query", "doc", *roles)
         load = partial(self._load, roles, errors)
-        held = None  # adjacent rows of one query, which may continue
-        first = row = 0  # the number of the first row held, and of the first after them
-        places = [self._position_of_role[role] for role in roles]
-        for piece in _combine_batches(self.read_batches(places), SIZES.rows):
-            head = 0 if held is None else _count_continuing(held.column(0), piece.column(0))
-            if head and held is not None:
-                held = pa.concat_tables([held, piece.slice(0, head)])
-            if head < len(piece):
-                if held is not None:
-                    yield partial(load, first, held)
-                rest = piece.slice(head)
-                last = _find_last_query(rest.column(0))
-                if last:
-                    yield partial(load, row + head, rest.slice(0, last))
-                held, first = rest.slice(last), row + head + last
+        pending = None  # adjacent rows of one query, which may continue
+        first_row = row = 0  # the number of the first row held, and of the first after them
+        positions = [self._position_of_role[role] for role in roles]
+        for piece in _combine_batches(self.read_batches(positions), SIZES.rows):
+            n_continuing = 0 if pending is None else _count_continuing(pending.column(0), piece.column(0))
+            if n_continuing and pending is not None:
+                pending = pa.concat_tables([pending, piece.slice(0, n_continuing)])
+            if n_continuing < len(piece):
+                if pending is not None:
+                    yield partial(load, first_row, pending)
+                rest = piece.slice(n_continuing)
+                last_begin = _find_last_query(rest.column(0))
+                if last_begin:
+                    yield partial(load, row + n_continuing, rest.slice(0, last_begin))
+                pending, first_row = rest.slice(last_begin), row + n_continuing + last_begin
             row += len(piece)
-        if held is None:
+        if pending is None:
             raise InputError("holds no rows", source=self.name)
-        yield partial(load, first, held)
+        yield partial(load, first_row, pending)
 
     def _load(self, roles: Sequence[Role], errors: Errors, first: int, rows: "pa.Table") -> Block:
         """Return adjacent rows; `first` is the number of the first one."""
-        columns = list(map(_join_chunks, rows.columns))
+        arrow_columns = list(map(_join_chunks, rows.columns))
         faults = FaultLog(errors)
-        bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
-        found: dict[Role, Any] = {}
-        for role, column in zip(roles, columns, strict=True):
+        is_bad = np.zeros(len(arrow_columns[0]), np.bool_)  # rows with a fault
+        columns: dict[Role, Any] = {}
+        for role, column in zip(roles, arrow_columns, strict=True):
             name = self.name_of_role[role]
             if role in IDS:
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
-                found[role], missing = read_ids(column)
-                kind, wrongs = "id", [missing, found[role].spoilt()]
+                columns[role], is_missing = read_ids(column)
+                kind, masks = "id", [is_missing, columns[role].spoilt()]
                 problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
-                found[role], wrong = read_numbers(column, role)
-                kind, wrongs = "number", [wrong]
+                columns[role], is_wrong = read_numbers(column, role)
+                kind, masks = "number", [is_wrong]
                 problem = f"expected a {COLUMNS[role].kind} in column {name!r}"
-            for wrong in wrongs:
-                if wrong is None or not (new := wrong & ~bad).any():
+            for is_wrong in masks:
+                if is_wrong is None or not (is_new := is_wrong & ~is_bad).any():
                     continue
-                row = int(np.argmax(new))
+                row = int(np.argmax(is_new))
                 cell = "" if role in IDS else f", got {column[row].as_py()!r:.80}"
-                query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
+                query, doc = (f"{column[row].as_py()!r:.80}" for column in arrow_columns[:2])
                 text = f"row {first + row}: {problem}{cell} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)
-                faults.add(kind, fault, int(np.count_nonzero(new)))
-                bad |= new
-        query_ids, doc_ids = found.pop("query"), found.pop("doc")
+                faults.add(kind, fault, int(np.count_nonzero(is_new)))
+                is_bad |= is_new
+        query_ids, doc_ids = columns.pop("query"), columns.pop("doc")
 
-        def where(row: int) -> tuple[None, str]:
-            named = f"query {decode(query_ids[row])!r}, document {decode(doc_ids[row])!r}"
-            return None, f"row {first + row}: {named}"
+        def find_line(row: int) -> tuple[None, str]:
+            subject = f"query {decode(query_ids[row])!r}, document {decode(doc_ids[row])!r}"
+            return None, f"row {first + row}: {subject}"
 
-        block = Block(query_ids, doc_ids, found, self.name, where)
-        if bad.any():
-            block = block.take(np.flatnonzero(~bad))
+        block = Block(query_ids, doc_ids, columns, self.name, find_line)
+        if is_bad.any():
+            block = block.take(np.flatnonzero(~is_bad))
         return replace(block, left_out=faults.left_out)
 
 
@@ -156,21 +156,21 @@ def _combine_batches(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterato
     """Yield the rows of batches, small or large, in pieces of about `size` rows."""
     import pyarrow as pa
 
-    held: list[pa.RecordBatch] = []
+    slices: list[pa.RecordBatch] = []
     room = size
     for batch in batches:
         if len(batch) > room and 2 * room <= size:  # enough, without copying a part of this one
-            yield pa.Table.from_batches(held)
-            held, room = [], size
-        at = 0
-        while at < len(batch):
-            held.append(batch.slice(at, room))
-            at, room = at + len(held[-1]), room - len(held[-1])
+            yield pa.Table.from_batches(slices)
+            slices, room = [], size
+        position = 0
+        while position < len(batch):
+            slices.append(batch.slice(position, room))
+            position, room = position + len(slices[-1]), room - len(slices[-1])
             if not room:
-                yield pa.Table.from_batches(held)
-                held, room = [], size
-    if held:
-        yield pa.Table.from_batches(held)
+                yield pa.Table.from_batches(slices)
+                slices, room = [], size
+    if slices:
+        yield pa.Table.from_batches(slices)
 
 
 def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
@@ -182,20 +182,20 @@ def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
         return chunks[0]
     if pa.types.is_dictionary(column.type):
         chunks = [
-            pa.DictionaryArray.from_arrays(one.indices.cast(pa.int64()), one.dictionary)
-            for one in chunks
+            pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int64()), chunk.dictionary)
+            for chunk in chunks
         ]
     return pa.concat_arrays(chunks)
 
 
 def _cut_by_documents(lists: "pa.Array") -> Iterator[tuple[int, int]]:
     """Yield begin and end of adjacent rows whose lists hold about SIZES.rows; at least one row."""
-    found = flatten_lists(lists)
-    ends = np.arange(len(lists)) if found is None else np.cumsum(found[1])
+    flat_lists = flatten_lists(lists)
+    ends = np.arange(len(lists)) if flat_lists is None else np.cumsum(flat_lists[1])
     begin = 0
     while begin < len(lists):
-        before = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
+        n_above = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, n_above + SIZES.rows, side="right")))
         yield begin, end
         begin = end
 
@@ -211,23 +211,23 @@ def _window_sizes(n: int) -> Iterator[int]:
 
 def _count_continuing(above: "pa.ChunkedArray", queries: "pa.ChunkedArray") -> int:
     """Return how many of the first rows have the query of the last row above."""
-    last = _read_chunked_ids(above.slice(len(above) - 1))[0]
-    if _read_chunked_ids(queries.slice(0, 1))[0] != last:
+    last_query = _read_chunked_ids(above.slice(len(above) - 1))[0]
+    if _read_chunked_ids(queries.slice(0, 1))[0] != last_query:
         return 0
     for size in _window_sizes(len(queries)):
-        begins = _read_chunked_ids(queries.slice(0, size)).find_changes()
-        if len(begins) > 1:
-            return int(begins[1])
+        first_row = _read_chunked_ids(queries.slice(0, size)).find_changes()
+        if len(first_row) > 1:
+            return int(first_row[1])
     return len(queries)
 
 
 def _find_last_query(queries: "pa.ChunkedArray") -> int:
     """Return where the rows of the last query begin."""
     for size in _window_sizes(len(queries)):
-        begins = _read_chunked_ids(queries.slice(len(queries) - size)).find_changes()
-        if len(begins) > 1:
+        first_row = _read_chunked_ids(queries.slice(len(queries) - size)).find_changes()
+        if len(first_row) > 1:
             break
-    return len(queries) - size + int(begins[-1])
+    return len(queries) - size + int(first_row[-1])
 
 
 def _read_chunked_ids(column: "pa.ChunkedArray") -> Ids:
@@ -240,17 +240,17 @@ ID_TYPE = re.compile(rf"{_TEXT_TYPES}|{_INTEGER_TYPES}|decimal\d*\(\d+, 0\)")
 NUMBER_TYPE = re.compile(_INTEGER_TYPES + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
-def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
+def _check_types(schema: "pa.Schema", positions: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and other columns are numbers."""
     import pyarrow as pa
 
-    for role, at in found.items():
-        name, kind = schema.field(at).name, schema.field(at).type
+    for role, position in positions.items():
+        name, kind = schema.field(position).name, schema.field(position).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        fit, expected = (
+        type_pattern, expected = (
             (ID_TYPE, "text or whole numbers") if role in IDS else (NUMBER_TYPE, "numbers")
         )
-        if not fit.fullmatch(str(kind)):
+        if not type_pattern.fullmatch(str(kind)):
             problem = f"column {name!r} holds {kind}, expected {expected}"
             hint = None
             if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
@@ -293,36 +293,36 @@ def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
     import pyarrow as pa
 
     kind = column.type
-    missing = _find_nulls(column) if column.null_count else None
+    is_missing = _find_nulls(column) if column.null_count else None
     if pa.types.is_dictionary(kind):
         codes = column.indices.fill_null(0) if column.null_count else column.indices
         entries = column.dictionary
         if len(entries) == 0:
-            return Ids.of([b""] * len(column)), missing
+            return Ids.of([b""] * len(column)), is_missing
         rows = np.from_dlpack(codes.cast(pa.int64()))
         if len(entries) > len(column):  # which many blocks may share
-            ids, none = read_ids(_take_entries(entries, rows))
+            ids, is_null = read_ids(_take_entries(entries, rows))
         else:
-            ids, none = read_ids(entries)
-            ids, none = _take_ids(ids, rows), None if none is None else none[rows]
-        return ids, missing if none is None else none if missing is None else none | missing
+            ids, is_null = read_ids(entries)
+            ids, is_null = _take_ids(ids, rows), None if is_null is None else is_null[rows]
+        return ids, is_missing if is_null is None else is_null if is_missing is None else is_null | is_missing
     if pa.types.is_integer(kind) and not column.null_count and len(column):
         size = kind.bit_width // 8
         bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
-        new = mark_changes(bits)
-        if 4 * np.count_nonzero(new) < len(column):  # as for queries: each text is stored once
-            once = _take_entries(column, np.flatnonzero(new)).cast(pa.large_string())
-            return _take_ids(Ids.of_arrow(once), np.cumsum(new) - 1), None
+        begins_id = mark_changes(bits)
+        if 4 * np.count_nonzero(begins_id) < len(column):  # as for queries: each text is stored once
+            distinct_ids = _take_entries(column, np.flatnonzero(begins_id)).cast(pa.large_string())
+            return _take_ids(Ids.of_arrow(distinct_ids), np.cumsum(begins_id) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
         short = Ids.of_views(column)
         if short is not None:
-            return short, missing
+            return short, is_missing
         column = column.cast(pa.large_string() if kind != pa.binary_view() else pa.large_binary())
     elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.large_string())
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.large_binary())
-    return Ids.of_arrow(column), missing
+    return Ids.of_arrow(column), is_missing
 
 
 def _take_ids(ids: Ids, rows: Ints) -> Ids:
@@ -335,11 +335,11 @@ def _take_entries(entries: "pa.Array", rows: Ints) -> "pa.Array":
     """Return the entries of a dictionary at `rows`."""
     import pyarrow as pa
 
-    places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+    indices = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
     if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow's take() lacks these
-        wide = pa.large_binary() if entries.type == pa.binary_view() else pa.large_string()
-        entries = entries.cast(wide)
-    return entries.take(places)
+        wide_type = pa.large_binary() if entries.type == pa.binary_view() else pa.large_string()
+        entries = entries.cast(wide_type)
+    return entries.take(indices)
 
 
 def _find_nulls(column: "pa.Array") -> Bools:
@@ -358,27 +358,27 @@ def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools |
     if pa.types.is_decimal(column.type):  # through their text, the only way to the nearest double
         column = column.cast(pa.string()).cast(pa.float64())
     kind = column.type
-    missing = None
+    is_missing = None
     if column.null_count:
-        missing = _find_nulls(column)
+        is_missing = _find_nulls(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
     as_float = role in FRACTIONS or pa.types.is_floating(kind)
-    wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
-    if kind != wide:
+    wide_type = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
+    if kind != wide_type:
         # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
-        column = column.cast(wide, safe=False)
-    dtype = {pa.float64(): np.float64, pa.uint64(): np.uint64}.get(wide, np.int64)
-    values: NDArray[Any] = np.zeros(0, dtype)
+        column = column.cast(wide_type, safe=False)
+    dtype = {pa.float64(): np.float64, pa.uint64(): np.uint64}.get(wide_type, np.int64)
+    numbers: NDArray[Any] = np.zeros(0, dtype)
     if len(column):
-        values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
+        numbers = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     if role in FRACTIONS:
-        bad = np.isnan(values)
+        is_bad = np.isnan(numbers)
     else:
-        or_whole = COLUMNS[role].whole_if_possible
-        if (found := unify_grades(values) if or_whole else to_whole_numbers(values)) is not None:
-            return found, missing
-        bad = is_bad_number(values, refuses_fractions=not or_whole)
-        values = np.where(bad, 0, values).astype(np.float64 if or_whole else np.int64)
-    if missing is not None:
-        bad |= missing
-    return values, bad if bad.any() else None
+        allows_fractions = COLUMNS[role].whole_if_possible
+        if (uniform_numbers := unify_grades(numbers) if allows_fractions else to_whole_numbers(numbers)) is not None:
+            return uniform_numbers, is_missing
+        is_bad = is_bad_number(numbers, refuses_fractions=not allows_fractions)
+        numbers = np.where(is_bad, 0, numbers).astype(np.float64 if allows_fractions else np.int64)
+    if is_missing is not None:
+        is_bad |= is_missing
+    return numbers, is_bad if is_bad.any() else None

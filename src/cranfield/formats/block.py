@@ -76,10 +76,10 @@ class FaultyRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy needs: the errors, without the functions that find them."""
-        known = {
-            kind: (count, partial(_identity, first())) for kind, (count, first) in self.faults.items()
+        stored_faults = {
+            kind: (count, partial(_identity, make_error())) for kind, (count, make_error) in self.faults.items()
         }
-        return FaultyRows, (known, self.first_row)
+        return FaultyRows, (stored_faults, self.first_row)
 
     @property
     def count(self) -> int:
@@ -102,9 +102,9 @@ class FaultyRows:
         if not self.faults:
             return other
         faults = dict(self.faults)
-        for kind, (count, error) in other.faults.items():
-            before, first = faults.get(kind, (0, error))
-            faults[kind] = before + count, error if other.first_row < self.first_row else first
+        for kind, (count, make_error) in other.faults.items():
+            n_before, make_first_error = faults.get(kind, (0, make_error))
+            faults[kind] = n_before + count, make_error if other.first_row < self.first_row else make_first_error
         return FaultyRows(faults, min(self.first_row, other.first_row))
 
 
@@ -167,8 +167,8 @@ class Block:
     @property
     def score_or_grade(self) -> Floats | Ints | None:
         """The scores, or the grades: (rows,); None if there are none or they were not requested."""
-        value: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
-        return value
+        score_or_grade: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
+        return score_or_grade
 
     @property
     def rank(self) -> Ints | None:
@@ -178,28 +178,28 @@ class Block:
     def take(self, rows: Ints | slice) -> "Block":
         """Return some rows, without `left_out`. A slice must have a start."""
 
-        def at(row: int) -> int:
+        def source_row(row: int) -> int:
             return row + int(rows.start) if isinstance(rows, slice) else int(rows[row])
 
         return Block(
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
             {role: _take_rows(column, rows) for role, column in self.columns.items()},
-            self.source if not callable(self.source) else lambda row: self._source_name(at(row)),
-            lambda row: self.find_line(at(row)),
+            self.source if not callable(self.source) else lambda row: self._source_name(source_row(row)),
+            lambda row: self.find_line(source_row(row)),
             input_row=None if self.input_row is None else self.input_row[rows],
         )
 
     def select_queries(self, queries: Collection[bytes]) -> "Block | None":
         """Return the rows of some queries, in their order; None if there are none."""
-        begins = self.query.find_changes()
-        ends = np.append(begins, len(self))
-        there = self.query.take(begins).to_list()
-        mine = [i for i, one in enumerate(there) if one in queries]
-        if not mine:
+        first_row = self.query.find_changes()
+        boundaries = np.append(first_row, len(self))
+        query_ids = self.query.take(first_row).to_list()
+        positions = [i for i, query_id in enumerate(query_ids) if query_id in queries]
+        if not positions:
             return None
-        found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
-        return replace(found, query=found.query.compact(), doc=found.doc.compact())
+        block = self.take(np.concatenate([np.arange(boundaries[i], boundaries[i + 1]) for i in positions]))
+        return replace(block, query=block.query.compact(), doc=block.doc.compact())
 
     def find_input_row(self, row: int) -> int:
         """Return the place of a row before rows were reordered; 0 if they were not."""
@@ -226,38 +226,38 @@ def _take_rows(column: Any, rows: Ints | slice) -> Any:
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
     """Concatenate blocks, which must have the same columns."""
-    begins = np.cumsum([0, *map(len, blocks)])
+    first_row = np.cumsum([0, *map(len, blocks)])
 
-    def part_of(row: int) -> int:
-        return int(np.searchsorted(begins, row, side="right")) - 1
+    def find_block(row: int) -> int:
+        return int(np.searchsorted(first_row, row, side="right")) - 1
 
-    def where(row: int) -> tuple[int | None, str | None]:
-        part = part_of(row)
-        return wheres[part](row - int(begins[part]))
+    def find_line(row: int) -> tuple[int | None, str | None]:
+        position = find_block(row)
+        return line_finders[position](row - int(first_row[position]))
 
-    def source(row: int) -> str | None:
-        part = part_of(row)
-        name = names[part]
-        return name(row - int(begins[part])) if callable(name) else name
+    def find_source(row: int) -> str | None:
+        position = find_block(row)
+        block_source = block_sources[position]
+        return block_source(row - int(first_row[position])) if callable(block_source) else block_source
 
-    wheres = [part.find_line for part in blocks]  # so that the parts can be freed
-    names = [part.source for part in blocks]
+    line_finders = [block.find_line for block in blocks]  # so that the parts can be freed
+    block_sources = [block.source for block in blocks]
     return Block(
-        Ids.concatenate([part.query for part in blocks]),
-        Ids.concatenate([part.doc for part in blocks]),
-        {role: _stack_columns([part.columns[role] for part in blocks]) for role in blocks[0].columns},
-        source if len(set(names)) > 1 else names[0],
-        where,
-        sum((part.left_out for part in blocks), FaultyRows()),
-        [query for part in blocks for query in part.empty_queries],
-        None if blocks[0].input_row is None else _stack_columns([part.input_row for part in blocks]),
+        Ids.concatenate([block.query for block in blocks]),
+        Ids.concatenate([block.doc for block in blocks]),
+        {role: _stack_columns([block.columns[role] for block in blocks]) for role in blocks[0].columns},
+        find_source if len(set(block_sources)) > 1 else block_sources[0],
+        find_line,
+        sum((block.left_out for block in blocks), FaultyRows()),
+        [query for block in blocks for query in block.empty_queries],
+        None if blocks[0].input_row is None else _stack_columns([block.input_row for block in blocks]),
     )
 
 
 def empty_block(roles: Iterable[Role]) -> Block:
     """Return the rows of queries for which nothing was retrieved, with columns of numbers."""
-    none = Ids.of([])
-    return Block(none, none, {role: np.zeros(0) for role in roles})
+    no_ids = Ids.of([])
+    return Block(no_ids, no_ids, {role: np.zeros(0) for role in roles})
 
 
 def _stack_columns(columns: Sequence[Any]) -> Any:
@@ -285,8 +285,8 @@ class Cells(NamedTuple):
         """Return cells from rows; a row is its values in the order of `roles`, or its fault."""
         roles = tuple(roles)
         faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
-        good = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
-        columns = zip(*good, strict=True) if good else ((),) * len(roles)
+        row_cells = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
+        columns = zip(*row_cells, strict=True) if row_cells else ((),) * len(roles)
         return cls(dict(zip(roles, map(list, columns), strict=True)), find_line, faults)
 
 
@@ -371,8 +371,8 @@ class MemoryRows(Rows):
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the `wanted` columns that are held."""
-        held = self._block.columns
-        columns = {role: held[role] for role in roles if role in held}
+        held_columns = self._block.columns
+        columns = {role: held_columns[role] for role in roles if role in held_columns}
         yield lambda: replace(self._block, columns=columns)
 
 

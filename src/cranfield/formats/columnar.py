@@ -45,13 +45,13 @@ class ColumnarRows(ArrowRows):
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places, and report their share of the file as progress."""
         with (
-            watch_reading(self.source) as hear,
-            _open_columns(self.source, self._form) as (schema, n_rows, read),
+            watch_reading(self.source) as report_bytes,
+            _open_columns(self.source, self._form) as (schema, n_rows, read_columns),
         ):
             size = self.source.size
-            for batch in read([schema.names[at] for at in positions]):
-                if hear is not None:
-                    hear(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
+            for batch in read_columns([schema.names[position] for position in positions]):
+                if report_bytes is not None:
+                    report_bytes(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
                 yield batch
 
 
@@ -70,10 +70,10 @@ def read_columnar_file(source: Source, form: ColumnarFormat) -> "pa.Table":
     """Return all of a Parquet or Arrow file."""
     import pyarrow as pa
 
-    with _open_columns(source, form) as (schema, _, read):
+    with _open_columns(source, form) as (schema, _, read_columns):
         if len(set(schema.names)) < len(schema.names):
             raise InputError("has two columns with the same name", source=source.name)
-        return pa.Table.from_batches(read(schema.names), schema)
+        return pa.Table.from_batches(read_columns(schema.names), schema)
 
 
 @contextmanager
@@ -83,8 +83,8 @@ def _open_columns(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Sc
 
     with source.open_seekable() as file:
         try:
-            with (_open_parquet if form == "parquet" else _open_arrow)(file, source) as content:
-                yield content
+            with (_open_parquet if form == "parquet" else _open_arrow)(file, source) as open_table:
+                yield open_table
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
@@ -99,13 +99,13 @@ def _open_parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int 
     from pyarrow import parquet
 
     # Reading ahead is faster where each read is a request to a server; it takes more memory.
-    with parquet.ParquetFile(file, pre_buffer=source.is_url) as opened:
+    with parquet.ParquetFile(file, pre_buffer=source.is_url) as parquet_file:
 
-        def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
-            for batch in opened.iter_batches(SIZES.rows, columns=names):
+        def read_columns(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            for batch in parquet_file.iter_batches(SIZES.rows, columns=names):
                 yield batch.select(names)
 
-        yield opened.schema_arrow, opened.metadata.num_rows, read
+        yield parquet_file.schema_arrow, parquet_file.metadata.num_rows, read_columns
 
 
 @contextmanager
@@ -118,16 +118,16 @@ def _open_arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | 
         # Arrow would read the first bytes of any file as a length, and allocate that much.
         raise InputError("is neither an Arrow file nor a stream", source=source.name, kind="text")
     if start in MAGIC:
-        with pa.ipc.open_file(file) as opened:
+        with pa.ipc.open_file(file) as arrow_file:
 
-            def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
-                at = [i for i, name in enumerate(opened.schema.names) if name in names]
-                options = pa.ipc.IpcReadOptions(included_fields=at)
-                with pa.ipc.open_file(file, options=options) as narrow:
-                    every = map(narrow.get_batch, range(narrow.num_record_batches))
-                    yield from _validate_batches(batch.select(names) for batch in every)
+            def read_columns(names: list[str]) -> "Iterator[pa.RecordBatch]":
+                positions = [i for i, name in enumerate(arrow_file.schema.names) if name in names]
+                options = pa.ipc.IpcReadOptions(included_fields=positions)
+                with pa.ipc.open_file(file, options=options) as column_file:
+                    batches = map(column_file.get_batch, range(column_file.num_record_batches))
+                    yield from _validate_batches(batch.select(names) for batch in batches)
 
-            yield opened.schema, None, read
+            yield arrow_file.schema, None, read_columns
         return
     with pa.ipc.open_stream(file) as stream:
         yield (stream.schema, None, lambda names: _validate_batches(batch.select(names) for batch in stream))
@@ -140,20 +140,20 @@ def _validate_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Recor
     """
     import pyarrow as pa
 
-    known: dict[int, pa.Array] = {}  # the last dictionary of each column
+    dictionaries: dict[int, pa.Array] = {}  # the last dictionary of each column
     for batch in batches:
         batch.validate()  # checks the lengths of its buffers
-        for at, column in enumerate(batch.columns):
+        for position, column in enumerate(batch.columns):
             if not pa.types.is_dictionary(column.type):
                 column.validate(full=True)
                 continue
             entries = column.dictionary
-            if at not in known or not _share_memory(entries, known[at]):
+            if position not in dictionaries or not _share_memory(entries, dictionaries[position]):
                 entries.validate(full=True)
-                known[at] = entries
+                dictionaries[position] = entries
             # To check the indices, any entries will do.
-            places = pa.DictionaryArray.from_arrays(column.indices, pa.nulls(len(entries)))
-            places.validate(full=True)
+            indices = pa.DictionaryArray.from_arrays(column.indices, pa.nulls(len(entries)))
+            indices.validate(full=True)
         yield batch
 
 
@@ -175,20 +175,20 @@ def _write(
     import pyarrow as pa
 
     tables = (_to_arrow_table(block, target.is_text) for block in blocks if len(block))
-    first = next(tables, None)
-    if first is None:
+    first_table = next(tables, None)
+    if first_table is None:
         raise InputError("there are no rows to write")
     sink = pa.PythonFile(stream, "w")
     if form == "parquet":
         from pyarrow import parquet
 
-        with parquet.ParquetWriter(sink, first.schema, compression="zstd") as writer:
-            for table in _combine_tables(chain([first], tables)):
+        with parquet.ParquetWriter(sink, first_table.schema, compression="zstd") as writer:
+            for table in _combine_tables(chain([first_table], tables)):
                 writer.write_table(table, SIZES.stored_rows)
         return
     create = pa.ipc.new_stream if target.suffix == ".arrows" else pa.ipc.new_file
-    with create(sink, first.schema) as writer:
-        for table in chain([first], tables):
+    with create(sink, first_table.schema) as writer:
+        for table in chain([first_table], tables):
             writer.write_table(table)
 
 
@@ -196,22 +196,22 @@ def _combine_tables(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
     """Combine tables until they are as large as a row group should be."""
     import pyarrow as pa
 
-    held: list[pa.Table] = []
+    pending: list[pa.Table] = []
     for table in tables:
-        held.append(table)
-        if sum(map(len, held)) >= SIZES.stored_rows:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
+        pending.append(table)
+        if sum(map(len, pending)) >= SIZES.stored_rows:
+            yield pa.concat_tables(pending)
+            pending = []
+    if pending:
+        yield pa.concat_tables(pending)
 
 
 def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
     import pyarrow as pa
 
-    named = columns_by_name(block)
+    column_of_name = columns_by_name(block)
     arrays = []
-    for column in named.values():
+    for column in column_of_name.values():
         if isinstance(column, Ids):
             array = column.to_arrow()
             if is_text:
@@ -223,7 +223,7 @@ def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, list(named), metadata=None if is_text else BYTES_METADATA)
+    return pa.Table.from_arrays(arrays, list(column_of_name), metadata=None if is_text else BYTES_METADATA)
 
 
 # ---- the formats ----------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _make_format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> F
         partial(_write, form),
         read=partial(_read, form),
         sniff=partial(_sniff, form),
-        magic=[magic for magic, its in MAGIC.items() if its == form],
+        magic=[magic for magic, columnar_format in MAGIC.items() if columnar_format == form],
         suffixes=suffixes,
         qrels=Capacity("columns found by name"),
         runs=Capacity("columns found by name"),

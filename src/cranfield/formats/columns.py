@@ -79,9 +79,9 @@ class Column:
         `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
         column of grades, and comes last. What is excluded comes before other documents.
         """
-        lists = self.list_names.get(side, ())
-        sure = [name for name in lists if side is Side.EXCLUDED or name.endswith(("ids", "_id"))]
-        return [*sure, *self.names, *(name for name in lists if name not in sure)]
+        list_names = self.list_names.get(side, ())
+        certain_names = [name for name in list_names if side is Side.EXCLUDED or name.endswith(("ids", "_id"))]
+        return [*certain_names, *self.names, *(name for name in list_names if name not in certain_names)]
 
 
 _BOTH, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
@@ -114,9 +114,9 @@ _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
 
-def _lists(before: str, others: str) -> list[str]:
+def _lists(words: str, extra_names: str) -> list[str]:
     """Return names of columns with several ids: each word with each ending, and others."""
-    return [*(f"{word}_{end}" for word in before.split() for end in _ENDS.split()), *others.split()]
+    return [*(f"{word}_{end}" for word in words.split() for end in _ENDS.split()), *extra_names.split()]
 
 
 _EXPECTED = _lists(
@@ -189,7 +189,7 @@ COLUMNS: Mapping[Role, Column] = {
     "level": Column((), "number", ["level"]),
 }
 NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
-    role: [*column.names, *(name for what in _BOTH for name in column.list_names.get(what, ()))]
+    role: [*column.names, *(name for side in _BOTH for name in column.list_names.get(side, ()))]
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
@@ -220,8 +220,8 @@ def roles_of(side: Side) -> list[Role]:
 
 def sort_roles(roles: Iterable[Role]) -> list[Role]:
     """Return some roles in the order in which columns are written."""
-    some = set(roles)
-    return [role for role in COLUMNS if role in some]
+    role_set = set(roles)
+    return [role for role in COLUMNS if role in role_set]
 
 
 def plain_name(name: str) -> str:
@@ -241,7 +241,7 @@ def select_extra_roles(roles: Iterable[Role]) -> frozenset[Role]:
 
 def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str:
     """Return which columns are used, in words."""
-    return ", ".join(names[at] for at in positions.values())
+    return ", ".join(names[position] for position in positions.values())
 
 
 INDEX_PREFIX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
@@ -250,7 +250,7 @@ _MOST_NAMED = 100
 
 def describe_names(names: Sequence[str]) -> str:
     """Return the names of a table's columns, in words."""
-    own = [name for name in names if not name.startswith(INDEX_PREFIX)]
-    shown = ", ".join(f"{name!r:.60}" for name in own[:_MOST_NAMED])
-    more = f", ... ({len(own):,} in all)" if len(own) > _MOST_NAMED else ""
-    return f"its columns are {shown}{more}"
+    own_names = [name for name in names if not name.startswith(INDEX_PREFIX)]
+    name_list = ", ".join(f"{name!r:.60}" for name in own_names[:_MOST_NAMED])
+    ellipsis = f", ... ({len(own_names):,} in all)" if len(own_names) > _MOST_NAMED else ""
+    return f"its columns are {name_list}{ellipsis}"

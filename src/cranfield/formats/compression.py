@@ -75,8 +75,8 @@ def decompress(file: IO[bytes], kind: str) -> IO[bytes]:
     import pyarrow as pa
 
     # Its own read() leaks memory where the bytes cannot be decompressed.
-    unpacked = pa.CompressedInputStream(pa.PythonFile(Unclosable(file), "r"), kind)
-    return cast(IO[bytes], Unclosable(cast(IO[bytes], unpacked)))
+    decompressor = pa.CompressedInputStream(pa.PythonFile(Unclosable(file), "r"), kind)
+    return cast(IO[bytes], Unclosable(cast(IO[bytes], decompressor)))
 
 
 def compress(file: Any, suffix: str) -> AbstractContextManager[Any]:
@@ -97,8 +97,8 @@ def compress(file: Any, suffix: str) -> AbstractContextManager[Any]:
         import pyarrow as pa
 
         kind = "zstd" if suffix == ".zst" else "lz4"
-        packed: AbstractContextManager[Any] = pa.CompressedOutputStream(
+        compressor: AbstractContextManager[Any] = pa.CompressedOutputStream(
             pa.PythonFile(Unclosable(file), "w"), kind
         )
-        return packed
+        return compressor
     return contextlib.nullcontext(file)

@@ -57,20 +57,20 @@ class DelimitedLines(Lines):
     allows_decimals = True
 
     def __init__(self, file: InputFile, separator: bytes, names: Sequence[str], begin: int) -> None:
-        what, stated, source = file.side, file.user_columns, file.source
+        side, user_columns, source = file.side, file.user_columns, file.source
         first_row = _read_first_row(file.sample[begin:], separator, len(names))
         first_cell = dict(enumerate(first_row)).get
         try:
-            found = take_columns(names, what, stated, source.name, first_cell)
+            positions = take_columns(names, side, user_columns, source.name, first_cell)
         except InputError as error:
             raise error.locate(source.name, 1, separator.decode().join(names)) from None
-        kind = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
-        form = f"{kind} with columns {describe_columns(names, found)}"
-        super().__init__(source, what, begin, found, form)
+        format_name = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
+        description = f"{format_name} with columns {describe_columns(names, positions)}"
+        super().__init__(source, side, begin, positions, description)
         self._separator = separator
         self.column_names = names
-        self.name_of_role = {role: names[at] for role, at in found.items()}
-        self.list_columns = list_columns(names, found, what, stated, first_cell)
+        self.name_of_role = {role: names[position] for role, position in positions.items()}
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
 
     def describe_column(self, role: Role) -> str:
         """Return the column of a role, in words."""
@@ -78,14 +78,14 @@ class DelimitedLines(Lines):
 
     def find_query(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line without data."""
-        at = self.position_of_role["query"]
+        position = self.position_of_role["query"]
         if b'"' in line:
             fields = _split_line(line, self._separator, len(self.column_names))
         else:
-            fields = line.rstrip(b"\r\n").split(self._separator, at + 1)
-        if len(fields) <= at:
+            fields = line.rstrip(b"\r\n").split(self._separator, position + 1)
+        if len(fields) <= position:
             return fields[0] if fields and fields[0] else None
-        return fields[at]
+        return fields[position]
 
     def find_cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
@@ -104,10 +104,10 @@ class DelimitedLines(Lines):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
-                other = fields[min(self.position_of_role["query"], len(fields) - 1)]
-                if query is not None and other != query:
+                next_query = fields[min(self.position_of_role["query"], len(fields) - 1)]
+                if query is not None and next_query != query:
                     change = offset[begin]
-                query = other
+                query = next_query
             begin = n_lines
         if change == 0 and end - offset[begin] > LONGEST_LINE:
             raise InputError(
@@ -120,14 +120,14 @@ class DelimitedLines(Lines):
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
         """Return the columns of `lists` in a block of lines."""
-        places = list(map(self.column_names.index, self.list_columns.values()))
-        records = list(self.parse_lines(raw))
+        positions = list(map(self.column_names.index, self.list_columns.values()))
+        lines = list(self.parse_lines(raw))
 
-        def where(row: int) -> tuple[int, str]:
-            return first_line + records[row].index, records[row].text.decode("utf-8", "replace")
+        def find_line(row: int) -> tuple[int, str]:
+            return first_line + lines[row].index, lines[row].text.decode("utf-8", "replace")
 
-        rows = [one.fault or [decode(one.fields[at]) for at in places] for one in records]
-        return Cells.from_rows(self.list_columns, rows, where)
+        rows = [line.fault or [decode(line.fields[position]) for position in positions] for line in lines]
+        return Cells.from_rows(self.list_columns, rows, find_line)
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
@@ -185,9 +185,9 @@ class DelimitedLines(Lines):
         if (raw == _RETURN).any():
             raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
             yield self._read_table(raw, type_of_position)
-        bare = _remove_quotes(raw, self._separator)
-        if bare is not None:
-            yield self._read_table(bare, type_of_position)
+        bare_text = _remove_quotes(raw, self._separator)
+        if bare_text is not None:
+            yield self._read_table(bare_text, type_of_position)
 
     def _read_table(self, raw: Bytes, type_of_position: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
         if len(raw) and raw[-1] != NEWLINE:
@@ -256,15 +256,15 @@ def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
     quotes = np.flatnonzero(raw == _QUOTE)
     if len(quotes) % 2 or len(quotes) == 0:
         return None
-    opens, closes = quotes[::2], quotes[1::2]
-    ends = (raw == separator[0]) | (raw == NEWLINE)
-    before = ends[opens - 1] | (opens == 0)
-    after = np.append(ends | (raw == _RETURN), True)[closes + 1]
-    within = np.cumsum(ends)
-    if not (before.all() and after.all() and (within[opens] == within[closes]).all()):
+    opening, closing = quotes[::2], quotes[1::2]
+    ends_field = (raw == separator[0]) | (raw == NEWLINE)
+    begins_field = ends_field[opening - 1] | (opening == 0)
+    is_closed = np.append(ends_field | (raw == _RETURN), True)[closing + 1]
+    n_ends = np.cumsum(ends_field)
+    if not (begins_field.all() and is_closed.all() and (n_ends[opening] == n_ends[closing]).all()):
         return None
-    bare: Bytes = raw[raw != _QUOTE]
-    return bare
+    bare_text: Bytes = raw[raw != _QUOTE]
+    return bare_text
 
 
 def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
@@ -284,19 +284,19 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
             hint=columns_hint(file.side),
             kind="columns",
         )
-    names, behind = _read_names(line, separator), begin + len(line)
+    names, data_begin = _read_names(line, separator), begin + len(line)
     if file.has_numbered_columns:  # the first line may be a header or data
-        roles = resolve_roles(file.user_columns, file.side)
-        numbers = [at for role, at in roles.items() if role not in IDS]
+        column_of_role = resolve_roles(file.user_columns, file.side)
+        number_columns = [column for role, column in column_of_role.items() if role not in IDS]
         is_data = all(
-            isinstance(at, int)
-            and at <= len(names)
-            and NUMBER.fullmatch(names[at - 1].strip().encode())
-            for at in numbers
+            isinstance(column, int)
+            and column <= len(names)
+            and NUMBER.fullmatch(names[column - 1].strip().encode())
+            for column in number_columns
         )
-        if is_data and (numbers or file.side is Side.EXCLUDED):  # a header would exclude nothing
-            names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
-    return DelimitedLines(file, separator, names, behind)
+        if is_data and (number_columns or file.side is Side.EXCLUDED):  # a header would exclude nothing
+            names, data_begin = [f"column {i}" for i in range(1, len(names) + 1)], begin
+    return DelimitedLines(file, separator, names, data_begin)
 
 
 def _sniff(file: InputFile) -> DelimitedLines | None:
@@ -308,10 +308,10 @@ def _sniff(file: InputFile) -> DelimitedLines | None:
     for separator in SEPARATORS:
         if separator not in line:
             continue
-        names, behind = _read_names(line, separator), begin + len(line)
-        first_row = _read_first_row(file.sample[behind:], separator, len(names))
-        given = resolve_roles(file.user_columns, file.side, names).values()
-        if not all(column is NO_COLUMN or column in names for column in given):
+        names, data_begin = _read_names(line, separator), begin + len(line)
+        first_row = _read_first_row(file.sample[data_begin:], separator, len(names))
+        stated_columns = resolve_roles(file.user_columns, file.side, names).values()
+        if not all(column is NO_COLUMN or column in names for column in stated_columns):
             continue
         first_cell = dict(enumerate(first_row)).get
         try:
@@ -319,9 +319,9 @@ def _sniff(file: InputFile) -> DelimitedLines | None:
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             raise error.locate(file.source.name, text=text) from None
-        is_stated = any(column in names for column in given)
+        is_stated = any(column in names for column in stated_columns)
         if is_stated or {"query", "doc"} <= roles or find_side_lists(names, file.side):
-            return DelimitedLines(file, separator, names, behind)
+            return DelimitedLines(file, separator, names, data_begin)
     return None
 
 
@@ -340,8 +340,8 @@ def _find_first_line(sample: bytes) -> tuple[int, bytes]:
 def _read_first_row(sample: bytes, separator: bytes, n_columns: int) -> list[str]:
     """Return the fields of the first row, if there are n."""
     rows = (fields for _, fields, _ in _parse_records(sample.splitlines(keepends=True), separator, n_columns))
-    first = next(filter(None, rows), [])
-    return list(map(decode, first)) if len(first) == n_columns else []
+    first_row = next(filter(None, rows), [])
+    return list(map(decode, first_row)) if len(first_row) == n_columns else []
 
 
 def _read_names(line: bytes, separator: bytes) -> list[str]:
@@ -363,13 +363,13 @@ def _write(
     if header is not None and target.side is Side.RUN:
         raise OptionError("format='beir' is for judgments; a run is written as tsv or csv")
     for i, block in enumerate(blocks):
-        named = columns_by_name(block)
+        column_of_name = columns_by_name(block)
         if i == 0:
-            stream.write(separator.join(map(str.encode, header or named)) + b"\n")
+            stream.write(separator.join(map(str.encode, header or column_of_name)) + b"\n")
         if len(block):
             columns = [
                 _quote_ids(column, separator, block) if isinstance(column, Ids) else column
-                for column in named.values()
+                for column in column_of_name.values()
             ]
             stream.write(join_columns(columns, separator))
 
@@ -379,8 +379,8 @@ def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
 
     Raises InputError for an id that holds a line break: see `Delimited`.
     """
-    special = (separator, b'"', *WHITE_SPACE)
-    if not find_special_ids(ids, special):
+    special_bytes = (separator, b'"', *WHITE_SPACE)
+    if not find_special_ids(ids, special_bytes):
         return ids
     fields = ids.to_list()
     for row, field in enumerate(fields):
@@ -393,7 +393,7 @@ def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
     return Ids.of(
         [
             b'"' + field.replace(b'"', b'""') + b'"'
-            if any(character in field for character in special)
+            if any(character in field for character in special_bytes)
             else field
             for field in fields
         ]

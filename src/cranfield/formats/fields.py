@@ -39,14 +39,14 @@ class Field(NamedTuple):
         """
         if not isinstance(cell, list | tuple):
             return cell
-        for one in cell:
-            if not isinstance(one, Mapping):
+        for element in cell:
+            if not isinstance(element, Mapping):
                 raise InputError(
                     f"expected an object with {self.name!r} in column {self.column!r}, got "
-                    f"{one!r:.80}",
+                    f"{element!r:.80}",
                     kind="columns",
                 )
-        return [one.get(self.name) for one in cell]
+        return [element.get(self.name) for element in cell]
 
 
 Fields = Mapping[str, Field]  # by the public name
@@ -57,19 +57,19 @@ def find_objects(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
     A column whose list is empty in the first row is looked for in the next ones.
     """
-    found: dict[str, list[str]] = {}
-    unknown: set[str] | None = None  # the columns with empty lists so far
+    fields_of_column: dict[str, list[str]] = {}
+    unknown_names: set[str] | None = None  # the columns with empty lists so far
     for row in rows:
-        names = row if unknown is None else unknown & row.keys()
+        names = row if unknown_names is None else unknown_names & row.keys()
         lists = {name: row[name] for name in names if isinstance(row[name], list | tuple)}
         for name, cell in lists.items():
             if len(cell) and isinstance(cell[0], Mapping):
-                found[name] = list(map(str, cell[0]))
-        filled = {name for name, cell in lists.items() if len(cell)}
-        unknown = ({*lists} if unknown is None else unknown) - filled
-        if not unknown:
+                fields_of_column[name] = list(map(str, cell[0]))
+        filled_names = {name for name, cell in lists.items() if len(cell)}
+        unknown_names = ({*lists} if unknown_names is None else unknown_names) - filled_names
+        if not unknown_names:
             break
-    return found
+    return fields_of_column
 
 
 def query_row(query: Any, documents: Any) -> dict[str, Any]:
@@ -88,56 +88,56 @@ def choose_fields(
     """
     if not fields_of_column:
         return {}, user_columns
-    given = resolve_roles(user_columns, side, column_names)
-    column = _choose_column(column_names, fields_of_column, given.get("doc"), side)
+    column_of_role = resolve_roles(user_columns, side, column_names)
+    column = _choose_column(column_names, fields_of_column, column_of_role.get("doc"), side)
     if column is None:
         return {}, user_columns
-    found: dict[str, Field] = {}
-    roles: dict[str, str | int | None] = {}
+    field_of_name: dict[str, Field] = {}
+    column_of_name: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
         role: name.removeprefix(f"{column}.") if isinstance(name, str) else name
-        for role, name in given.items()
+        for role, name in column_of_role.items()
     }
     free_fields = [name for name in fields_of_column[column] if name not in field_of_role.values()]
     numbers: list[Role] = ["score", "rank", "cost"] if side is Side.RUN else ["grade"]
-    if "distance" in given:  # a field of that name alone may hold similarities
+    if "distance" in column_of_role:  # a field of that name alone may hold similarities
         numbers[0] = "distance"
     for role in ("doc", *numbers):
         name = field_of_role.get(role)
-        if name not in fields_of_column[column] and (role not in given or name == column):
+        if name not in fields_of_column[column] and (role not in column_of_role or name == column):
             name = _find_usual_field(free_fields, role, side)
         if name in fields_of_column[column]:  # else it is a separate column, or there is none
             field = Field(column, str(name))
-            found[field.public], roles[COLUMNS[role].public] = field, field.public
-    if COLUMNS["doc"].public not in roles:
+            field_of_name[field.public], column_of_name[COLUMNS[role].public] = field, field.public
+    if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
-    others = {COLUMNS[role].public: its for role, its in given.items()}
-    return found, SideColumns({**others, **roles}, getattr(user_columns, "other_side", {}))
+    stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
+    return field_of_name, SideColumns({**stated_columns, **column_of_name}, getattr(user_columns, "other_side", {}))
 
 
 def _choose_column(
-    names: Sequence[str], several: Mapping[str, list[str]], wanted: str | int | None, what: Side
+    names: Sequence[str], fields_of_column: Mapping[str, list[str]], doc_column: str | int | None, side: Side
 ) -> str | None:
     """Return the column of objects with documents and their numbers as fields; None without one."""
-    if isinstance(wanted, int):
-        wanted = names[wanted - 1] if wanted <= len(names) else None
-    if wanted is not None:
-        if wanted in several:
-            return wanted
-        holding = [name for name, fields in several.items() if wanted in fields]
-        return holding[0] if len(holding) == 1 and wanted not in names else None
-    own = COLUMNS["doc"].list_names[what]
-    called = [name for name in several if plain_name(name) in own]
-    if called:
-        return called[0] if len(called) == 1 else None
-    plain = {plain_name(name) for name in names}
-    only = list(several)
-    return only[0] if len(only) == 1 and plain.isdisjoint(NAMES["doc"]) else None
+    if isinstance(doc_column, int):
+        doc_column = names[doc_column - 1] if doc_column <= len(names) else None
+    if doc_column is not None:
+        if doc_column in fields_of_column:
+            return doc_column
+        owners = [name for name, fields in fields_of_column.items() if doc_column in fields]
+        return owners[0] if len(owners) == 1 and doc_column not in names else None
+    list_names = COLUMNS["doc"].list_names[side]
+    matches = [name for name in fields_of_column if plain_name(name) in list_names]
+    if matches:
+        return matches[0] if len(matches) == 1 else None
+    plain_names = {plain_name(name) for name in names}
+    candidates = list(fields_of_column)
+    return candidates[0] if len(candidates) == 1 and plain_names.isdisjoint(NAMES["doc"]) else None
 
 
-def _find_usual_field(fields: list[str], role: Role, what: Side) -> str | None:
+def _find_usual_field(fields: list[str], role: Role, side: Side) -> str | None:
     """Return the field with a usual name of the role; for a run, a rating is a score, too."""
-    known = [*COLUMNS[role].names, *COLUMNS[role].list_names.get(what, ())]
-    known += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
-    plain = {plain_name(field): field for field in fields}
-    return next((plain[name] for name in known if name in plain), None)
+    role_names = [*COLUMNS[role].names, *COLUMNS[role].list_names.get(side, ())]
+    role_names += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
+    field_of_plain_name = {plain_name(field): field for field in fields}
+    return next((field_of_plain_name[name] for name in role_names if name in field_of_plain_name), None)

@@ -28,8 +28,8 @@ _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of
 
 #: Every format by its name, in the order in which formats are shown and tried on a file.
 FORMATS: Mapping[str, Format] = {
-    one.name: one
-    for several in (
+    file_format.name: file_format
+    for formats in (
         trec.FORMATS,
         delimited.FORMATS,
         jsonl.FORMATS,
@@ -37,22 +37,22 @@ FORMATS: Mapping[str, Format] = {
         columnar.FORMATS,
         trec.GROUP_FORMATS,
     )
-    for one in several
+    for file_format in formats
 }
 # The format that a file name's suffix means.
-FORMAT_OF_SUFFIX = {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}
+FORMAT_OF_SUFFIX = {suffix: file_format.name for file_format in FORMATS.values() for suffix in file_format.suffixes}
 
 
 def format_names(side: Side) -> list[str]:
     """Return the names of the formats that hold runs, or judgments."""
-    some = [one for one in FORMATS.values() if one.capacity(side)]
-    aliases = [alias for one in some for alias in one.aliases if side is Side.QRELS]
-    return [*(one.name for one in some), *aliases]
+    formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
+    aliases = [alias for file_format in formats for alias in file_format.aliases if side is Side.QRELS]
+    return [*(file_format.name for file_format in formats), *aliases]
 
 
 def _find_format(name: str) -> Format:
     """Return the format with this name or alias, which must exist."""
-    return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))
+    return next(file_format for file_format in FORMATS.values() if name in (file_format.name, *file_format.aliases))
 
 
 def stem_of(source: Source) -> str:
@@ -131,20 +131,20 @@ class FileRows(Rows):
 
         Also for several files of plain lists, whose queries are numbered within one file.
         """
-        for one, source in zip(rows_of_files, self.sources, strict=True):
-            if one.list_kind == "ids" and len(rows_of_files) > 1:
+        for rows, source in zip(rows_of_files, self.sources, strict=True):
+            if rows.list_kind == "ids" and len(rows_of_files) > 1:
                 raise InputError(
-                    f"was read as {one.description}: these are numbered in one file, not in several",
+                    f"was read as {rows.description}: these are numbered in one file, not in several",
                     source=source.name,
                     hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
                     kind="columns",
                 )
-        roles_of_files = [{*file.extra_roles, *file.name_of_role} for file in rows_of_files]  # also distances
+        roles_of_files = [{*rows.extra_roles, *rows.name_of_role} for rows in rows_of_files]  # also distances
         for role, column in COLUMNS.items():
-            for one, roles, source in zip(rows_of_files, roles_of_files, self.sources, strict=True):
+            for rows, roles, source in zip(rows_of_files, roles_of_files, self.sources, strict=True):
                 if column.plural and (role in roles) != (role in roles_of_files[0]):
                     raise InputError(
-                        f"was read as {one.description}, and {self.sources[0].name} as {rows_of_files[0].description}: "
+                        f"was read as {rows.description}, and {self.sources[0].name} as {rows_of_files[0].description}: "
                         f"either all files of one table have {column.plural}, or none of them",
                         source=source.name,
                         kind="columns",
@@ -153,13 +153,13 @@ class FileRows(Rows):
     @property
     def description(self) -> str:  # type: ignore[override] # known once they are opened
         """What the files were understood to be, in words."""
-        forms = "; ".join(dict.fromkeys(one.description for one in self.rows))
+        forms = "; ".join(dict.fromkeys(rows.description for rows in self.rows))
         return forms if len(self.rows) == 1 else f"{len(self.rows):,} files, {forms}"
 
     @property
     def extra_roles(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
         """Which columns of numbers all of the files have."""
-        return frozenset.intersection(*(one.extra_roles for one in self.rows))
+        return frozenset.intersection(*(rows.extra_roles for rows in self.rows))
 
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
@@ -169,8 +169,8 @@ class FileRows(Rows):
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
         roles = tuple(roles)
-        for one in self.rows:
-            yield from one.blocks(roles, errors)
+        for rows in self.rows:
+            yield from rows.blocks(roles, errors)
 
 
 def open_files(
@@ -184,61 +184,61 @@ def open_files(
     `name` is the format's; None: it is detected. Raises OptionError for a format or a column that
     does not exist. Errors in the files are raised when they are read.
     """
-    form = None
+    file_format = None
     if format_name is not None:
         check_choice("format", format_name, format_names(side))
-        form = _find_format(format_name)
-        if form.is_for_groups and user_columns:
+        file_format = _find_format(format_name)
+        if file_format.is_for_groups and user_columns:
             raise OptionError(f"format={format_name!r} takes no columns")
     resolve_roles(user_columns, side)
     paths = list(paths_like) if isinstance(paths_like, Iterable) and not isinstance(paths_like, str) else [paths_like]
-    for one in paths:
-        if not isinstance(one, str | os.PathLike):
+    for single_path in paths:
+        if not isinstance(single_path, str | os.PathLike):
             raise InputError(f"expected the path of a file, or a list of paths, got {paths_like!r:.80}")
-    every = [one for each in paths for one in _expand_path(os.fspath(each), side)]
-    if not every:
+    file_paths = [file_path for single_path in paths for file_path in _expand_path(os.fspath(single_path), side)]
+    if not file_paths:
         raise InputError("no file is given")
-    rows = FileRows([Source(one) for one in every], side, form, user_columns)
-    if len(paths) == 1 and every != [os.fspath(paths[0])]:  # a folder or a glob
+    rows = FileRows([Source(file_path) for file_path in file_paths], side, file_format, user_columns)
+    if len(paths) == 1 and file_paths != [os.fspath(paths[0])]:  # a folder or a glob
         paths_like = local_path(os.fspath(paths[0]))
         rows.run_name = os.path.basename(os.path.abspath(paths_like)) if os.path.isdir(paths_like) else paths_like
     return rows
 
 
-def _expand_path(path: str, what: Side) -> list[str]:
+def _expand_path(path: str, side: Side) -> list[str]:
     """Return the files that a path names: the path alone, or the files of a glob or folder."""
     if os.path.isdir(folder := local_path(path)):
-        return _list_folder(folder, what)
+        return _list_folder(folder, side)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
-        found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
-        if not found:
+        file_paths = sorted(file_path for file_path in glob.glob(path, recursive=True) if os.path.isfile(file_path))
+        if not file_paths:
             raise InputError("no file has such a name", source=path)
-        return found
+        return file_paths
     return [path]
 
 
-def _list_folder(path: str, what: Side) -> list[str]:
+def _list_folder(path: str, side: Side) -> list[str]:
     """Return the files with a BEIR folder's judgments, or with the parts of a table."""
-    names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-    if what is not Side.RUN and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
-        return _list_folder(os.path.join(path, "qrels"), what)
-    tests = [name for name in names if os.path.splitext(name)[0] == "test" and "." in name]
-    if what is not Side.RUN and len(tests) == 1:
-        return [os.path.join(path, tests[0])]
-    parts = sorted(
+    file_names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
+    if side is not Side.RUN and "qrels" in file_names and os.path.isdir(os.path.join(path, "qrels")):
+        return _list_folder(os.path.join(path, "qrels"), side)
+    test_files = [name for name in file_names if os.path.splitext(name)[0] == "test" and "." in name]
+    if side is not Side.RUN and len(test_files) == 1:
+        return [os.path.join(path, test_files[0])]
+    parquet_paths = sorted(
         os.path.join(folder, name)
         for folder, _, files in os.walk(path)
         for name in files
         if name.lower().endswith((".parquet", ".pq")) and not name.startswith((".", "_"))
     )
-    if parts:
-        return parts
-    qrels = [name for name in names if name.endswith((".tsv", ".jsonl"))]
-    if what is not Side.RUN and len(qrels) == 1:
-        return [os.path.join(path, qrels[0])]
-    shown = ", ".join(map(repr, names[:10])) or "nothing"
+    if parquet_paths:
+        return parquet_paths
+    qrels_files = [name for name in file_names if name.endswith((".tsv", ".jsonl"))]
+    if side is not Side.RUN and len(qrels_files) == 1:
+        return [os.path.join(path, qrels_files[0])]
+    name_list = ", ".join(map(repr, file_names[:10])) or "nothing"
     raise InputError(
-        f"is a directory, not a file; it holds {shown}",
+        f"is a directory, not a file; it holds {name_list}",
         source=path,
         hint="In a BEIR folder, qrels/test.tsv is read; in any other, the Parquet files, as one "
         "table. Name the file, or several files by a glob in quotation marks.",
@@ -246,37 +246,37 @@ def _list_folder(path: str, what: Side) -> list[str]:
 
 
 def _recognize_rows(
-    source: Source, what: Side, form: Format | None, columns: ColumnsLike | None
+    source: Source, side: Side, file_format: Format | None, columns: ColumnsLike | None
 ) -> Rows:
     """Return a file's rows, in the stated format or the one detected from content and name."""
-    file = InputFile(source, what, _read_sample(source), columns)
-    if form is None:
-        able = [one for one in FORMATS.values() if one.capacity(what)]
-        found = _sniff_rows(file, [one for one in able if one.magic])
-        if found is not None:
-            return found
+    file = InputFile(source, side, _read_sample(source), columns)
+    if file_format is None:
+        formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
+        rows = _sniff_rows(file, [file_format for file_format in formats if file_format.magic])
+        if rows is not None:
+            return rows
         _refuse_non_text(source, file.sample)
-        form = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
-        if form is None or not form.is_decided_by_suffix or not form.capacity(what):
-            found = _sniff_rows(file, [one for one in able if not one.magic])
-            if found is not None:
-                return found
-            form = FORMATS["trec"]
-            if what is Side.EXCLUDED and not columns:
+        file_format = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
+        if file_format is None or not file_format.is_decided_by_suffix or not file_format.capacity(side):
+            rows = _sniff_rows(file, [file_format for file_format in formats if not file_format.magic])
+            if rows is not None:
+                return rows
+            file_format = FORMATS["trec"]
+            if side is Side.EXCLUDED and not columns:
                 file = replace(file, what=guess_side(source.path) or Side.QRELS)
-    if not form.magic:
+    if not file_format.magic:
         _refuse_non_text(source, file.sample)
-    return form.read(file)
+    return file_format.read(file)
 
 
 def _sniff_rows(file: InputFile, formats: Iterable[Format]) -> Rows | None:
     """Return the rows in the first format that the file looks like."""
-    return next((rows for one in formats if (rows := one.sniff(file)) is not None), None)
+    return next((rows for file_format in formats if (rows := file_format.sniff(file)) is not None), None)
 
 
 def _is_binary(sample: bytes) -> bool:
     """Tell whether the first bytes of a file are not text."""
-    return any(sample.startswith(magic) for one in FORMATS.values() for magic in one.magic)
+    return any(sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic)
 
 
 def _refuse_non_text(source: Source, sample: bytes) -> None:
@@ -301,16 +301,16 @@ def guess_side(path: Path) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        taken = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
+        description_parts = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
     except InputError:
         return Side.RUN
-    if taken[0].startswith("JSON: "):  # these may be grades or scores
+    if description_parts[0].startswith("JSON: "):  # these may be grades or scores
         return Side.RUN if source.suffix == ".run" else None
-    if taken[0].startswith("TREC"):
+    if description_parts[0].startswith("TREC"):
         lines = [line.split() for line in _read_sample(source).splitlines() if is_data_line(line)]
-        judged = all(len(line) == 4 and INTEGER.fullmatch(line[3]) for line in lines)
-        return Side.QRELS if judged else Side.RUN
-    return Side.RUN if taken[-1] == "score" and "corpus-id" not in taken else Side.QRELS
+        are_qrels = all(len(line) == 4 and INTEGER.fullmatch(line[3]) for line in lines)
+        return Side.QRELS if are_qrels else Side.RUN
+    return Side.RUN if description_parts[-1] == "score" and "corpus-id" not in description_parts else Side.QRELS
 
 
 def read_first_line(source: Source) -> str:
@@ -346,9 +346,9 @@ def choose_format(path: Path, format_name: str | None) -> Format:
     """Return the format to write: the stated one, or the one that the file's suffix names."""
     suffix = Source(path).suffix
     if format_name is None and suffix and suffix not in FORMAT_OF_SUFFIX:
-        known = ", ".join(FORMAT_OF_SUFFIX)
+        suffixes = ", ".join(FORMAT_OF_SUFFIX)
         raise OptionError(
-            f"the suffix {suffix!r} names no format ({known}): choose one of these, or state it, "
+            f"the suffix {suffix!r} names no format ({suffixes}): choose one of these, or state it, "
             "as in format='jsonl'"
         )
     return _find_format(format_name or FORMAT_OF_SUFFIX.get(suffix, "trec"))
@@ -383,26 +383,26 @@ def write_rows(file_format: Format, target: OutputFile, blocks: Callable[[], Ite
 
 def write_groups(path: Path, format_name: str | None, groups: GroupRows) -> None:
     """Write judgments in groups: in a format of trec_eval, or as a table with subtopics."""
-    able = [one for one in FORMATS.values() if _can_hold(one, groups)]
-    form = choose_format(path, format_name)
-    if format_name is None and form.name == "trec" and groups.weights is None:
-        form = next(one for one in able if one.is_for_groups)
-    if form not in able:
+    formats = [file_format for file_format in FORMATS.values() if _can_hold(file_format, groups)]
+    file_format = choose_format(path, format_name)
+    if format_name is None and file_format.name == "trec" and groups.weights is None:
+        file_format = next(file_format for file_format in formats if file_format.is_for_groups)
+    if file_format not in formats:
         raise OptionError(
-            f"format={form.name!r} cannot hold these judgments in groups; choose one of "
-            f"{', '.join(one.name for one in able)}"
+            f"format={file_format.name!r} cannot hold these judgments in groups; choose one of "
+            f"{', '.join(file_format.name for file_format in formats)}"
         )
     write_rows(
-        form,
+        file_format,
         OutputFile(os.fspath(path), Side.QRELS),
-        lambda: (one() for one in groups.blocks((), "strict")),
+        lambda: (load() for load in groups.blocks((), "strict")),
     )
 
 
-def _can_hold(form: Format, groups: GroupRows) -> bool:
-    if form.qrels is None:
+def _can_hold(file_format: Format, groups: GroupRows) -> bool:
+    if file_format.qrels is None:
         return False
-    columns = form.qrels.roles
+    columns = file_format.qrels.roles
     # In a table, fractions are grades like any others.
-    held = {*roles_of(Side.QRELS), "level"} if columns is None else set(columns)
-    return groups.extra_roles <= held
+    writable_roles = {*roles_of(Side.QRELS), "level"} if columns is None else set(columns)
+    return groups.extra_roles <= writable_roles

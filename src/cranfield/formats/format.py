@@ -22,7 +22,7 @@ class InputFile:
     @property
     def has_numbered_columns(self) -> bool:
         """Whether columns were stated by their numbers."""
-        return any(isinstance(at, int) for at in (self.user_columns or {}).values())
+        return any(isinstance(column, int) for column in (self.user_columns or {}).values())
 
     def refuse_long_line(self) -> None:
         """Raise InputError if the first line of data is longer than a line may be."""
@@ -65,8 +65,8 @@ class Capacity:
         """Return which columns of a table are kept in this format."""
         if self.roles is None:
             return frozenset(roles)
-        found = [role for role in self.roles if role in frozenset(roles)]
-        return frozenset(found[:1] if self.is_first_role_only else found)
+        writable_roles = [role for role in self.roles if role in frozenset(roles)]
+        return frozenset(writable_roles[:1] if self.is_first_role_only else writable_roles)
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ def _is_lazy(data: object) -> TypeGuard[LazyTable]:
 
 def _is_dataset(data: object) -> TypeGuard[Any]:
     """Tell whether the object is a Dataset of Hugging Face, not a stream of rows."""
-    is_theirs = type(data).__module__.startswith("datasets.")
-    return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
+    is_hugging_face = type(data).__module__.startswith("datasets.")
+    return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
 class TableRows(ArrowRows):
@@ -106,26 +106,26 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Arrow's message includes the traceback of a Python error.
-        said = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
-        problem = f"cannot be read as a table: {said:.300}"
+        message = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
+        problem = f"cannot be read as a table: {message:.300}"
         hint = None
-        if any(word in said.lower() for word in ("mix", "expected bytes", "conver")):
+        if any(word in message.lower() for word in ("mix", "expected bytes", "conver")):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
         raise InputError(problem, source=name, hint=hint) from None
 
 
-def _refuse_sets(frame: Any, name: str, what: Side) -> None:
+def _refuse_sets(frame: Any, name: str, side: Side) -> None:
     """Raise InputError for a set where a ranking is expected."""
     if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
         problem = f"column {name!r} holds a set, which has no order"
-        raise InputError(problem, source=what.name_in_errors, hint="Give lists, best first.")
+        raise InputError(problem, source=side.name_in_errors, hint="Give lists, best first.")
 
 
 def _make_table_rows(
     names: Sequence[str],
-    column_of: "Callable[[Role, int, Errors], pa.Array]",
-    what: Side,
-    stated: ColumnsLike | None,
+    convert_column: "Callable[[Role, int, Errors], pa.Array]",
+    side: Side,
+    user_columns: ColumnsLike | None,
     errors: Errors,
     form: str,
     is_ranking: bool = False,
@@ -136,16 +136,16 @@ def _make_table_rows(
     """
     import pyarrow as pa
 
-    found = take_columns(names, what, stated, what.name_in_errors)
-    columns = {names[at]: column_of(role, at, errors) for role, at in found.items()}
+    positions = take_columns(names, side, user_columns, side.name_in_errors)
+    columns = {names[position]: convert_column(role, position, errors) for role, position in positions.items()}
     # By name, since the places of columns change below.
-    by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
-    by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
-    for at, name in enumerate(names):
+    stated_columns: dict[str, str | None] = {COLUMNS[role].public: names[position] for role, position in positions.items()}
+    stated_columns |= {name: None for name, column in (user_columns or {}).items() if column is NO_COLUMN}
+    for position, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
             with suppress(InputError):  # a field of dates
-                columns[name] = column_of("group", at, "skip")
-    return TableRows(pa.table(columns, metadata=BYTES_METADATA), what, by_name, form, is_ranking)
+                columns[name] = convert_column("group", position, "skip")
+    return TableRows(pa.table(columns, metadata=BYTES_METADATA), side, stated_columns, form, is_ranking)
 
 
 def array_rows(
@@ -155,14 +155,14 @@ def array_rows(
     names = [str(name) for name in data.dtype.names or ()]
     flat = data.ravel()
 
-    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
-        return _to_arrow_column(flat[names[at]], names[at], role, side, errors)
+    def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
+        return _to_arrow_column(flat[names[position]], names[position], role, side, errors)
 
-    return _make_table_rows(names, column, side, user_columns, errors, "structured array")
+    return _make_table_rows(names, convert_column, side, user_columns, errors, "structured array")
 
 
 def _to_arrow_column(
-    values: NDArray[Any], name: str, role: Role, what: Side, errors: Errors
+    values: NDArray[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
     """Return an array as an Arrow column. Not by pa.array(), which imports pandas."""
     import pyarrow as pa
@@ -170,52 +170,52 @@ def _to_arrow_column(
     kind = values.dtype.kind
     is_id = role in IDS
     if values.ndim > 1 or kind not in ("iufbSUO" if is_id else "iufbO"):
-        several = f"{values.shape[1:]} of " if values.ndim > 1 else ""
+        shape = f"{values.shape[1:]} of " if values.ndim > 1 else ""
         expected = "text or whole numbers" if is_id else "numbers"
         raise InputError(
-            f"field {name!r} holds {several}{values.dtype}, expected {expected}",
-            source=what.name_in_errors,
+            f"field {name!r} holds {shape}{values.dtype}, expected {expected}",
+            source=side.name_in_errors,
             kind="columns",
         )
     if kind == "b":
         values = values.astype(np.int8)
     if values.dtype.kind in "iuf":
-        wide = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        contiguous = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if kind == "f":
-            return number_column(wide)
-        arrow = getattr(pa, wide.dtype.name)()
-        return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
+            return number_column(contiguous)
+        arrow = getattr(pa, contiguous.dtype.name)()
+        return pa.Array.from_buffers(arrow, len(contiguous), [None, pa.py_buffer(contiguous)])
     if kind == "S":
-        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.name_in_errors)
+        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, side.name_in_errors)
         return _texts_to_arrow(list(map(decode, values.tolist())))
-    return _list_to_arrow(values.tolist(), name, role, what, errors)
+    return _list_to_arrow(values.tolist(), name, role, side, errors)
 
 
 def _read_each_row(
     rows: Iterable[Any],
     read: Callable[[Any], Any],
-    none: Any,
+    placeholder: Any,
     kind: str,
-    what: Side,
+    side: Side,
     errors: Errors,
 ) -> list[Any]:
     """Return what `read` returns for each row; `none` for rows that errors="skip" skips.
 
     An InputError names the row; `kind` is the kind of fault.
     """
-    found = []
+    results = []
     for i, row in enumerate(rows):
         try:
-            found.append(read(row))
+            results.append(read(row))
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.name_in_errors, hint=error.hint, kind=kind) from None
-            found.append(none)
-    return found
+                raise InputError(problem, source=side.name_in_errors, hint=error.hint, kind=kind) from None
+            results.append(placeholder)
+    return results
 
 
-def _list_to_arrow(values: Sequence[Any], name: str, role: Role, what: Side, errors: Errors) -> "pa.Array":
+def _list_to_arrow(values: Sequence[Any], name: str, role: Role, side: Side, errors: Errors) -> "pa.Array":
     """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
 
     def number(value: Any) -> Any:
@@ -224,20 +224,20 @@ def _list_to_arrow(values: Sequence[Any], name: str, role: Role, what: Side, err
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
     if role in IDS:
-        where = f"column {name!r}"
-        return _texts_to_arrow(_read_each_row(values, lambda value: to_id_text(value, where), "", "id", what, errors))
-    found = _read_each_row(values, number, np.nan, "number", what, errors)
-    return number_column(np.array(found, np.float64))
+        location = f"column {name!r}"
+        return _texts_to_arrow(_read_each_row(values, lambda value: to_id_text(value, location), "", "id", side, errors))
+    numbers = _read_each_row(values, number, np.nan, "number", side, errors)
+    return number_column(np.array(numbers, np.float64))
 
 
 def _texts_to_arrow(texts: Sequence[str]) -> "pa.Array":
     import pyarrow as pa
 
-    once = deduplicate_texts(texts, sum(map(len, texts)))
-    if once is None:
+    distinct_texts = deduplicate_texts(texts, sum(map(len, texts)))
+    if distinct_texts is None:
         return Ids.of_texts(texts).to_arrow()
-    rows = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(once[1])])
-    return pa.DictionaryArray.from_arrays(rows, _texts_to_arrow(once[0]))
+    rows = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(distinct_texts[1])])
+    return pa.DictionaryArray.from_arrays(rows, _texts_to_arrow(distinct_texts[0]))
 
 
 class Sparse(Protocol):
@@ -258,7 +258,7 @@ def sparse_rows(data: Sparse, side: Side) -> TableRows:
     Their ids are their numbers, from 0. Stored zeros count, too.
     """
     entries = data.tocoo()
-    row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
+    row, column = (np.asarray(array, np.int64) for array in (entries.row, entries.col))
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
@@ -267,10 +267,10 @@ def sparse_rows(data: Sparse, side: Side) -> TableRows:
     columns = {"query": row[order], "doc": column[order], side.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
 
-    def arrow(role: Role, at: int, errors: Errors) -> "pa.Array":
-        return _to_arrow_column(columns[role], names[at], role, side, errors)
+    def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
+        return _to_arrow_column(columns[role], names[position], role, side, errors)
 
-    return _make_table_rows(names, arrow, side, None, "strict", "sparse matrix")
+    return _make_table_rows(names, convert_column, side, None, "strict", "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -284,8 +284,8 @@ def is_row(data: object) -> bool:
     return (
         isinstance(data, tuple | list)
         and len(data) in (2, 3)
-        and all(isinstance(one, str | int | float | np.generic) for one in data)
-        and not all(isinstance(one, float) for one in data)
+        and all(isinstance(cell, str | int | float | np.generic) for cell in data)
+        and not all(isinstance(cell, float) for cell in data)
     )
 
 
@@ -302,28 +302,28 @@ def list_rows(
         refuse_lists_of_ids(rows, side)
     if not rows:
         raise InputError("holds no rows", source=side.name_in_errors, hint=hint)
-    names, get = _find_fields(rows[0], side, user_columns)
-    found = ObjectRows(rows, names, get, side, user_columns)
-    if found.list_columns and holds_lists(found, user_columns):
-        return found
-    are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
+    names, make_reader = _find_fields(rows[0], side, user_columns)
+    object_rows = ObjectRows(rows, names, make_reader, side, user_columns)
+    if object_rows.list_columns and holds_lists(object_rows, user_columns):
+        return object_rows
+    are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:
         n = len(names)
 
-        def values(row: Any) -> Any:
+        def check_row(row: Any) -> Any:
             if isinstance(row, tuple | list) and len(row) == n:
                 return row
             raise InputError(f"expected {n} values, as in the first row, got {row!r:.80}")
 
-        rows = _read_each_row(rows, values, [None] * n, "columns", side, errors)
+        rows = _read_each_row(rows, check_row, [None] * n, "columns", side, errors)
 
-    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
-        field = _make_field_reader(get(at if are_plain else names[at]), names[at])
-        values = _read_each_row(rows, field, None, "columns", side, errors)
-        return _list_to_arrow(values, names[at], role, side, errors)
+    def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
+        field = _make_field_reader(make_reader(position if are_plain else names[position]), names[position])
+        cells = _read_each_row(rows, field, None, "columns", side, errors)
+        return _list_to_arrow(cells, names[position], role, side, errors)
 
     is_ranking = are_plain and len(names) == 2
-    return _make_table_rows(names, column, side, user_columns, errors, "rows", is_ranking)
+    return _make_table_rows(names, convert_column, side, user_columns, errors, "rows", is_ranking)
 
 
 class ObjectRows(Rows):
@@ -338,34 +338,34 @@ class ObjectRows(Rows):
         user_columns: ColumnsLike | None,
     ) -> None:
         self._data, self._make_reader = rows, make_reader
-        several = find_objects(row for row in rows if isinstance(row, Mapping))
-        self._fields, user_columns = choose_fields(column_names, several, side, user_columns)
-        self.column_names = every = [*column_names, *self._fields]
+        fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
+        self._fields, user_columns = choose_fields(column_names, fields_of_column, side, user_columns)
+        self.column_names = all_names = [*column_names, *self._fields]
 
-        def first(at: int) -> Any:
-            return [] if every[at] in self._fields else _read_or_none(make_reader(every[at]), rows[0])
+        def first_cell(position: int) -> Any:
+            return [] if all_names[position] in self._fields else _read_or_none(make_reader(all_names[position]), rows[0])
 
-        found = take_columns(every, side, user_columns, side.name_in_errors, first)
-        self.list_columns = list_columns(every, found, side, user_columns, first)
+        positions = take_columns(all_names, side, user_columns, side.name_in_errors, first_cell)
+        self.list_columns = list_columns(all_names, positions, side, user_columns, first_cell)
         self.description, self.name = "rows with lists", side.name_in_errors
 
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`; None for a field that a row lacks."""
 
-        def where(first: int, row: int) -> tuple[None, str]:
-            return None, f"row {first + row}: {self._data[first + row]!r:.120}"
+        def find_line(first_row: int, row: int) -> tuple[None, str]:
+            return None, f"row {first_row + row}: {self._data[first_row + row]!r:.120}"
 
         readers = list(map(self._make_cell_reader, self.list_columns.values()))
         for begin in range(0, len(self._data), SIZES.lists):
             rows = self._data[begin : begin + SIZES.lists]
             cells = [_read_cells(readers, row) for row in rows]
-            yield Cells.from_rows(self.list_columns, cells, partial(where, begin))
+            yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
 
     def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
         """Return a reader of a column, or of a field of the objects in its lists."""
         field = self._fields.get(name)
-        read = self._make_reader(name if field is None else field.column)
-        return lambda row: _read_or_none(read, row) if field is None else field.read_cell(_read_or_none(read, row))
+        read_column = self._make_reader(name if field is None else field.column)
+        return lambda row: _read_or_none(read_column, row) if field is None else field.read_cell(_read_or_none(read_column, row))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the same rows with other columns."""
@@ -391,24 +391,24 @@ def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
 
 
 def _find_fields(
-    first: Any, what: Side, stated: ColumnsLike | None
+    row: Any, side: Side, user_columns: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
     """Return the names of a row's fields, and a function that makes a field's reader."""
-    usual = ["query_id", "doc_id", what.number_name]
-    if isinstance(first, Mapping):
-        return list(first), itemgetter
-    if hasattr(first, "_fields"):
-        return list(first._fields), attrgetter
-    if hasattr(first, "query_id"):
-        more = [column.public for column in COLUMNS.values() if what in column.sides]
-        return [name for name in more if hasattr(first, name)], attrgetter
-    if isinstance(first, tuple | list):
-        if any(isinstance(column, int) for column in (stated or {}).values()):
-            return [f"column {i}" for i in range(1, len(first) + 1)], itemgetter
-        return usual[: len(first)], itemgetter
+    default_names = ["query_id", "doc_id", side.number_name]
+    if isinstance(row, Mapping):
+        return list(row), itemgetter
+    if hasattr(row, "_fields"):
+        return list(row._fields), attrgetter
+    if hasattr(row, "query_id"):
+        public_names = [column.public for column in COLUMNS.values() if side in column.sides]
+        return [name for name in public_names if hasattr(row, name)], attrgetter
+    if isinstance(row, tuple | list):
+        if any(isinstance(column, int) for column in (user_columns or {}).values()):
+            return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
+        return default_names[: len(row)], itemgetter
     raise InputError(
-        f"row 0: expected ({', '.join(usual)}), got {first!r:.80}",
-        source=what.name_in_errors,
+        f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}",
+        source=side.name_in_errors,
         kind="columns",
     )
 
@@ -428,12 +428,12 @@ def _make_field_reader(read: Callable[[Any], Any], name: str) -> Callable[[Any],
 def table_rows(data: Any, side: Side, columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind."""
     if is_table(data):
-        kind = type(data).__module__.partition(".")[0]
+        library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
         if len(table) == 0 and is_stream(data):
             raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
-        rows = TableRows(table, side, columns, f"{kind} table")
-        if rows.list_columns and side is Side.RUN and kind == "pandas":  # Arrow turns sets into lists
+        rows = TableRows(table, side, columns, f"{library} table")
+        if rows.list_columns and side is Side.RUN and library == "pandas":  # Arrow turns sets into lists
             _refuse_sets(data, rows.list_columns["doc"], side)
         return rows
     if isinstance(data, np.ndarray) and data.dtype.names:

@@ -58,12 +58,12 @@ class GroupRows(Rows):
     @cached_property
     def extra_roles(self) -> frozenset[Role]:
         """Which columns the judgments need: levels are grades where all are whole numbers."""
-        every = [parts for named in self.groups.values() for parts in named.values()]
-        levels = (level for parts in every for part in parts for level in part.values())
-        found = {"group", "grade" if all(float(one).is_integer() for one in levels) else "level"}
-        if any(len(parts) > 1 for parts in every):
-            found.add("subgroup")
-        return frozenset(found if self.weights is None else {*found, "weight"})
+        subgroup_lists = [subgroups for groups in self.groups.values() for subgroups in groups.values()]
+        levels = (level for subgroups in subgroup_lists for subgroup in subgroups for level in subgroup.values())
+        roles = {"group", "grade" if all(float(level).is_integer() for level in levels) else "level"}
+        if any(len(subgroups) > 1 for subgroups in subgroup_lists):
+            roles.add("subgroup")
+        return frozenset(roles if self.weights is None else {*roles, "weight"})
 
     def select_queries(self, query_ids: Iterable[str]) -> "GroupRows":
         """Return the judgments of some queries."""
@@ -80,11 +80,11 @@ class GroupRows(Rows):
         """Return the rows, with the number of each row's subgroup if there are several."""
         queries, names, docs, numbers, levels = zip(
             *(
-                (query, name, doc, number, level)
-                for query, named in self.groups.items()
-                for name, parts in named.items()
-                for number, part in enumerate(parts)
-                for doc, level in part.items()
+                (query, group, doc, subgroup_number, level)
+                for query, groups in self.groups.items()
+                for group, subgroups in groups.items()
+                for subgroup_number, subgroup in enumerate(subgroups)
+                for doc, level in subgroup.items()
             ),
             strict=True,
         )
@@ -95,8 +95,8 @@ class GroupRows(Rows):
         if "subgroup" in self.extra_roles:
             columns["subgroup"] = np.array(numbers)
         if self.weights is not None:
-            of = zip(queries, names, strict=True)
-            columns["weight"] = np.array([self.weights[query][name] for query, name in of])
+            pairs = zip(queries, names, strict=True)
+            columns["weight"] = np.array([self.weights[query][group] for query, group in pairs])
         return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
 
 
@@ -107,22 +107,22 @@ def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
     """Return judgments in groups with text ids; None if the data are plain judgments."""
     if not any(map(_has_groups, data.values())):
         return None
-    found: LevelsOfGroups = {}
+    grouping: LevelsOfGroups = {}
     for query, groups in with_text_ids(as_dict(data, "the qrels"), "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
                 f"the qrels: query {query!r} has no groups, but others have",
                 hint="All queries must have {group: {document: level}}, or all {document: grade}.",
             )
-        where = f"the qrels: query {query!r}"
-        found[query] = {
-            name: [
-                _check_levels(part, f"{where}, group {name!r}")
-                for part in (parts if isinstance(parts, list | tuple) else [parts])
+        location = f"the qrels: query {query!r}"
+        grouping[query] = {
+            group: [
+                _check_levels(subgroup, f"{location}, group {group!r}")
+                for subgroup in (subgroups if isinstance(subgroups, list | tuple) else [subgroups])
             ]
-            for name, parts in with_text_ids(as_dict(groups, where), where).items()
+            for group, subgroups in with_text_ids(as_dict(groups, location), location).items()
         }
-    return GroupRows(found)
+    return GroupRows(grouping)
 
 
 def _has_groups(docs: object) -> bool:
@@ -130,15 +130,15 @@ def _has_groups(docs: object) -> bool:
     return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
 
 
-def _check_levels(part: object, where: str) -> dict[str, float]:
-    if not isinstance(part, Mapping):
-        raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
-    if not part:
-        raise InputError(f"{where}: holds no judgment")
-    levels = with_text_ids(as_dict(part, where), where)
+def _check_levels(levels_of_doc: object, location: str) -> dict[str, float]:
+    if not isinstance(levels_of_doc, Mapping):
+        raise InputError(f"{location}: expected {{document: level}}, got {levels_of_doc!r:.80}")
+    if not levels_of_doc:
+        raise InputError(f"{location}: holds no judgment")
+    levels = with_text_ids(as_dict(levels_of_doc, location), location)
     for doc, level in levels.items():
         if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
-            raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
+            raise InputError(f"{location}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
 
 
@@ -152,57 +152,57 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
     group unless `duplicates` says which one counts, InputError for a query whose weights add up to
     0.
     """
-    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    levels_of_query: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     weights: Weights = {}
     faults = FaultLog(errors)
-    repeated = FaultLog("strict" if duplicates not in ("first", "best") else "skip")
-    wanted = sort_roles(rows.extra_roles)
-    number = "level" if "level" in wanted else "grade"
+    duplicate_faults = FaultLog("strict" if duplicates not in ("first", "best") else "skip")
+    roles = sort_roles(rows.extra_roles)
+    level_role = "level" if "level" in roles else "grade"
     # Judgments whose rows are all relevant have no column of numbers.
-    called = "group" if number == "level" else "subtopic"
-    for load in rows.blocks(wanted, errors):
+    group_word = "group" if level_role == "level" else "subtopic"
+    for load in rows.blocks(roles, errors):
         block = load()
         faults.left_out += block.left_out
         columns = block.columns
-        of = [block.query, columns["group"], block.doc]
-        of += [columns["subgroup"]] if "subgroup" in columns else []
-        ids = zip(*(map(decode, one.to_list()) for one in of), strict=True)
-        levels_of = columns[number].tolist() if number in columns else [1.0] * len(block)
-        shares = columns["weight"].tolist() if "weight" in columns else [None] * len(block)
-        for row, ((query, group, doc, *part), level, share) in enumerate(
-            zip(ids, levels_of, shares, strict=True)
+        id_columns = [block.query, columns["group"], block.doc]
+        id_columns += [columns["subgroup"]] if "subgroup" in columns else []
+        ids = zip(*(map(decode, column.to_list()) for column in id_columns), strict=True)
+        level_column = columns[level_role].tolist() if level_role in columns else [1.0] * len(block)
+        weight_column = columns["weight"].tolist() if "weight" in columns else [None] * len(block)
+        for row, ((query, group, doc, *subgroup_names), level, weight) in enumerate(
+            zip(ids, level_column, weight_column, strict=True)
         ):
-            subgroup = "".join(f", subgroup {name!r}" for name in part)
-            where = f"{called} {group!r} of query {query!r}{subgroup}"
-            levels = found.get(query, {}).get(group, {}).get(subgroup, {})
-            known = weights.get(query, {}).get(group, share)
-            fault, hint = None, None
+            subgroup = "".join(f", subgroup {name!r}" for name in subgroup_names)
+            location = f"{group_word} {group!r} of query {query!r}{subgroup}"
+            levels = levels_of_query.get(query, {}).get(group, {}).get(subgroup, {})
+            first_weight = weights.get(query, {}).get(group, weight)
+            fault_text, hint = None, None
             if abs(level) > LARGEST_GRADE:
-                fault = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"
-            elif share is not None and not 0 <= share < math.inf:
-                fault = f"expected a weight of 0 or more for {where}, got {share!r}"
-            elif share != known:
-                fault = f"{where} has the weight {share!r} here, and {known!r} above"
+                fault_text = f"expected a level of at most {LARGEST_GRADE:,} for {location}, got {level}"
+            elif weight is not None and not 0 <= weight < math.inf:
+                fault_text = f"expected a weight of 0 or more for {location}, got {weight!r}"
+            elif weight != first_weight:
+                fault_text = f"{location} has the weight {weight!r} here, and {first_weight!r} above"
                 hint = "All rows of a subtopic must have the same weight."
-            if fault is not None:
-                faults.add("number", partial(block.row_error, row, fault, hint), 1, block.find_input_row(row))
+            if fault_text is not None:
+                faults.add("number", partial(block.row_error, row, fault_text, hint), 1, block.find_input_row(row))
                 continue
             if doc in levels:
-                problem = f"the document {doc!r} occurs twice for {where}"
-                error = partial(block.row_error, row, problem, DUPLICATE_HINT, DuplicateError)
-                repeated.add("duplicate", error, 1, block.find_input_row(row))
+                problem = f"the document {doc!r} occurs twice for {location}"
+                make_error = partial(block.row_error, row, problem, DUPLICATE_HINT, DuplicateError)
+                duplicate_faults.add("duplicate", make_error, 1, block.find_input_row(row))
                 level = levels[doc] if duplicates == "first" else max(level, levels[doc])
-            groups = found.setdefault(query, {}).setdefault(group, {})
+            groups = levels_of_query.setdefault(query, {}).setdefault(group, {})
             groups.setdefault(subgroup, {})[doc] = level
-            weights.setdefault(query, {})[group] = share
+            weights.setdefault(query, {})[group] = weight
     grouping = {
-        query: {group: list(parts.values()) for group, parts in groups.items()}
-        for query, groups in found.items()
+        query: {group: list(subgroups.values()) for group, subgroups in groups.items()}
+        for query, groups in levels_of_query.items()
     }
-    if "weight" not in wanted:
-        return GroupRows(grouping, None, faults.left_out, rows, repeated.left_out)
-    for query, of_groups in weights.items():
-        total = sum(of_groups.values())
+    if "weight" not in roles:
+        return GroupRows(grouping, None, faults.left_out, rows, duplicate_faults.left_out)
+    for query, group_weights in weights.items():
+        total = sum(group_weights.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
-    return GroupRows(grouping, weights, faults.left_out, rows, repeated.left_out)
+    return GroupRows(grouping, weights, faults.left_out, rows, duplicate_faults.left_out)

@@ -55,8 +55,8 @@ def to_id_text(key: object, location: str) -> str:
         if is_id(key) or is_whole_decimal(key):
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
         problem = f"{location}: an id is a string or a whole number, got {key!r:.80}"
-        are_several = isinstance(key, list | set | np.ndarray)
-        raise InputError(problem, hint=STATE_LISTS_HINT if are_several else None)
+        is_collection = isinstance(key, list | set | np.ndarray)
+        raise InputError(problem, hint=STATE_LISTS_HINT if is_collection else None)
     if encode_id(key) is None:
         if not key or "\0" in key:
             raise InputError(f"{location}: the id {key!r} is empty or holds a null byte")

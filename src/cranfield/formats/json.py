@@ -47,33 +47,33 @@ class JsonDictRows(Rows):
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         self.source = source
         self.side = side
-        first = _FIRST_LIST.match(sample.removeprefix(BYTE_ORDER_MARK))
-        self.is_ranking = first is not None and side is Side.RUN
+        first_list = _FIRST_LIST.match(sample.removeprefix(BYTE_ORDER_MARK))
+        self.is_ranking = first_list is not None and side is Side.RUN
         self.extra_roles = frozenset([] if self.is_ranking else [side.role])
-        self.has_grades = first is None
-        form = "[document, ...]" if self.is_ranking else f"{{document: {side.role}}}"
-        self.description = f"JSON: {{query: {form}}}"
+        self.has_grades = first_list is None
+        shape = "[document, ...]" if self.is_ranking else f"{{document: {side.role}}}"
+        self.description = f"JSON: {{query: {shape}}}"
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         role = next(iter(roles), None)
-        queries: list[Member] = []
-        n_rows, empty = 0, True
+        members: list[Member] = []
+        n_rows, is_empty = 0, True
         names: list[str] = []  # of the first queries: are they columns?
         for line, query, docs in self._read_members():
-            empty = False
+            is_empty = False
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
-            queries.append((line, query, docs))
+            members.append((line, query, docs))
             n_rows += len(docs) if isinstance(docs, dict | list) else 1
             if n_rows >= SIZES.rows and not may_be_columns(names):
-                yield partial(self._build_block, queries, role, errors)
-                queries, n_rows = [], 0
+                yield partial(self._build_block, members, role, errors)
+                members, n_rows = [], 0
         refuse_columns(names, self.source.name, _TABLE_HINT)
-        if queries or empty:
-            if empty:
+        if members or is_empty:
+            if is_empty:
                 raise InputError("holds no query", source=self.source.name)
-            yield partial(self._build_block, queries, role, errors)
+            yield partial(self._build_block, members, role, errors)
 
     def _read_members(self) -> Iterator[Member]:
         """Yield (number of the line, query, value), one after the other."""
@@ -88,65 +88,65 @@ class JsonDictRows(Rows):
 
     def _build_block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
         faults = FaultLog(errors)
-        rows = self._check_all_at_once(queries, role) or self._check_one_by_one(queries, role, faults)
-        lengths, docs, value = rows
-        of = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
-        names = [encode_id(query) for _, query, _ in queries]
-        said = [one for _, _, one in queries]
-        empty = [name for name, one in zip(names, said, strict=True) if name and one in ({}, [])]
+        document_lists = self._check_all_at_once(queries, role) or self._check_one_by_one(queries, role, faults)
+        lengths, docs, numbers = document_lists
+        member_row = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
+        query_ids = [encode_id(query) for _, query, _ in queries]
+        docs_of_queries = [query_docs for _, _, query_docs in queries]
+        empty_queries = [query_id for query_id, query_docs in zip(query_ids, docs_of_queries, strict=True) if query_id and query_docs in ({}, [])]
 
-        def where(row: int) -> tuple[int | None, str | None]:
-            line, query, _ = queries[of[row]]
-            above = docs[int(np.searchsorted(of, of[row])) : row]
-            return self._locate_document(line, query, docs[row], above.count(docs[row]))
+        def find_line(row: int) -> tuple[int | None, str | None]:
+            line, query, _ = queries[member_row[row]]
+            docs_above = docs[int(np.searchsorted(member_row, member_row[row])) : row]
+            return self._locate_document(line, query, docs[row], docs_above.count(docs[row]))
 
         return Block(
-            Ids.of([name or b"?" for name in names]).take(of),  # a query with a fault has no rows
+            Ids.of([name or b"?" for name in query_ids]).take(member_row),  # a query with a fault has no rows
             Ids.of_texts(docs),
-            {} if role is None else {role: value},
+            {} if role is None else {role: numbers},
             self.source.name,
-            where,
+            find_line,
             faults.left_out,
-            empty,
+            empty_queries,
         )
 
     def _check_all_at_once(self, queries: list[Member], role: Role | None) -> DocumentLists | None:
         """Return each query's number of rows, their documents and numbers; None for any fault."""
-        kind = list if self.is_ranking else dict
-        if not all(type(said) is kind for _, _, said in queries):
+        expected_type = list if self.is_ranking else dict
+        if not all(type(query_docs) is expected_type for _, _, query_docs in queries):
             return None
-        docs = list(chain.from_iterable(said for _, _, said in queries))
+        docs = list(chain.from_iterable(query_docs for _, _, query_docs in queries))
         if not are_ids(docs) or not are_ids([query for _, query, _ in queries]):
             return None
-        lengths = [len(said) for _, _, said in queries]
+        lengths = [len(query_docs) for _, _, query_docs in queries]
         if role is None:
             return lengths, docs, None
-        numbers = list(chain.from_iterable(said.values() for _, _, said in queries))
-        value = to_numbers(role, numbers)
-        return None if value is None else (lengths, docs, value)
+        numbers = list(chain.from_iterable(query_docs.values() for _, _, query_docs in queries))
+        checked_numbers = to_numbers(role, numbers)
+        return None if checked_numbers is None else (lengths, docs, checked_numbers)
 
     def _check_one_by_one(self, queries: list[Member], role: Role | None, faults: FaultLog) -> DocumentLists:
         """Return the same for the rows without a fault; others raise an error or are left out."""
-        good = [self._check_pairs(*member, role, faults) for member in queries]
-        docs = [doc for pairs in good for doc, _ in pairs]
-        numbers = [number for pairs in good for _, number in pairs]
-        value = None if role is None else to_numbers(role, numbers)
-        return [len(pairs) for pairs in good], docs, value
+        pairs_of_queries = [self._check_pairs(*member, role, faults) for member in queries]
+        docs = [doc for pairs in pairs_of_queries for doc, _ in pairs]
+        numbers = [number for pairs in pairs_of_queries for _, number in pairs]
+        checked_numbers = None if role is None else to_numbers(role, numbers)
+        return [len(pairs) for pairs in pairs_of_queries], docs, checked_numbers
 
     def _check_pairs(
         self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
     ) -> list[tuple[str, Any]]:
         """Return a query's documents and their numbers, without faults."""
 
-        def fault(kind: str, problem: str, doc: str | None = None) -> None:
-            def error() -> InputError:
-                at, text = self._locate_document(line, query, doc)
-                return InputError(problem, source=self.source.name, line=at, text=text, kind=kind)
+        def add_fault(kind: str, problem: str, doc: str | None = None) -> None:
+            def make_error() -> InputError:
+                line_number, text = self._locate_document(line, query, doc)
+                return InputError(problem, source=self.source.name, line=line_number, text=text, kind=kind)
 
-            faults.add(kind, error)
+            faults.add(kind, make_error)
 
         if encode_id(query) is None:
-            fault("id", f"the query's id {query!r} is empty, not text, or holds a null byte")
+            add_fault("id", f"the query's id {query!r} is empty, not text, or holds a null byte")
             return []
         pairs: list[tuple[Any, Any]]
         if isinstance(query_docs, dict | DuplicatePairs) and not self.is_ranking:
@@ -155,20 +155,20 @@ class JsonDictRows(Rows):
             pairs = [(str(doc) if type(doc) is int else doc, 1) for doc in query_docs]
         else:
             expected = "a list of documents" if self.is_ranking else "{document: number}"
-            fault("columns", f"query {query!r}: expected {expected}, got {query_docs!r:.80}")
+            add_fault("columns", f"query {query!r}: expected {expected}, got {query_docs!r:.80}")
             return []
-        good = []
+        good_pairs = []
         for doc, number in pairs:
-            named = f"query {query!r}, document {doc!r:.80}"
+            subject = f"query {query!r}, document {doc!r:.80}"
             if encode_id(doc) is None:
-                problem = f"{named}: the id is empty, not text, or holds a null byte"
-                fault("id", problem, doc if isinstance(doc, str) else None)
+                problem = f"{subject}: the id is empty, not text, or holds a null byte"
+                add_fault("id", problem, doc if isinstance(doc, str) else None)
             elif role is not None and to_numbers(role, [number]) is None:
                 expected = f"expected a {self.side.expected_number}"
-                fault("number", f"{named}: {expected}, got {number!r:.80}", doc)
+                add_fault("number", f"{subject}: {expected}, got {number!r:.80}", doc)
             else:
-                good.append((doc, number))
-        return good
+                good_pairs.append((doc, number))
+        return good_pairs
 
     def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
         """Return the number and the text of the line that holds a document of a query.
@@ -178,14 +178,14 @@ class JsonDictRows(Rows):
         """
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for at in text.read_members("{}"):
-                shown = text.text_around()
+            for member_line in text.read_members("{}"):
+                excerpt = text.text_around()
                 name = text.read_value()
                 text.skip(":")
                 text.read_value()
-                if (at, name) == (line, query):
-                    found = None if doc is None else text.find_name(doc, n_above)
-                    return found or (line, shown)
+                if (member_line, name) == (line, query):
+                    location = None if doc is None else text.find_name(doc, n_above)
+                    return location or (line, excerpt)
         raise self.source.changed_error()
 
 
@@ -207,11 +207,11 @@ class JsonIdLists(JsonDictRows):
     def _check_pairs(
         self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
     ) -> list[tuple[str, Any]]:
-        kinds = {type(doc) for doc in query_docs} if isinstance(query_docs, list) else set()
-        if (isinstance(query_docs, list) and kinds <= {str}) or kinds == {int}:
+        types = {type(doc) for doc in query_docs} if isinstance(query_docs, list) else set()
+        if (isinstance(query_docs, list) and types <= {str}) or types == {int}:
             return super()._check_pairs(line, query, query_docs, role, faults)
 
-        def error() -> InputError:
+        def make_error() -> InputError:
             return InputError(
                 f"list {query}: expected the ids of its documents, all texts or all whole numbers, "
                 f"got {query_docs!r:.80}",
@@ -222,25 +222,25 @@ class JsonIdLists(JsonDictRows):
                 kind="columns",
             )
 
-        faults.add("columns", error)
+        faults.add("columns", make_error)
         return []
 
     def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for number, at in enumerate(text.read_members("[]"), 1):
-                shown = text.text_around()
+            for number, member_line in enumerate(text.read_members("[]"), 1):
+                excerpt = text.text_around()
                 text.read_value()
-                if (at, str(number)) == (line, query):
-                    return line, shown
+                if (member_line, str(number)) == (line, query):
+                    return line, excerpt
         raise self.source.changed_error()
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     separator = b"{\n"
     for block in blocks:
-        none: Any = [] if block.score_or_grade is None else {}
-        for query, docs in (*_list_members(block), *((decode(name), none) for name in block.empty_queries)):
+        empty_docs: Any = [] if block.score_or_grade is None else {}
+        for query, docs in (*_list_members(block), *((decode(name), empty_docs) for name in block.empty_queries)):
             stream.write(separator + f"{json.dumps(query)}: {json.dumps(docs)}".encode())
             separator = b",\n"
     stream.write((b"{" if separator == b"{\n" else b"") + b"\n}\n")
@@ -249,22 +249,22 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
 def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
     """Yield each query, and its documents: with their numbers, or best first without."""
     docs = list(map(decode, block.doc.to_list()))
-    begins = block.query.find_changes().tolist()
-    values = None if block.score_or_grade is None else block.score_or_grade.tolist()
-    for begin, end in pairwise([*begins, len(block)]):
-        query, some = decode(block.query[begin]), docs[begin:end]
-        if values is not None:
-            numbers = dict(zip(some, values[begin:end], strict=True))
-            if len(numbers) < len(some):
-                twice = next(doc for doc in numbers if some.count(doc) > 1)
-                problem = f"the document {twice!r} occurs twice for query {json.dumps(query)}"
+    first_row = block.query.find_changes().tolist()
+    numbers = None if block.score_or_grade is None else block.score_or_grade.tolist()
+    for begin, end in pairwise([*first_row, len(block)]):
+        query, query_docs = decode(block.query[begin]), docs[begin:end]
+        if numbers is not None:
+            number_of_doc = dict(zip(query_docs, numbers[begin:end], strict=True))
+            if len(number_of_doc) < len(query_docs):
+                repeated_doc = next(doc for doc in number_of_doc if query_docs.count(doc) > 1)
+                problem = f"the document {repeated_doc!r} occurs twice for query {json.dumps(query)}"
                 raise InputError(f"{problem}: JSON cannot hold both", kind="duplicate")
-            yield query, numbers
+            yield query, number_of_doc
         elif block.rank is not None:
             order = np.argsort(block.rank[begin:end], kind="stable").tolist()
-            yield query, [some[i] for i in order]
+            yield query, [query_docs[i] for i in order]
         else:
-            yield query, some
+            yield query, query_docs
 
 
 def _read(file: InputFile) -> Rows:

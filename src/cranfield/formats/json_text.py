@@ -25,8 +25,8 @@ class DuplicatePairs(list[tuple[str, Any]]):
 
 
 def _decode_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | DuplicatePairs:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else DuplicatePairs(pairs)
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else DuplicatePairs(pairs)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_decode_object)
@@ -64,9 +64,9 @@ class Window:
     def next_character(self) -> str:
         """Return the next character that is not a blank, "" at the end."""
         while True:
-            at = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr] # it always matches
-            self.line += self._text.count("\n", self._position, at)
-            self._position = at
+            position = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr] # it always matches
+            self.line += self._text.count("\n", self._position, position)
+            self._position = position
             if self._position < len(self._text) or self._is_at_end:
                 return self._text[self._position : self._position + 1]
             self._read_more()
@@ -80,12 +80,12 @@ class Window:
     def read_members(self, brackets: str) -> Iterator[int]:
         """Yield the line of each member of an object, "{}", or list, "[]": then read it."""
         self.skip(brackets[0])
-        more = self.next_character() != brackets[1]
-        while more:
+        has_more = self.next_character() != brackets[1]
+        while has_more:
             self.next_character()
             yield self.line
-            more = self.next_character() != brackets[1]
-            if more:
+            has_more = self.next_character() != brackets[1]
+            if has_more:
                 self.skip(",")
         self.skip(brackets[1])
         if self.next_character():
@@ -103,19 +103,19 @@ class Window:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (json.JSONDecodeError, RecursionError, ValueError) as error:
                 # A value cut off by the window's end has its error there, or in a text before it.
-                cut_off = isinstance(error, json.JSONDecodeError) and (
+                is_cut_off = isinstance(error, json.JSONDecodeError) and (
                     len(self._text) - error.pos <= LONGEST_LINE
                     or error.msg.startswith("Unterminated string")
                 )
-                if not self._is_at_end and cut_off:
+                if not self._is_at_end and is_cut_off:
                     self._read_more()
                     continue
                 if isinstance(error, json.JSONDecodeError):
                     self.line += self._text.count("\n", self._position, error.pos)
                     self._position = error.pos
                     raise self.syntax_error(error.msg[:1].lower() + error.msg[1:]) from None
-                too_deep = isinstance(error, RecursionError)
-                raise self.syntax_error("is nested too deeply" if too_deep else str(error)) from None
+                is_too_deep = isinstance(error, RecursionError)
+                raise self.syntax_error("is nested too deeply" if is_too_deep else str(error)) from None
             if end == len(self._text) and not self._is_at_end:  # a number may continue
                 self._read_more()
                 continue
@@ -148,8 +148,8 @@ class Window:
         """
         spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         names = re.compile("|".join(map(re.escape, spellings)))
-        places = (found.start() for found in names.finditer(self._text, self._value_begin, self._position))
-        at = next(islice(places, n_above, None), None)
-        if at is None:
+        positions = (match.start() for match in names.finditer(self._text, self._value_begin, self._position))
+        position = next(islice(positions, n_above, None), None)
+        if position is None:
             return None
-        return self.line - self._text.count("\n", at, self._position), self.text_around(at)
+        return self.line - self._text.count("\n", position, self._position), self.text_around(position)

@@ -39,34 +39,34 @@ class JsonLines(Lines):
         self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
     ) -> None:
         begin = 3 if sample.startswith(BYTE_ORDER_MARK) else 0
-        number, text, first = self.read_first_row(source, sample[begin:])
-        rows = chain([first], self.read_sample_rows(source, sample[begin:]))
+        line_number, text, first_row = self.read_first_row(source, sample[begin:])
+        rows = chain([first_row], self.read_sample_rows(source, sample[begin:]))
         self._fields, user_columns = choose_fields(
-            list(first), find_objects(islice(rows, _N_SAMPLE_ROWS)), side, user_columns
+            list(first_row), find_objects(islice(rows, _N_SAMPLE_ROWS)), side, user_columns
         )
-        names = [*first, *self._fields]
+        names = [*first_row, *self._fields]
         try:
-            values = [*first.values(), *([] for _ in self._fields)]
-            found = take_columns(names, side, user_columns, source.name, values.__getitem__)
+            first_cells = [*first_row.values(), *([] for _ in self._fields)]
+            positions = take_columns(names, side, user_columns, source.name, first_cells.__getitem__)
         except InputError as error:
-            raise error.locate(source.name, number, text) from None
-        self._name_of_role = self.name_of_role = {role: names[at] for role, at in found.items()}
-        self.list_columns = list_columns(names, found, side, user_columns, values.__getitem__)
+            raise error.locate(source.name, line_number, text) from None
+        self._name_of_role = self.name_of_role = {role: names[position] for role, position in positions.items()}
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cells.__getitem__)
         self.column_names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
-        self._whole_number_columns = {name for name, value in first.items() if isinstance(value, NumberText)}
-        order = {role: i for i, role in enumerate(self._name_of_role)}
-        super().__init__(source, side, begin, order, f"{self.kind} with {describe_columns(names, found)}")
+        self._whole_number_columns = {name for name, value in first_row.items() if isinstance(value, NumberText)}
+        position_of_role = {role: i for i, role in enumerate(self._name_of_role)}
+        super().__init__(source, side, begin, position_of_role, f"{self.kind} with {describe_columns(names, positions)}")
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
         lines = sample.split(b"\n")
-        number, line = next((i, line) for i, line in enumerate(lines, 1) if line.strip())
+        line_number, line = next((i, line) for i, line in enumerate(lines, 1) if line.strip())
         text = line.decode("utf-8", "replace")
         try:
-            return number, text, dict(_parse_pairs(line))
+            return line_number, text, dict(_parse_pairs(line))
         except InputError as error:
-            raise error.locate(source.name, number, text) from None
+            raise error.locate(source.name, line_number, text) from None
 
     def read_sample_rows(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
         """Yield the rows of the sample, as far as they can be read."""
@@ -102,13 +102,13 @@ class JsonLines(Lines):
         """Return an object as a record of the wanted columns."""
         fields: list[bytes] = []
         try:
-            for role, wanted in self._name_of_role.items():
-                values = [value for name, value in pairs if name == wanted]
+            for role, column_name in self._name_of_role.items():
+                values = [value for name, value in pairs if name == column_name]
                 if len(values) != 1:
-                    number = "no" if not values else "more than one"
-                    raise InputError(f"has {number} {wanted!r}", kind="columns")
-                read = _parse_id if role in IDS else _number_text
-                fields.append(read(values[0], wanted))
+                    count = "no" if not values else "more than one"
+                    raise InputError(f"has {count} {column_name!r}", kind="columns")
+                read_field = _parse_id if role in IDS else _number_text
+                fields.append(read_field(values[0], column_name))
         except InputError as error:
             return DataLine(line_number, text, (), error)
         return DataLine(line_number, text, fields)
@@ -117,9 +117,9 @@ class JsonLines(Lines):
         """Return the columns of `lists` in a block of lines."""
         lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first_line) if line.strip()]
 
-        def where(row: int) -> tuple[int, str]:
-            number, line = lines[row]
-            return number, line.rstrip(b"\r").decode("utf-8", "replace")
+        def find_line(row: int) -> tuple[int, str]:
+            line_number, line = lines[row]
+            return line_number, line.rstrip(b"\r").decode("utf-8", "replace")
 
         rows: list[Sequence[Any] | InputError] = []
         for _, line in lines:
@@ -127,7 +127,7 @@ class JsonLines(Lines):
                 rows.append(self.read_cells_of_object(_parse_object(line.rstrip(b"\r"))))
             except InputError as error:
                 rows.append(error)
-        return Cells.from_rows(self.list_columns, rows, where)
+        return Cells.from_rows(self.list_columns, rows, find_line)
 
     def read_cells_of_object(self, value: Any) -> Sequence[Any] | InputError:
         """Return an object's values of the columns of `lists`; None for a missing one."""
@@ -143,10 +143,10 @@ class JsonLines(Lines):
         if not isinstance(value, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in value]
-        for wanted in self.list_columns.values():
-            wanted = self._fields[wanted].column if wanted in self._fields else wanted
-            if names.count(wanted) > 1:
-                return InputError(f"has more than one {wanted!r}", kind="columns")
+        for column_name in self.list_columns.values():
+            column_name = self._fields[column_name].column if column_name in self._fields else column_name
+            if names.count(column_name) > 1:
+                return InputError(f"has more than one {column_name!r}", kind="columns")
         return self.read_cells_of_object(dict(value))
 
     def read_tables(
@@ -158,11 +158,11 @@ class JsonLines(Lines):
 
         names, roles = list(self._name_of_role.values()), list(self._name_of_role)
         fields = []
-        for at in type_of_position:
-            kind = pa.float64() if roles[at] in FRACTIONS else pa.int64()
-            if roles[at] in ("query", "doc") and names[at] not in self._whole_number_columns:
+        for position in type_of_position:
+            kind = pa.float64() if roles[position] in FRACTIONS else pa.int64()
+            if roles[position] in ("query", "doc") and names[position] not in self._whole_number_columns:
                 kind = pa.string()
-            fields.append((names[at], kind))
+            fields.append((names[position], kind))
         if len(raw) == 0 or (raw == 0).any():
             return
         try:
@@ -208,8 +208,8 @@ class JsonList(JsonLines):
                 hint = "Put a single query's list of ids into a list: [[1, 3, 5]]."
             if isinstance(value, DuplicatePairs):
                 names = [name for name, _ in value]
-                twice = next(name for name in names if names.count(name) > 1)
-                problem = f"has more than one {twice!r}"
+                repeated_name = next(name for name in names if names.count(name) > 1)
+                problem = f"has more than one {repeated_name!r}"
             raise InputError(problem, source=source.name, line=line, text=_excerpt(value), hint=hint)
         raise InputError("holds no rows", source=source.name)
 
@@ -230,34 +230,34 @@ class JsonList(JsonLines):
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`."""
 
-        def where(held: list[tuple[int, Any]], row: int) -> tuple[int, str]:
-            line, value = held[row]
+        def find_line(elements: list[tuple[int, Any]], row: int) -> tuple[int, str]:
+            line, value = elements[row]
             return line, _excerpt(value)
 
         elements = self._read_elements(self.source)
-        while held := list(islice(elements, SIZES.lists)):
-            rows = [self.read_cells_of_object(value) for _, value in held]
-            yield Cells.from_rows(self.list_columns, rows, partial(where, held))
+        while batch := list(islice(elements, SIZES.lists)):
+            rows = [self.read_cells_of_object(value) for _, value in batch]
+            yield Cells.from_rows(self.list_columns, rows, partial(find_line, batch))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks."""
         roles = tuple(roles)
-        held: list[DataLine] = []
-        for line, value in self._read_elements(self.source):
+        lines: list[DataLine] = []
+        for line_number, value in self._read_elements(self.source):
             raw = _excerpt(value).encode("utf-8", "replace")
             if not isinstance(value, dict | DuplicatePairs):
                 fault = InputError("expected a JSON object", kind="columns")
-                record = DataLine(line, raw, (), fault)
+                data_line = DataLine(line_number, raw, (), fault)
             else:
                 pairs = list(value.items()) if isinstance(value, dict) else value
-                record = self.parse_object(line, raw, pairs)
-            at = self.position_of_role["query"]
-            ends = held and record.fields and held[-1].fields[at:] != record.fields[at:]
-            if len(held) >= SIZES.rows and ends:
-                yield partial(self._read_line_by_line, held, roles, _make_line_finder(held), errors)
-                held = []
-            held.append(record)
-        yield partial(self._read_line_by_line, held, roles, _make_line_finder(held), errors)
+                data_line = self.parse_object(line_number, raw, pairs)
+            position = self.position_of_role["query"]
+            query_ends = lines and data_line.fields and lines[-1].fields[position:] != data_line.fields[position:]
+            if len(lines) >= SIZES.rows and query_ends:
+                yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
+                lines = []
+            lines.append(data_line)
+        yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
 
 
 class JsonOfObjects(JsonList):
@@ -281,11 +281,11 @@ class JsonOfObjects(JsonList):
 
 
 def _make_line_finder(records: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
-    def where(row: int, kept: list[int] | None = None) -> tuple[int, str]:
-        record = records[row if kept is None else kept[row]]
-        return record.index, record.text.decode("utf-8", "replace")
+    def find_line(row: int, good_rows: list[int] | None = None) -> tuple[int, str]:
+        line = records[row if good_rows is None else good_rows[row]]
+        return line.index, line.text.decode("utf-8", "replace")
 
-    return where
+    return find_line
 
 
 def _excerpt(value: Any) -> str:
@@ -313,16 +313,16 @@ def _parse_object(line: bytes) -> dict[str, Any] | DuplicatePairs:
 
 def _parse_id(value: Any, name: str) -> bytes:
     """Return an id's bytes, from a string or from the digits of a whole number."""
-    whole = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
-    found = encode_id(value) if whole else None
-    if found is None:
-        shown = str(value) if isinstance(value, NumberText) else repr(value)
+    is_text = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
+    encoded_id = encode_id(value) if is_text else None
+    if encoded_id is None:
+        text = str(value) if isinstance(value, NumberText) else repr(value)
         raise InputError(
-            f"expected a string or a whole number as {name!r}, got {shown:.80}",
+            f"expected a string or a whole number as {name!r}, got {text:.80}",
             hint=STATE_LISTS_HINT if isinstance(value, list) else None,
             kind="id",
         )
-    return found
+    return encoded_id
 
 
 _INTEGER = re.compile(r"-?\d+")
@@ -341,21 +341,21 @@ def looks_like_lines(sample: bytes) -> bool:
     if not text.startswith(b"{"):
         return False
     try:  # a line that the sample cuts off is not JSON
-        first = json.loads(text.split(b"\n", 1)[0].decode("utf-8", "replace"))
+        first_object = json.loads(text.split(b"\n", 1)[0].decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return False
-    return any(not isinstance(value, dict | list) for value in first.values())
+    return any(not isinstance(value, dict | list) for value in first_object.values())
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     for block in blocks:
-        named = columns_by_name(block)
-        names = list(map(json.dumps, named))
+        column_of_name = columns_by_name(block)
+        names = list(map(json.dumps, column_of_name))
         columns = [
-            [json.dumps(decode(one)) for one in column.to_list()]
+            [json.dumps(decode(encoded_id)) for encoded_id in column.to_list()]
             if isinstance(column, Ids)
             else list(map(json.dumps, column.tolist()))
-            for column in named.values()
+            for column in column_of_name.values()
         ]
         lines = (
             ", ".join([f"{name}: {field}" for name, field in zip(names, row, strict=True)])

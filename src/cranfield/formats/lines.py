@@ -93,11 +93,11 @@ class Lines(Rows):
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`, block by block."""
         with self.source.open() as stream:
-            number = line_number_at(stream, self.first_byte)
+            line_number = line_number_at(stream, self.first_byte)
         for _, raw in read_raw_blocks(self.source, self.find_cut, [], self.first_byte):
             text = raw.tobytes()
-            yield self.read_cells(text, number)
-            number += len(text.splitlines())
+            yield self.read_cells(text, line_number)
+            line_number += len(text.splitlines())
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
         """Return the columns of `lists` in a block; `first` is the number of its first line."""
@@ -110,23 +110,23 @@ class Lines(Rows):
     def find_cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
         if len(data) > SIZES.tail:  # look at the end first
-            skipped = len(data) - SIZES.tail
-            whole_line = data[skipped:].tobytes().find(b"\n") + 1
-            skipped += whole_line
-            found = find_query_change(data[skipped:].tobytes(), self.find_query) if whole_line else 0
-            if found:
-                return skipped + found
+            n_skipped = len(data) - SIZES.tail
+            first_line_length = data[n_skipped:].tobytes().find(b"\n") + 1
+            n_skipped += first_line_length
+            change = find_query_change(data[n_skipped:].tobytes(), self.find_query) if first_line_length else 0
+            if change:
+                return n_skipped + change
         return find_query_change(data.tobytes(), self.find_query)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
         roles = tuple(roles)
-        spare: list[Bytes] = []  # buffers to use again: new memory costs more time than reading
-        empty = True
-        for offset, raw in read_raw_blocks(self.source, self.find_cut, spare, self.first_byte):
-            empty = False
-            yield partial(self._load, offset, raw, roles, errors, spare)
-        if empty:
+        spare_buffers: list[Bytes] = []  # buffers to use again: new memory costs more time than reading
+        is_empty = True
+        for offset, raw in read_raw_blocks(self.source, self.find_cut, spare_buffers, self.first_byte):
+            is_empty = False
+            yield partial(self._load, offset, raw, roles, errors, spare_buffers)
+        if is_empty:
             raise no_data_error(self.source)
 
     def _load(
@@ -134,20 +134,20 @@ class Lines(Rows):
     ) -> Block:
         import pyarrow as pa
 
-        where = partial(self._find_line, offset, len(raw))
+        find_line = partial(self._find_line, offset, len(raw))
         if "group" in roles:  # judgments by subtopic are few
-            return self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, where, errors)
+            return self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, find_line, errors)
         # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
             for role in ("query", "doc", *roles)
         }
         for arrays in self.read_tables(raw, types):
-            block = None if arrays is None else self._build_block(arrays, roles, where)
+            block = None if arrays is None else self._build_block(arrays, roles, find_line)
             if block is not None:
                 break
         else:
-            block = self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, where, errors)
+            block = self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, find_line, errors)
         if isinstance(raw.base, np.ndarray):
             spare_buffers.append(raw.base)  # everything has been copied out of it
         return block
@@ -157,65 +157,65 @@ class Lines(Rows):
     ) -> Block | None:
         """Return the block that Arrow read, None if a value is not a number after all."""
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
-        found: dict[Role, Any] = {}
+        columns: dict[Role, Any] = {}
         for role, array in zip(roles, arrays[2:], strict=True):
-            values: Numbers | None
-            values = _view_scores(array) if role in FRACTIONS else self._parse_whole_numbers(array)
-            if values is None and COLUMNS[role].whole_if_possible:
-                values = _parse_fractions(array)
-            if values is None:
+            numbers: Numbers | None
+            numbers = _view_scores(array) if role in FRACTIONS else self._parse_whole_numbers(array)
+            if numbers is None and COLUMNS[role].whole_if_possible:
+                numbers = _parse_fractions(array)
+            if numbers is None:
                 return None
-            found[role] = values
-        return Block(query, doc, found, self.source.name, find_line)
+            columns[role] = numbers
+        return Block(query, doc, columns, self.source.name, find_line)
 
     def _parse_whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
         if ids.are_digits() and int(ids.length.max()) <= 9:
             return ids.to_numbers()
-        numbers = list(takewhile(lambda one: one is not None, map(self.parse_integer, ids.to_list())))
+        numbers = list(takewhile(lambda number: number is not None, map(self.parse_integer, ids.to_list())))
         return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
 
     def parse_integer(self, field: bytes) -> int | None:
         """Return the whole number in the field, None if there is none."""
-        decimal = _WHOLE_DECIMAL.fullmatch(field) if self.allows_decimals else None
-        return parse_integer(decimal[1] if decimal else field)
+        match = _WHOLE_DECIMAL.fullmatch(field) if self.allows_decimals else None
+        return parse_integer(match[1] if match else field)
 
     def _read_line_by_line(
         self, lines: Iterable[DataLine], roles: tuple[Role, ...], find_line: FindLine, errors: Errors
     ) -> Block:
         """Read lines one at a time; lines with faults raise an error or are left out."""
         roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # these first
-        values: dict[Role, list[Any]] = {role: [] for role in roles}
-        kept: list[int] = []
+        fields_of_role: dict[Role, list[Any]] = {role: [] for role in roles}
+        good_rows: list[int] = []
         faults = FaultLog(errors)
-        for row, record in enumerate(lines):
-            fault = record.fault
+        for row, line in enumerate(lines):
+            fault = line.fault
             if fault is None:
                 try:
-                    fields = [self._read_field(role, record) for role in roles]
+                    fields = [self._read_field(role, line) for role in roles]
                 except InputError as error:
                     fault = error
             if fault is not None:
-                if kept and fault.hint is None:
+                if good_rows and fault.hint is None:
                     fault = fault.add_reason(_SKIP_HINT)
                 faults.add(
                     fault.kind, partial(_locate_fault, fault, self.source.name, partial(find_line, row))
                 )
                 continue
-            kept.append(row)
+            good_rows.append(row)
             for role, field in zip(roles, fields, strict=True):
-                values[role].append(field)
-        found: dict[Role, Any] = {
-            role: Ids.of(column)
+                fields_of_role[role].append(field)
+        columns: dict[Role, Any] = {
+            role: Ids.of(fields)
             if role in IDS
-            else to_grades(column)
+            else to_grades(fields)
             if COLUMNS[role].whole_if_possible
-            else np.array(column, np.float64 if role in FRACTIONS else np.int64)
-            for role, column in values.items()
+            else np.array(fields, np.float64 if role in FRACTIONS else np.int64)
+            for role, fields in fields_of_role.items()
         }
-        query, doc = found.pop("query"), found.pop("doc")
-        place = partial(find_line, kept=kept)
-        return Block(query, doc, found, self.source.name, place, faults.left_out)
+        query, doc = columns.pop("query"), columns.pop("doc")
+        find_good_line = partial(find_line, kept=good_rows)
+        return Block(query, doc, columns, self.source.name, find_good_line, faults.left_out)
 
     def _read_field(self, role: Role, line: DataLine) -> bytes | float:
         """Return the id, or the number, in a line; InputError for anything else."""
@@ -231,10 +231,10 @@ class Lines(Rows):
         if role in FRACTIONS:
             number = float(field) if NUMBER.fullmatch(field.strip()) else None
         else:
-            bare = field.strip() if self.allows_decimals else field
-            number = self.parse_integer(bare)
-            if number is None and COLUMNS[role].whole_if_possible and NUMBER.fullmatch(bare):
-                number = float(bare) if abs(float(bare)) <= LARGEST_GRADE else None
+            stripped_field = field.strip() if self.allows_decimals else field
+            number = self.parse_integer(stripped_field)
+            if number is None and COLUMNS[role].whole_if_possible and NUMBER.fullmatch(stripped_field):
+                number = float(stripped_field) if abs(float(stripped_field)) <= LARGEST_GRADE else None
         if number is None:
             raise self._not_a_number_error(role, field)
         return number
@@ -244,14 +244,14 @@ class Lines(Rows):
         return f"column {self.position_of_role[role] + 1}"
 
     def _not_a_number_error(self, role: Role, field: bytes) -> InputError:
-        shown = field[:80].decode("utf-8", "replace")
+        text = field[:80].decode("utf-8", "replace")
         kind = COLUMNS[role].kind
         hint = None
         if role == "grade" and NUMBER.fullmatch(field):
             hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
         elif _DECIMAL_COMMA.fullmatch(field.strip()):
-            hint = f"A decimal comma? Write {shown.strip().replace(',', '.')}."
-        problem = f"expected a {kind} as the {role} ({self.describe_column(role)}), got {shown!r}"
+            hint = f"A decimal comma? Write {text.strip().replace(',', '.')}."
+        problem = f"expected a {kind} as the {role} ({self.describe_column(role)}), got {text!r}"
         return InputError(problem, hint=hint, kind="number")
 
     def _find_line(
@@ -265,10 +265,10 @@ class Lines(Rows):
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        record = next((one for i, one in enumerate(self.parse_lines(raw)) if i == row), None)
-        if record is None:
+        line = next((candidate for i, candidate in enumerate(self.parse_lines(raw)) if i == row), None)
+        if line is None:
             raise self.source.changed_error()
-        return line_number + record.index, record.text.decode("utf-8", "replace")
+        return line_number + line.index, line.text.decode("utf-8", "replace")
 
 
 def _view_scores(column: "pa.Array") -> Floats | None:
@@ -288,6 +288,6 @@ def _parse_fractions(column: "pa.Array") -> Numbers | None:
 
 
 def _locate_fault(
-    fault: InputError, name: str, where: Callable[[], tuple[int | None, str | None]]
+    fault: InputError, name: str, find_line: Callable[[], tuple[int | None, str | None]]
 ) -> InputError:
-    return fault.locate(name, *where())
+    return fault.locate(name, *find_line())

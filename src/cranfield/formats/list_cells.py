@@ -86,30 +86,30 @@ class ListRows(Rows):
         self._rows, self._side = rows, side
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
         self.column_names, self.name_of_role, self.list_columns = rows.column_names, rows.list_columns, rows.list_columns
-        several = (name for name in rows.list_columns.values() if may_split(name, rows.column_names, user_columns))
-        self._split_columns = frozenset(several)  # the columns that may hold texts such as a;b
+        split_names = (name for name in rows.list_columns.values() if may_split(name, rows.column_names, user_columns))
+        self._split_columns = frozenset(split_names)  # the columns that may hold texts such as a;b
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        doc = rows.list_columns["doc"]  # its name says that it holds lists, or it is a field of objects
-        is_field = doc.rpartition(".")[0] in rows.column_names
-        self._is_known_list = doc in self._split_columns or is_name_if_lists(doc, side) or is_field
+        doc_name = rows.list_columns["doc"]  # its name says that it holds lists, or it is a field of objects
+        is_field = doc_name.rpartition(".")[0] in rows.column_names
+        self._is_known_list = doc_name in self._split_columns or is_name_if_lists(doc_name, side) or is_field
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         roles = tuple(roles)
-        seen: set[bytes] = set()  # the queries of a run
+        queries_above: set[bytes] = set()  # the queries of a run
         n_rows = n_documents = 0
         for cells in self._rows.cells():
             faults = FaultLog(errors)
-            taken = self._split_at_once(cells, roles, seen) or self._split_one_by_one(cells, roles, seen, faults)
+            split_rows = self._split_at_once(cells, roles, queries_above) or self._split_one_by_one(cells, roles, queries_above, faults)
             if self._side is Side.RUN:
-                seen.update(taken.queries)
-            n_rows, n_documents = n_rows + len(taken.rows), n_documents + len(taken.docs)
-            yield partial(self._build_block, cells, taken, faults)
+                queries_above.update(split_rows.queries)
+            n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
+            yield partial(self._build_block, cells, split_rows, faults)
         if not self._is_known_list:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds lists: "
@@ -118,17 +118,17 @@ class ListRows(Rows):
             self.notes = (Note("list-cells", "info", text, count=n_rows),)
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
-        of = np.repeat(np.arange(len(split_rows.rows)), split_rows.n_docs)
+        row_of_doc = np.repeat(np.arange(len(split_rows.rows)), split_rows.n_docs)
 
-        def where(row: int) -> tuple[int | None, str]:
-            return cells.find_line(int(split_rows.rows[of[row]]))
+        def find_line(row: int) -> tuple[int | None, str]:
+            return cells.find_line(int(split_rows.rows[row_of_doc[row]]))
 
         return Block(
-            Ids.of(split_rows.queries or [b"?"]).take(of),
+            Ids.of(split_rows.queries or [b"?"]).take(row_of_doc),
             split_rows.docs,
             split_rows.columns,
             self.name,
-            where,
+            find_line,
             faults.left_out,
             [split_rows.queries[i] for i in np.flatnonzero(split_rows.n_docs == 0).tolist()],
         )
@@ -136,22 +136,22 @@ class ListRows(Rows):
     def _split_at_once(self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]) -> "_SplitRows | None":
         """Return the documents of some rows, and their numbers; None for any fault."""
         query = None if cells.faults else _to_ids(cells.columns["query"])
-        held = self._flatten_column(cells, "doc")
-        docs = None if held is None else _to_ids(held[0])
-        if query is None or held is None or docs is None:
+        doc_lists = self._flatten_column(cells, "doc")
+        docs = None if doc_lists is None else _to_ids(doc_lists[0])
+        if query is None or doc_lists is None or docs is None:
             return None
-        queries, numbers = query.to_list(), {}
+        queries, columns = query.to_list(), {}
         for role in roles:
-            beside = self._flatten_column(cells, role)
-            if beside is None or not np.array_equal(beside[1], held[1]):
+            number_lists = self._flatten_column(cells, role)
+            if number_lists is None or not np.array_equal(number_lists[1], doc_lists[1]):
                 return None
-            numbers[role] = _to_numbers(beside[0], role)
-            if numbers[role] is None:
+            columns[role] = _to_numbers(number_lists[0], role)
+            if columns[role] is None:
                 return None
-        again = len({*queries}) < len(queries) or not queries_above.isdisjoint(queries)
-        if self._side is Side.RUN and again:
+        has_repeats = len({*queries}) < len(queries) or not queries_above.isdisjoint(queries)
+        if self._side is Side.RUN and has_repeats:
             return None
-        return _SplitRows(np.arange(len(queries)), queries, held[1], docs, numbers)
+        return _SplitRows(np.arange(len(queries)), queries, doc_lists[1], docs, columns)
 
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, and the number of elements in each cell.
@@ -160,22 +160,22 @@ class ListRows(Rows):
         """
         column, name = cells.columns[role], self.list_columns[role]
         if not isinstance(column, list):
-            found = flatten_lists(column)
+            flat_lists = flatten_lists(column)
             is_empty = role == "doc" and self._side is Side.QRELS  # for judgments, that is a fault
-            if found is None or (is_empty and found[2] is not None):
+            if flat_lists is None or (is_empty and flat_lists[2] is not None):
                 return None
-            return found[:2]
+            return flat_lists[:2]
         is_ranked = role != "doc" or self._side is Side.RUN
         try:
             lists = [
-                one if type(one) is list else self._list_elements(one, name, is_ranked=is_ranked)
-                for one in column
+                cell if type(cell) is list else self._list_elements(cell, name, is_ranked=is_ranked)
+                for cell in column
             ]
         except InputError:
             return None
         if None in lists:
             return None
-        lengths = np.array([len(cells) for cells in lists if cells is not None], np.int64)
+        lengths = np.array([len(elements) for elements in lists if elements is not None], np.int64)
         return list(chain.from_iterable(filter(None, lists))), lengths
 
     def _split_one_by_one(
@@ -188,18 +188,18 @@ class ListRows(Rows):
         }
         rows: list[int] = []
         queries: list[bytes] = []
-        above = {*queries_above}
+        all_queries_above = {*queries_above}
         docs: list[list[bytes]] = []
         numbers = {
             role: [np.zeros(0, np.float64 if role in FRACTIONS else np.int64)] for role in roles
         }
-        for row, values in enumerate(zip(*columns.values(), strict=True)):
-            held = dict(zip(columns, values, strict=True))
+        for row, row_cells in enumerate(zip(*columns.values(), strict=True)):
+            cell_of_role = dict(zip(columns, row_cells, strict=True))
             try:
                 if row in cells.faults:
                     raise cells.faults[row]
-                query, its, beside = self._split_row(held, roles)
-                if query in above:
+                query, row_docs, row_numbers = self._split_row(cell_of_role, roles)
+                if query in all_queries_above:
                     raise DuplicateError(
                         f"the query {decode(query)!r} occurs in two rows",
                         hint="A run has one list for each query: which of the two is its ranking?",
@@ -211,12 +211,12 @@ class ListRows(Rows):
                 faults.add(error.kind, partial(error.locate, self.name, line, text))
                 continue
             if self._side is Side.RUN:
-                above.add(query)
+                all_queries_above.add(query)
             rows.append(row)
             queries.append(query)
-            docs.append(its)
+            docs.append(row_docs)
             for role in roles:
-                numbers[role].append(beside[role])
+                numbers[role].append(row_numbers[role])
         return _SplitRows(
             np.array(rows, np.int64),
             queries,
@@ -231,8 +231,8 @@ class ListRows(Rows):
         """Return a row's query, documents and their numbers; InputError for a fault."""
         query = _parse_id(cell_of_role["query"], self.list_columns["query"])
         name = self.list_columns["doc"]
-        given = self._list_elements(cell_of_role["doc"], name, is_ranked=self._side is Side.RUN)
-        if given is None and self._side is Side.QRELS:
+        elements = self._list_elements(cell_of_role["doc"], name, is_ranked=self._side is Side.RUN)
+        if elements is None and self._side is Side.QRELS:
             raise InputError(
                 f"column {name!r} is empty: does the query have no relevant document, or was "
                 "it not judged?",
@@ -241,26 +241,26 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
-        docs = [_parse_id(one, name) for one in given or ()]
+        docs = [_parse_id(element, name) for element in elements or ()]
         return query, docs, {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
 
     def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents: (documents,)."""
         name = self.list_columns[role]
-        given = self._list_elements(cell, name, is_ranked=True) or []
-        if len(given) != len(docs):
+        elements = self._list_elements(cell, name, is_ranked=True) or []
+        if len(elements) != len(docs):
             raise InputError(
-                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {len(given):,} in column "
+                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {len(elements):,} in column "
                 f"{name!r}",
                 hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
-        values = _to_numbers(given, role)
-        if values is None:
-            wrong = next(cell for cell in given if _to_numbers([cell], role) is None)
+        numbers = _to_numbers(elements, role)
+        if numbers is None:
+            bad_cell = next(element for element in elements if _to_numbers([element], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {wrong!r:.80}", kind="number")
-        return values
+            raise InputError(f"{expected}, got {bad_cell!r:.80}", kind="number")
+        return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
         """Return the elements of a cell; None if it is empty.
@@ -270,8 +270,8 @@ class ListRows(Rows):
         if is_ranked and isinstance(cell, Set):
             raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
         if isinstance(cell, list | tuple | Set):
-            several = list(cell)
-            return [*_refuse_object(several[0], name), *several[1:]] if several else []
+            elements = list(cell)
+            return [*_refuse_object(elements[0], name), *elements[1:]] if elements else []
         if getattr(cell, "ndim", 0) == 1:
             return list(cell.tolist())
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
@@ -317,15 +317,15 @@ def _to_ids(values: Any) -> Ids | None:
             refuse_bytes(values, "", "")
         except InputError:
             return None
-        ids, missing = read_ids(values)
-        return ids if missing is None and ids.mark_invalid() is None else None
-    kinds = {*map(type, values)}
-    if kinds <= {str, NumberText}:
-        numbers = (one for one in values if type(one) is NumberText)
-        if NumberText in kinds and not all(map(_INTEGER.fullmatch, numbers)):
+        ids, is_missing = read_ids(values)
+        return ids if is_missing is None and ids.mark_invalid() is None else None
+    types = {*map(type, values)}
+    if types <= {str, NumberText}:
+        numbers = (cell for cell in values if type(cell) is NumberText)
+        if NumberText in types and not all(map(_INTEGER.fullmatch, numbers)):
             return None
         return Ids.of_texts(values) if are_ids(values) else None
-    return Ids.of_texts(list(map(str, values))) if kinds == {int} else None
+    return Ids.of_texts(list(map(str, values))) if types == {int} else None
 
 
 def _to_numbers(values: Any, role: Role) -> Any:
@@ -334,8 +334,8 @@ def _to_numbers(values: Any, role: Role) -> Any:
         return to_numbers("score" if role in FRACTIONS else role, list(map(_parse_number, values)))
     if not NUMBER_TYPE.fullmatch(str(values.type)) or str(values.type) == "bool":
         return None
-    numbers, wrong = read_numbers(values, role)
-    return numbers if wrong is None else None
+    numbers, is_wrong = read_numbers(values, role)
+    return numbers if is_wrong is None else None
 
 
 # ---- cell by cell -------------------------------------------------------------------------------
@@ -357,27 +357,27 @@ def _refuse_object(value: Any, name: str) -> list[Any]:
 def _parse_list(text: str, name: str) -> list[Any]:
     """Return the list in a text, written as in JSON or Python."""
     try:
-        found = json.loads(text, parse_float=NumberText, parse_int=NumberText)
-        return list(found)
+        elements = json.loads(text, parse_float=NumberText, parse_int=NumberText)
+        return list(elements)
     except (ValueError, RecursionError):
         pass
-    found, at, inner = [], 0, text[1:-1]
-    while inner[at:].strip():
-        part = _ELEMENT.match(inner, at)
-        if part is None:
+    elements, position, text_inside = [], 0, text[1:-1]
+    while text_inside[position:].strip():
+        match = _ELEMENT.match(text_inside, position)
+        if match is None:
             raise InputError(
                 f"column {name!r} holds no list that can be read: {text!r:.80}",
                 hint="""Lists are written ["a", "b"], ['a', 'b'] or a;b.""",
                 kind="text",
             )
-        at = part.end()
-        single, double, bare = part.groups()[:3]
-        quoted = single if single is not None else double
-        if quoted is not None:
-            found.append(re.sub(r"\\(.)", r"\1", quoted))
+        position = match.end()
+        single, double, bare = match.groups()[:3]
+        quoted_text = single if single is not None else double
+        if quoted_text is not None:
+            elements.append(re.sub(r"\\(.)", r"\1", quoted_text))
         else:
-            found.append(None if bare in ("None", "nan") else NumberText(bare))
-    return found
+            elements.append(None if bare in ("None", "nan") else NumberText(bare))
+    return elements
 
 
 def _parse_id(value: Any, name: str) -> bytes:
@@ -385,15 +385,15 @@ def _parse_id(value: Any, name: str) -> bytes:
     if is_whole_number(value) or is_whole_decimal(value):
         return encode(str(int(value)))
     is_text = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
-    found = encode_id(value) if is_text else None
-    if found is None:
+    encoded_id = encode_id(value) if is_text else None
+    if encoded_id is None:
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             problem = f"an id in column {name!r} is empty or missing"
         else:
-            shown = str(value) if isinstance(value, NumberText) else repr(value)
-            problem = f"expected a string or a whole number in column {name!r}, got {shown:.80}"
+            text = str(value) if isinstance(value, NumberText) else repr(value)
+            problem = f"expected a string or a whole number in column {name!r}, got {text:.80}"
         raise InputError(problem, kind="id")
-    return found
+    return encoded_id
 
 
 def _parse_number(value: Any) -> Any:

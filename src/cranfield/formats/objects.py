@@ -54,13 +54,13 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
         data = data.tolist()
     if not isinstance(data, list):
         return None
-    lists = [one.tolist() if isinstance(one, np.ndarray) and one.ndim else one for one in data]
-    if not lists or not all(isinstance(one, list | Set) for one in lists):
+    lists = [element.tolist() if isinstance(element, np.ndarray) and element.ndim else element for element in data]
+    if not lists or not all(isinstance(element, list | Set) for element in lists):
         return None
     types = set(map(type, chain.from_iterable(lists)))
     if types <= {int} or types <= {str}:  # the usual case
         return lists
-    kinds = {_id_kind(value) for one in lists for value in one}
+    kinds = {_id_kind(value) for ids in lists for value in ids}
     return lists if len(kinds) == 1 and None not in kinds else None
 
 
@@ -73,14 +73,14 @@ def refuse_lists_of_ids(data: Any, side: Side) -> None:
     lists = as_lists_of_ids(data)
     if lists is None or not any(lists):
         return
-    kind = next(_id_kind(value) for one in lists for value in one)
-    ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_N_EXAMPLES], 1))
-    more = ", ..." if len(lists) > _N_EXAMPLES else ""
+    kind = next(_id_kind(value) for ids in lists for value in ids)
+    examples = ", ".join(f"'{i}': {ids!r:.40}" for i, ids in enumerate(lists[:_N_EXAMPLES], 1))
+    ellipsis = ", ..." if len(lists) > _N_EXAMPLES else ""
     raise InputError(
         f"lists with only {kind}, as {lists[0]!r:.60}: is each one a row, or the "
         "documents of one query?",
         source=side.name_in_errors,
-        hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
+        hint=f"Write lists of ids with their queries: {{{examples}{ellipsis}}}; rows are tuples: "
         f"(query_id, doc_id, {side.number_name}). If qrels and run are both such lists, or both "
         "JSON files of them, they are read as lists of ids.",
         kind="columns",
@@ -104,11 +104,11 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT)
     """
     if not 2 <= len(names) <= MOST_COLUMNS:
         return
-    plain = _plain_names(names)
-    if not plain.isdisjoint(NAMES["query"]) and not plain.isdisjoint(NAMES["doc"]):
-        shown = ", ".join(repr(name) for name in names)
+    plain_names = _plain_names(names)
+    if not plain_names.isdisjoint(NAMES["query"]) and not plain_names.isdisjoint(NAMES["doc"]):
+        name_list = ", ".join(repr(name) for name in names)
         raise InputError(
-            f"a dict with the keys {shown:.200}: are they columns, or queries?",
+            f"a dict with the keys {name_list:.200}: are they columns, or queries?",
             source=source,
             hint=f"Write columns as a table: {hint}. The keys of a dict must be queries.",
             kind="columns",
@@ -117,8 +117,8 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT)
 
 def may_be_columns(names: Collection[Any]) -> bool:
     """Tell whether a dict's first keys may be names of columns: few, with a column of ids."""
-    usual = {*NAMES["query"], *NAMES["doc"]}
-    return len(names) <= MOST_COLUMNS and not usual.isdisjoint(_plain_names(names))
+    id_names = {*NAMES["query"], *NAMES["doc"]}
+    return len(names) <= MOST_COLUMNS and not id_names.isdisjoint(_plain_names(names))
 
 
 def _plain_names(names: Collection[Any]) -> set[str]:
@@ -137,16 +137,16 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
     data = as_dict(data, side.name_in_errors)
     refuse_columns(data, side.name_in_errors)
     if not _are_dicts(data):
-        every = _to_dicts(data, side).items()
+        query_items = _to_dicts(data, side).items()
         are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
-        data = {query: as_dict(docs, f"{side.name_in_errors}: query {query!r}") for query, docs in every}
+        data = {query: as_dict(docs, f"{side.name_in_errors}: query {query!r}") for query, docs in query_items}
         if are_iterators and not any(data.values()):
             raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
     return _convert_ids(data, side.name_in_errors)
 
 
-def _to_dicts(data: Mapping[Any, Any], what: Side) -> Mapping[Any, Any]:
-    if what is Side.QRELS:
+def _to_dicts(data: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    if side is Side.QRELS:
         return {
             query: docs if isinstance(docs, Mapping) else grade_by_one(docs, f"query {query!r}: ")
             for query, docs in data.items()
@@ -161,10 +161,10 @@ def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
     return dict.fromkeys(_score_positions(_check_relevant(docs, location), "grade", location), 1)
 
 
-def _check_relevant(docs: object, where: str = "") -> Iterable[Any]:
+def _check_relevant(docs: object, location: str = "") -> Iterable[Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
-            f"{where}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
+            f"{location}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
     return docs
 
@@ -189,32 +189,32 @@ def _check_ranking(query: object, ranking: object) -> Iterable[Any]:
     return ranking
 
 
-def _score_positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
+def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any, float]:
     """Return {document: minus its position}; DuplicateError for an id that occurs twice."""
-    docs = _check_ids(listed, number, where)
-    found = {doc: -float(i) for i, doc in enumerate(docs)}
-    if len(found) < len(docs):
-        twice = next(doc for doc in found if docs.count(doc) > 1)
+    docs = _check_ids(ids, number, location)
+    score_of_doc = {doc: -float(i) for i, doc in enumerate(docs)}
+    if len(score_of_doc) < len(docs):
+        repeated_doc = next(doc for doc in score_of_doc if docs.count(doc) > 1)
         hints = [_GRADES_HINT] if number == "grade" and all(map(is_whole_number, docs)) else []
         raise DuplicateError(
-            f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint=duplicate_hint(twice, *hints),
+            f"{location}the document {repeated_doc!r} occurs twice in {ids!r:.80}",
+            hint=duplicate_hint(repeated_doc, *hints),
         )
-    return found
+    return score_of_doc
 
 
 _GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
 
 
-def _check_ids(listed: Iterable[Any], number: str, where: str) -> list[Any]:
+def _check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     """Return the ids in a list; InputError for values that cannot be ids.
 
     A mixture of texts and whole numbers may be a document and its number, or a row.
     """
-    docs = list(listed)
+    docs = list(ids)
     if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_id_kind, docs)):
         raise InputError(
-            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
+            f"{location}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
             f"{number}?",
             hint="Ids in a list must be all texts or all whole numbers. Documents with numbers are "
             f"{{document: {number}}}.",
@@ -222,10 +222,10 @@ def _check_ids(listed: Iterable[Any], number: str, where: str) -> list[Any]:
     try:
         dict.fromkeys(docs)
     except TypeError:
-        problem = f"{where}a document's id is a string or a whole number, in {listed!r:.80}"
+        problem = f"{location}a document's id is a string or a whole number, in {ids!r:.80}"
         hint = "For a list per query on both sides, use evaluate(truths, rankings, measures)."
-        nested = not where and all(isinstance(one, list | tuple) for one in docs)
-        raise InputError(problem, hint=hint if nested else None) from None
+        is_nested = not location and all(isinstance(doc, list | tuple) for doc in docs)
+        raise InputError(problem, hint=hint if is_nested else None) from None
     return docs
 
 
@@ -261,14 +261,14 @@ def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
             f"{location}: a {type(data).__name__} of several tables: {tables}",
             hint=f"Give one: load_dataset(..., split={next(iter(data), 'test')!r}).",
         )
-    found = dict(data.items())
-    if [*found] != [*data] or len(found) != len([*data.values()]):
+    plain_dict = dict(data.items())
+    if [*plain_dict] != [*data] or len(plain_dict) != len([*data.values()]):
         raise InputError(
             f"{location}: {type(data).__name__} has other keys, or another number of them, in items() "
             "than in values() or when iterated over",
             hint="Convert it to a dict.",
         )
-    return found
+    return plain_dict
 
 
 def is_sequence(value: object) -> bool:
@@ -282,8 +282,8 @@ def to_list(column: Any) -> list[Any]:
     """Return the elements of a list, array or column as Python objects."""
     for name in ("to_pylist", "tolist"):  # Arrow; numpy, pandas and others
         if hasattr(column, name):
-            found: list[Any] = getattr(column, name)()
-            return found
+            elements: list[Any] = getattr(column, name)()
+            return elements
     return list(column)
 
 
@@ -302,26 +302,26 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     """
     if not is_sequence(grades):
         raise InputError(f"{location}: expected a list of grades, best rank first, got {grades!r:.80}")
-    found = to_list(grades)
-    ranking = [f"#{i}" for i in range(1, len(found) + 1)]
-    judged = dict(zip(ranking, found, strict=True))
-    if set(map(type, found)) - {int}:
-        judged = {doc: one for doc, one in judged.items() if not _is_null(one)}
-    checked = to_grades(judged.values())
-    if checked is not None:
-        return dict(zip(judged, checked.tolist(), strict=True)), ranking
-    for doc, one in judged.items():
-        alone = to_grades([one])
-        if alone is None:
-            is_far = isinstance(one, int | float) and abs(one) > LARGEST_GRADE
-            far = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
+    grade_list = to_list(grades)
+    ranking = [f"#{i}" for i in range(1, len(grade_list) + 1)]
+    grade_of_doc = dict(zip(ranking, grade_list, strict=True))
+    if set(map(type, grade_list)) - {int}:
+        grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not _is_null(grade)}
+    unified_grades = to_grades(grade_of_doc.values())
+    if unified_grades is not None:
+        return dict(zip(grade_of_doc, unified_grades.tolist(), strict=True)), ranking
+    for doc, grade in grade_of_doc.items():
+        uniform_grades = to_grades([grade])
+        if uniform_grades is None:
+            is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
+            range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
             raise InputError(
                 f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
-                f"unjudged document, got {one!r:.80}",
-                hint=far if is_far else None,
+                f"unjudged document, got {grade!r:.80}",
+                hint=range_hint if is_too_large else None,
             )
-        judged[doc] = alone[0].item()
-    return judged, ranking
+        grade_of_doc[doc] = uniform_grades[0].item()
+    return grade_of_doc, ranking
 
 
 class NestedRows(Rows):
@@ -341,24 +341,24 @@ class NestedRows(Rows):
 
     def with_data(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
         """Return the rows of other data in the same form."""
-        found = NestedRows(data, self._side, errors, self.has_grades)
-        found.description, found.list_kind, found.is_ranking = self.description, self.list_kind, self.is_ranking
-        return found
+        rows = NestedRows(data, self._side, errors, self.has_grades)
+        rows.description, rows.list_kind, rows.is_ranking = self.description, self.list_kind, self.is_ranking
+        return rows
 
     def _drop_faults(self, data: Nested) -> Nested:
-        faults, what = FaultLog("skip"), self._side
-        good: Nested = {query: {} for query in data}
+        faults, side = FaultLog("skip"), self._side
+        good_docs: Nested = {query: {} for query in data}
         for query, docs in data.items():
             for doc, number in docs.items():
-                if to_numbers(what.role, [number]) is not None:
-                    good[query][doc] = number
+                if to_numbers(side.role, [number]) is not None:
+                    good_docs[query][doc] = number
                     continue
-                named = f"query {query!r}, document {doc!r}"
-                problem = f"{named}: expected a {what.expected_number}, got {number!r:.80}"
-                fault = partial(InputError, problem, source=what.name_in_errors, kind="number")
-                faults.add("number", fault)
+                subject = f"query {query!r}, document {doc!r}"
+                problem = f"{subject}: expected a {side.expected_number}, got {number!r:.80}"
+                make_error = partial(InputError, problem, source=side.name_in_errors, kind="number")
+                faults.add("number", make_error)
         self.left_out = faults.left_out
-        return good
+        return good_docs
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
@@ -377,17 +377,17 @@ class NestedRows(Rows):
         lengths = [len(self.data[query]) for query in queries]
         docs = [doc for query in queries for doc in self.data[query]]
         numbers = [to_scores(query, self.data[query])[0] for query in queries if self.data[query]]
-        rows = np.repeat(np.arange(len(queries)), lengths)
+        query_row = np.repeat(np.arange(len(queries)), lengths)
 
-        def where(row: int) -> tuple[None, str]:
-            return None, f"query {queries[rows[row]]!r}, document {docs[row]!r}"
+        def find_line(row: int) -> tuple[None, str]:
+            return None, f"query {queries[query_row[row]]!r}, document {docs[row]!r}"
 
-        value = np.concatenate([*numbers, np.zeros(0)])
-        grades = unify_grades(value) if self._side is Side.QRELS else None
-        value = value if grades is None else grades
+        column = np.concatenate([*numbers, np.zeros(0)])
+        grades = unify_grades(column) if self._side is Side.QRELS else None
+        column = column if grades is None else grades
         empty = [encode(query) for query in queries if not self.data[query]]
-        ids, columns = Ids.of_texts(queries).take(rows), {self._side.role: value}
-        return Block(ids, Ids.of_texts(docs), columns, self._side.name_in_errors, where, empty_queries=empty)
+        ids, columns = Ids.of_texts(queries).take(query_row), {self._side.role: column}
+        return Block(ids, Ids.of_texts(docs), columns, self._side.name_in_errors, find_line, empty_queries=empty)
 
 
 class ListDictRows(Rows):
@@ -401,29 +401,29 @@ class ListDictRows(Rows):
     def __init__(self, data: Mapping[Any, Any], side: Side) -> None:
         self.is_ranking = side is Side.RUN
         self.extra_roles = frozenset(() if self.is_ranking else (side.role,))
-        of: list[str] = []
+        row_queries: list[str] = []
         docs: list[str] = []
         grades: list[Any] = []
         empty: list[bytes] = []
-        for query, given in with_text_ids(data, side.name_in_errors).items():
-            where = f"{side.name_in_errors}: query {query!r}"
-            graded = isinstance(given, Mapping) and not self.is_ranking
-            if not graded:
-                given = _check_ranking(query, given) if self.is_ranking else _check_relevant(given)
-            found = given if graded else _check_ids(given, side.role, f"{where}: ")
-            docs += [to_id_text(doc, where) for doc in found]
-            if not (self.is_ranking or graded) and all(map(is_whole_number, found)):
+        for query, query_docs in with_text_ids(data, side.name_in_errors).items():
+            location = f"{side.name_in_errors}: query {query!r}"
+            has_grades = isinstance(query_docs, Mapping) and not self.is_ranking
+            if not has_grades:
+                query_docs = _check_ranking(query, query_docs) if self.is_ranking else _check_relevant(query_docs)
+            doc_ids = query_docs if has_grades else _check_ids(query_docs, side.role, f"{location}: ")
+            docs += [to_id_text(doc, location) for doc in doc_ids]
+            if not (self.is_ranking or has_grades) and all(map(is_whole_number, doc_ids)):
                 self.duplicate_reason = _GRADES_HINT
-            grades += given.values() if graded else [1] * len(found)
-            of += [query] * len(found)
-            empty += [] if found else [encode(query)]
+            grades += query_docs.values() if has_grades else [1] * len(doc_ids)
+            row_queries += [query] * len(doc_ids)
+            empty += [] if doc_ids else [encode(query)]
 
-        def where_of(row: int) -> tuple[None, str]:
-            return None, f"query {of[row]!r}, document {docs[row]!r}"
+        def find_line(row: int) -> tuple[None, str]:
+            return None, f"query {row_queries[row]!r}, document {docs[row]!r}"
 
         columns = {} if self.is_ranking else {side.role: _check_grades(grades, side)}
-        ids = Ids.of_texts(of), Ids.of_texts(docs)
-        self._block = Block(*ids, columns, side.name_in_errors, where_of, empty_queries=empty)
+        ids = Ids.of_texts(row_queries), Ids.of_texts(docs)
+        self._block = Block(*ids, columns, side.name_in_errors, find_line, empty_queries=empty)
         self.n_rows = len(docs)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -432,9 +432,9 @@ class ListDictRows(Rows):
         yield partial(replace, self._block, columns=columns)
 
 
-def _check_grades(grades: Sequence[Any], what: Side) -> Any:
-    found = to_grades(grades)
-    if found is None:
-        wrong = next(one for one in grades if to_grades([one]) is None)
-        raise InputError(f"expected a {what.expected_number}, got {wrong!r:.80}", source=what.name_in_errors)
-    return found
+def _check_grades(grades: Sequence[Any], side: Side) -> Any:
+    uniform_grades = to_grades(grades)
+    if uniform_grades is None:
+        bad_grade = next(grade for grade in grades if to_grades([grade]) is None)
+        raise InputError(f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors)
+    return uniform_grades

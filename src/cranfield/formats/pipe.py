@@ -76,8 +76,8 @@ class Pipe:
             return os.preadv(self._file.fileno(), [buffer[:n]], offset)
         with self._lock():  # Windows, where nothing is forked
             self._file.seek(offset)
-            read: int = self._file.readinto(buffer[:n])  # type: ignore[attr-defined] # it has it
-            return read
+            n_read: int = self._file.readinto(buffer[:n])  # type: ignore[attr-defined] # it has it
+            return n_read
 
     def _lock(self) -> threading.Lock:
         return self._locks.setdefault(os.getpid(), threading.Lock())

@@ -65,9 +65,9 @@ class Source:
         with contextlib.suppress(OSError, ValueError):  # reading it will raise the error
             if self._is_read_once():
                 return {**state, "_is_pipe": True}
-            place = self._find_local_path()
-            if self._version is None and place is not None:
-                state["_version"] = _version_of(os.stat(place))
+            file_path = self._find_local_path()
+            if self._version is None and file_path is not None:
+                state["_version"] = _version_of(os.stat(file_path))
             if state["_version"] is not None:  # the inode differs on other machines
                 state["_version"] = (*state["_version"][:2], 0)
         del state["_pipe"]
@@ -125,20 +125,20 @@ class Source:
         `heard`: every byte that is read is reported as progress.
         """
         with (
-            watch_reading(self) if reports_progress else contextlib.nullcontext() as hear,
-            self._open_checked() as (stored, kind),
+            watch_reading(self) if reports_progress else contextlib.nullcontext() as report_bytes,
+            self._open_checked() as (stored_file, kind),
         ):
-            told = stored if hear is None else cast(IO[bytes], Unclosable(stored, hear))
-            yield told if kind is None else decompress(told, kind)
+            stream = stored_file if report_bytes is None else cast(IO[bytes], Unclosable(stored_file, report_bytes))
+            yield stream if kind is None else decompress(stream, kind)
 
     def refuse_expansion(self, n_bytes: int) -> None:
         """Raise InputError if `n_bytes` bytes are far more than what is stored, compressed."""
         if n_bytes <= _ALWAYS_ALLOWED:
             return
-        stored = self._pipe.copy_all() if self._is_pipe else self.size
-        if stored is not None and n_bytes > _MOST_EXPANSION * stored:
+        n_stored = self._pipe.copy_all() if self._is_pipe else self.size
+        if n_stored is not None and n_bytes > _MOST_EXPANSION * n_stored:
             raise InputError(
-                f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
+                f"is {n_bytes // n_stored:,} times as large as the {n_stored:,} bytes that are stored",
                 source=self.name,
                 hint="It may be meant to fill the memory. If it is right, decompress it.",
             )
@@ -150,34 +150,34 @@ class Source:
         with contextlib.suppress(InputError, OSError, ValueError):
             if self._is_read_once():
                 return None
-        with self._open_checked() as (stored, _):
-            return hashlib.file_digest(stored, "sha256").hexdigest()  # type: ignore[arg-type]
+        with self._open_checked() as (stored_file, _):
+            return hashlib.file_digest(stored_file, "sha256").hexdigest()  # type: ignore[arg-type]
 
     @contextlib.contextmanager
     def open_seekable(self) -> "Iterator[pa.NativeFile]":
         """Open the bytes, decompressed, for reading at any position."""
         import pyarrow as pa
 
-        with self._open_checked() as (stored, kind):
+        with self._open_checked() as (stored_file, kind):
             if kind is not None:
                 import shutil
                 import tempfile
 
                 with tempfile.TemporaryFile(prefix="cranfield-") as copy:
-                    shutil.copyfileobj(decompress(stored, kind), copy)
+                    shutil.copyfileobj(decompress(stored_file, kind), copy)
                     copy.seek(0)
                     yield pa.PythonFile(copy)
-            elif isinstance(stored, pa.NativeFile):
-                yield stored
-            elif isinstance(stored, io.FileIO):
+            elif isinstance(stored_file, pa.NativeFile):
+                yield stored_file
+            elif isinstance(stored_file, io.FileIO):
                 # No memory map: reading where another program has cut the file off would end this
                 # process.
-                with pa.OSFile(path := str(stored.name)) as file:
-                    if not os.path.samestat(os.stat(path), os.fstat(stored.fileno())):
+                with pa.OSFile(path := str(stored_file.name)) as file:
+                    if not os.path.samestat(os.stat(path), os.fstat(stored_file.fileno())):
                         raise self.changed_error()
                     yield file
             else:
-                yield pa.PythonFile(stored)
+                yield pa.PythonFile(stored_file)
 
     @contextlib.contextmanager
     def _open_checked(self) -> Iterator[tuple[IO[bytes], str | None]]:
@@ -186,22 +186,22 @@ class Source:
         Raises InputError if the file has changed, here or when the reading ends.
         """
         try:
-            with self._open_stored() as stored:
-                found = _find_version(stored)
-                known = self._version
-                if found and known and (found[:2] != known[:2] or known[2] not in (0, found[2])):
+            with self._open_stored() as stored_file:
+                version = _find_version(stored_file)
+                first_version = self._version
+                if version and first_version and (version[:2] != first_version[:2] or first_version[2] not in (0, version[2])):
                     raise self.changed_error()
-                self._version = found
-                start = stored.read(10)
-                stored.seek(0)
+                self._version = version
+                start = stored_file.read(10)
+                stored_file.seek(0)
                 kind = detect_compression(start)
                 try:
-                    yield stored, kind
+                    yield stored_file, kind
                 except Exception:
-                    if _find_version(stored) != found:  # the reason for any other error
+                    if _find_version(stored_file) != version:  # the reason for any other error
                         raise self.changed_error() from None
                     raise
-                if _find_version(stored) != found:
+                if _find_version(stored_file) != version:
                     raise self.changed_error()
         except InputError:
             raise
@@ -218,9 +218,9 @@ class Source:
         try:
             if self._is_read_once():
                 return cast(IO[bytes], self._pipe.open())
-            place = self._find_local_path()
-            if place is not None:
-                return open(place, "rb", buffering=0)
+            file_path = self._find_local_path()
+            if file_path is not None:
+                return open(file_path, "rb", buffering=0)
             system, path = file_system(self.path)
             return cast(IO[bytes], system.open_input_file(path))
         except InputError:
@@ -236,13 +236,13 @@ class Source:
     def _is_read_once(self) -> bool:
         """Tell whether the bytes can be read only once."""
         if self._is_pipe is None:
-            place = self._find_local_path()
+            file_path = self._find_local_path()
             if self.path == "-" or WEB.match(self.path):
                 self._is_pipe = True
-            elif place is None:
+            elif file_path is None:
                 self._is_pipe = False
             else:
-                mode = os.stat(place).st_mode
+                mode = os.stat(file_path).st_mode
                 if stat.S_ISDIR(mode):
                     raise InputError("is a directory, not a file", source=self.name)
                 self._is_pipe = not stat.S_ISREG(mode)
@@ -292,8 +292,8 @@ def describe_sources(sources: Sequence[Source]) -> str | None:
     if not sources:
         return None
     n_more = len(sources) - 1
-    more = f" (and {format_count(n_more, 'more file')})" if n_more else ""
-    return f"{sources[0].name}{more}"
+    rest = f" (and {format_count(n_more, 'more file')})" if n_more else ""
+    return f"{sources[0].name}{rest}"
 
 
 @contextlib.contextmanager
@@ -303,15 +303,15 @@ def open_to_write(path: Path) -> Iterator[IO[bytes]]:
     The file appears only when all of it is written: an error leaves what was there before.
     """
     path = local_path(os.fspath(path))
-    packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
+    suffix = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-        opening = _open_copy(path)
+        file_context = _open_copy(path)
     elif URL.match(path):
-        opening = _open_upload(path)
+        file_context = _open_upload(path)
     else:
-        opening = _open_replacement(path)
+        file_context = _open_replacement(path)
     try:
-        with opening as stored, compress(stored, packing) as stream:
+        with file_context as stored_file, compress(stored_file, suffix) as stream:
             yield stream
     except InputError:
         raise
@@ -327,9 +327,9 @@ def _open_upload(url: str) -> Iterator[IO[bytes]]:
     """Open a file at a URL; Arrow's own compression by the suffix is off."""
     if WEB.match(url):
         raise InputError("cannot be written: it is a web page", source=url)
-    system, place = file_system(url)
-    with system.open_output_stream(place, compression=None) as stored:
-        yield stored
+    system, path_in_system = file_system(url)
+    with system.open_output_stream(path_in_system, compression=None) as stored_file:
+        yield stored_file
 
 
 @contextlib.contextmanager
@@ -367,20 +367,20 @@ def _open_replacement(path: str) -> Iterator[IO[bytes]]:
     if os.path.exists(path) and not os.access(path, os.W_OK):  # as a shell's > refuses it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder = os.path.dirname(path)
-    beside = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
-    nameless = _open_nameless(folder)
+    temporary_path = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
+    descriptor = _open_nameless(folder)
     try:
-        with open(beside, "xb") if nameless is None else open(nameless, "w+b") as stream:
+        with open(temporary_path, "xb") if descriptor is None else open(descriptor, "w+b") as stream:
             yield stream
             stream.flush()
-            if nameless is not None:
-                _give_name(stream, folder, beside)
+            if descriptor is not None:
+                _give_name(stream, folder, temporary_path)
         if os.path.exists(path):
-            os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(beside, path)
+            os.chmod(temporary_path, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary_path, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary_path)
         raise
 
 
@@ -401,7 +401,7 @@ def _give_name(file: IO[bytes], folder: str, path: str) -> None:
         os.link(f"{_HANDLES}/{file.fileno()}", os.path.basename(path), dst_dir_fd=handle)
     except OSError:  # this file system cannot name nameless files later
         file.seek(0)
-        with open(path, "xb") as named:
-            shutil.copyfileobj(file, named)
+        with open(path, "xb") as file_copy:
+            shutil.copyfileobj(file, file_copy)
     finally:
         os.close(handle)

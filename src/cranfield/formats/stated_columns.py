@@ -25,18 +25,18 @@ SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
 @cache
-def _roles_by_name(what: Side) -> Mapping[str, Role]:
+def _roles_by_name(side: Side) -> Mapping[str, Role]:
     """Return {name: role} for every known name of a column in such data, users' names first."""
-    roles = roles_of(what)
-    found = {COLUMNS[role].public: role for role in roles}
+    roles = roles_of(side)
+    role_of_name = {COLUMNS[role].public: role for role in roles}
     for role in roles:
-        for name in COLUMNS[role].names_for(what):
-            found.setdefault(name, role)
-    return found
+        for name in COLUMNS[role].names_for(side):
+            role_of_name.setdefault(name, role)
+    return role_of_name
 
 
-def _is_public(name: object, what: Side) -> bool:
-    return any(COLUMNS[role].public == name for role in roles_of(what))
+def _is_public(name: object, side: Side) -> bool:
+    return any(COLUMNS[role].public == name for role in roles_of(side))
 
 
 def resolve_roles(
@@ -47,14 +47,14 @@ def resolve_roles(
     A role may have any known name of its column. With the `names` of the table's columns, a swapped
     statement, {"similarity": "score"}, is swapped back.
     """
-    found: dict[Role, str | int | None] = {}
+    column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
     for name, column in (user_columns or {}).items():
         if _is_swapped(name, column, side, names):
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
         if role is None:
-            raise _unknown_name_error(name, [COLUMNS[one].public for one in roles_of(side)])
+            raise _unknown_name_error(name, [COLUMNS[side_role].public for side_role in roles_of(side)])
         may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
         number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
@@ -62,22 +62,22 @@ def resolve_roles(
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
             )
-        if role in found:
+        if role in column_of_role:
             raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
-        for other, taken in found.items():
-            if taken == column is not NO_COLUMN:
-                raise two_roles_error(column, other, role)
-        found[role] = column
-    return found
+        for first_role, first_column in column_of_role.items():
+            if first_column == column is not NO_COLUMN:
+                raise two_roles_error(column, first_role, role)
+        column_of_role[role] = column
+    return column_of_role
 
 
-def _is_swapped(name: str, column: object, what: Side, names: Sequence[str] | None) -> bool:
+def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
     """Tell whether {name: column} is swapped: the column is given as a role."""
-    roles = _roles_by_name(what)
-    if _is_public(name, what) or not isinstance(column, str) or plain_name(column) not in roles:
+    roles = _roles_by_name(side)
+    if _is_public(name, side) or not isinstance(column, str) or plain_name(column) not in roles:
         return False
     if names is None:
-        return plain_name(name) not in roles or _is_public(column, what)
+        return plain_name(name) not in roles or _is_public(column, side)
     return name in names and column not in names
 
 
@@ -86,8 +86,8 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 
     A column that is stated for one side alone has no role in the other.
     """
-    ours, theirs = select_columns(columns, side), select_columns(columns, side.other_side)
-    return SideColumns(ours or {}, theirs) if theirs else ours
+    columns_of_side, columns_of_other_side = select_columns(columns, side), select_columns(columns, side.other_side)
+    return SideColumns(columns_of_side or {}, columns_of_other_side) if columns_of_other_side else columns_of_side
 
 
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
@@ -98,54 +98,54 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     """
     if not columns:
         return None
-    if any(isinstance(one, Mapping) for one in columns.values()):
-        if not all(key in SIDES and isinstance(one, Mapping) for key, one in columns.items()):
+    if any(isinstance(column, Mapping) for column in columns.values()):
+        if not all(name in SIDES and isinstance(column, Mapping) for name, column in columns.items()):
             raise OptionError(
                 f"columns={columns!r:.80}: expected the columns of both, "
                 "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
             )
-        own: Any = columns.get(side.word)
-        return own or None
+        columns_of_side: Any = columns.get(side.word)
+        return columns_of_side or None
     sides = SIDES.values()
-    found: dict[str, Any] = {}
+    column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
-        usual = [side for side in sides if plain_name(name) in _roles_by_name(side)]
-        swaps = [side for side in sides if side not in usual and _is_public(column, side)]
-        public = [side for side in sides if _is_public(name, side)]
-        if not (public or swaps or usual):
-            roles = dict.fromkeys(role for side in sides for role in roles_of(side))
-            lists = [COLUMNS["doc"].list_names[side][0] for side in sides]
-            raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *lists])
-        if side in (public or swaps or usual):
-            found[name] = column
-    return found or None
+        sides_by_name = [table_side for table_side in sides if plain_name(name) in _roles_by_name(table_side)]
+        sides_if_swapped = [table_side for table_side in sides if table_side not in sides_by_name and _is_public(column, table_side)]
+        sides_by_public_name = [table_side for table_side in sides if _is_public(name, table_side)]
+        if not (sides_by_public_name or sides_if_swapped or sides_by_name):
+            roles = dict.fromkeys(role for table_side in sides for role in roles_of(table_side))
+            list_names = [COLUMNS["doc"].list_names[table_side][0] for table_side in sides]
+            raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *list_names])
+        if side in (sides_by_public_name or sides_if_swapped or sides_by_name):
+            column_of_name[name] = column
+    return column_of_name or None
 
 
-def _unknown_name_error(name: str, known: Sequence[str]) -> OptionError:
+def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
     from difflib import get_close_matches
 
-    near = get_close_matches(plain_name(name), known, 1)
-    guess = f" (did you mean {near[0]!r}?)" if near else ""
-    choices = ", ".join(map(repr, known))
+    matches = get_close_matches(plain_name(name), public_names, 1)
+    guess = f" (did you mean {matches[0]!r}?)" if matches else ""
+    choices = ", ".join(map(repr, public_names))
     return OptionError(f"columns: {name!r} is not known{guess}; choose one of {choices}")
 
 
-def _other_table_hint(what: Side, stated: ColumnsLike) -> str:
+def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
     """Return how to state columns for some of several tables, where one lacks them."""
-    typed = ",".join(f"{name}={'-' if its is None else its}" for name, its in stated.items())
-    shown = ", ".join(f"{name!r}: {its!r}" for name, its in stated.items())
-    others = "the run alone has" if what is Side.QRELS else "the judgments alone have"
-    other = what.other_side.word
+    option = ",".join(f"{name}={'-' if column is None else column}" for name, column in user_columns.items())
+    literal = ", ".join(f"{name!r}: {column!r}" for name, column in user_columns.items())
+    owner = "the run alone has" if side is Side.QRELS else "the judgments alone have"
+    other_word = side.other_side.word
     hint = (
-        f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
-        f"{typed},... "
+        f"If {owner} such columns: columns={{{other_word!r}: {{{literal}, ...}}}}, --{other_word}-columns "
+        f"{option},... "
     )
-    if what is Side.RUN:
-        if what.number_name in stated:  # judgments have no score
+    if side is Side.RUN:
+        if side.number_name in user_columns:  # judgments have no score
             hint = ""
         hint += (
-            f"If another run has them, Run(data, columns={{{shown}}}) reads that one alone, "
-            f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
+            f"If another run has them, Run(data, columns={{{literal}}}) reads that one alone, "
+            f"and `cranfield convert IN OUT --columns {option}` gives it the usual names. "
         )
     return f"{hint}To state each side separately: columns={{'qrels': {{...}}, 'run': {{...}}}}."
 
@@ -153,10 +153,10 @@ def _other_table_hint(what: Side, stated: ColumnsLike) -> str:
 def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
     """Return the error of a column that is stated for two roles."""
     first, second = (COLUMNS[role].public for role in roles)
-    more = "; relevance=None if every row is relevant" if "grade" in roles else ""
+    hint = "; relevance=None if every row is relevant" if "grade" in roles else ""
     return OptionError(
         f"columns: {column!r:.40} is stated as {first} and as {second}, but can have one role "
-        f"only{more}"
+        f"only{hint}"
     )
 
 

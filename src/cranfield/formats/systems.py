@@ -39,22 +39,22 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)
-    number = system.numbers().tolist()
+    system_number = system.numbers().tolist()
     docs = block.query if rows.list_columns else block.doc
     keys = zip(block.query.sort_keys().tolist(), docs.sort_keys().tolist(), strict=True)
     first_row_of_key: dict[tuple[int, int], int] = {}
     for row, key in enumerate(keys):
-        first = first_row_of_key.setdefault(key, row)
-        if number[first] != number[row]:
+        first_row = first_row_of_key.setdefault(key, row)
+        if system_number[first_row] != system_number[row]:
             break
     else:
         return None
-    subject = f"query {decode(block.query[first])!r:.80}"
+    subject = f"query {decode(block.query[first_row])!r:.80}"
     if not rows.list_columns:
-        subject = f"document {decode(block.doc[first])!r:.80} of {subject}"
+        subject = f"document {decode(block.doc[first_row])!r:.80} of {subject}"
     problem = (
-        f"column {column!r} has {len({*number}):,} values, and {subject} occurs under "
-        f"{decode(system[first])!r:.80} and under {decode(system[row])!r:.80}"
+        f"column {column!r} has {len({*system_number}):,} values, and {subject} occurs under "
+        f"{decode(system[first_row])!r:.80} and under {decode(system[row])!r:.80}"
     )
     hint = (
         f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "

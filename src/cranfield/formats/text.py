@@ -49,8 +49,8 @@ def find_data(text: bytes) -> int | None:
         return None
     if text[begin] != HASH:
         return begin
-    found = _DATA_START.search(text, begin)
-    return None if found is None else found.start(1)
+    match = _DATA_START.search(text, begin)
+    return None if match is None else match.start(1)
 
 
 def read_raw_blocks(
@@ -61,35 +61,35 @@ def read_raw_blocks(
     A file that is little longer than a block is not cut: a second, small block would cost more.
     """
     with source.open(heard=True) as stream:
-        stored = source.size or 0
-        n_bytes = max(SIZES.bytes, stored if 2 * stored <= 3 * SIZES.bytes else 0)
+        n_stored = source.size or 0
+        n_bytes = max(SIZES.bytes, n_stored if 2 * n_stored <= 3 * SIZES.bytes else 0)
         # The first block includes what is before the first byte of data.
         size = begin + len(BYTE_ORDER_MARK) + n_bytes
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
-            needed = len(rest) + size
-            buffer = spare_buffers.pop() if spare_buffers else np.empty(needed + SIZES.bytes // 4, np.uint8)
-            if len(buffer) < needed:
-                buffer = np.empty(needed, np.uint8)
+            n_needed = len(rest) + size
+            buffer = spare_buffers.pop() if spare_buffers else np.empty(n_needed + SIZES.bytes // 4, np.uint8)
+            if len(buffer) < n_needed:
+                buffer = np.empty(n_needed, np.uint8)
             buffer[: len(rest)] = rest
-            filled = _fill_buffer(stream, buffer[:needed], len(rest))
-            data = buffer[:filled]
+            n_filled = _fill_buffer(stream, buffer[:n_needed], len(rest))
+            data = buffer[:n_filled]
             if offset == 0 and len(rest) == 0:
                 start = data[:4096].tobytes()
                 refuse_binary(source, start)
                 # A byte order mark is not part of an id.
                 offset = max(begin, 3 if start.startswith(BYTE_ORDER_MARK) else 0)
                 data = data[offset:]
-            if filled < needed:  # the end
+            if n_filled < n_needed:  # the end
                 if not _only_line_ends(data):
                     yield offset, data
                 return
-            at = find_cut(data)
-            rest = data[at:].copy()
-            if at:
-                if not _only_line_ends(data[:at]):
-                    yield offset, data[:at]
-                offset, size = offset + at, SIZES.bytes
+            cut_position = find_cut(data)
+            rest = data[cut_position:].copy()
+            if cut_position:
+                if not _only_line_ends(data[:cut_position]):
+                    yield offset, data[:cut_position]
+                offset, size = offset + cut_position, SIZES.bytes
             else:
                 if len(data) > LONGEST_LINE and not (data == NEWLINE).any():
                     raise long_line_error(source, offset)
@@ -98,12 +98,12 @@ def read_raw_blocks(
 
 def line_number_at(stream: IO[bytes], begin: int) -> int:
     """Return the number of the line at byte `begin`, from 1; reads the stream up to there."""
-    number, returned = 1, False
+    number, ends_with_return = 1, False
     while begin > 0 and (chunk := stream.read(min(begin, SIZES.bytes))):
         # A carriage return alone ends a line, too; one before a line feed may end a chunk.
         number += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
-        number -= returned and chunk.startswith(b"\n")
-        returned = chunk.endswith(b"\r")
+        number -= ends_with_return and chunk.startswith(b"\n")
+        ends_with_return = chunk.endswith(b"\r")
         begin -= len(chunk)
     return number
 
@@ -128,14 +128,14 @@ def _only_line_ends(data: Bytes) -> bool:
     return len(data) == 0 or (data[0] in b"\r\n" and not data.tobytes().strip(b"\r\n"))
 
 
-def _fill_buffer(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
+def _fill_buffer(stream: IO[bytes], buffer: Bytes, n_filled: int) -> int:
     """Read into the buffer after its `filled` bytes; return how many it then holds."""
-    while filled < len(buffer):
-        n = stream.readinto(buffer[filled:].data)  # type: ignore[attr-defined] # binary ones have it
+    while n_filled < len(buffer):
+        n = stream.readinto(buffer[n_filled:].data)  # type: ignore[attr-defined] # binary ones have it
         if not n:
             break
-        filled += n
-    return filled
+        n_filled += n
+    return n_filled
 
 
 def refuse_binary(source: Source, start: bytes) -> None:
@@ -179,45 +179,45 @@ def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) 
     off.
     """
     end = data.rfind(b"\n") + 1
-    near = _find_change_nearby(data, end, find_query)
-    found = _find_last_change(data, near, find_query)
-    return found if found or near == end else _find_last_change(data, end, find_query)
+    near_position = _find_change_nearby(data, end, find_query)
+    change = _find_last_change(data, near_position, find_query)
+    return change if change or near_position == end else _find_last_change(data, end, find_query)
 
 
-def _find_change_nearby(data: bytes, end: int, query_of: Callable[[bytes], bytes | None]) -> int:
+def _find_change_nearby(data: bytes, end: int, find_query: Callable[[bytes], bytes | None]) -> int:
     """Return the end of a line of the last query that has another query's line close above it.
 
     It is found by binary search, as if other queries' lines were above the last query's.
     """
     low, high = 0, end
-    last = query_of(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
-    while last is not None:
+    last_query = find_query(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
+    while last_query is not None:
         begin = data.find(b"\n", (low + high) // 2, high) + 1
-        behind = data.find(b"\n", begin, high) + 1
-        if begin == 0 or behind in (0, high):
+        line_end = data.find(b"\n", begin, high) + 1
+        if begin == 0 or line_end in (0, high):
             return high
-        if query_of(data[begin:behind]) == last:
-            high = behind
+        if find_query(data[begin:line_end]) == last_query:
+            high = line_end
         else:
             low = begin
     return end
 
 
-def _find_last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | None]) -> int:
+def _find_last_change(data: bytes, begin: int, find_query: Callable[[bytes], bytes | None]) -> int:
     """Return where the lines of the last query above `begin` begin: see `query_change`."""
-    last: bytes | None = None
+    last_query: bytes | None = None
     while begin:
-        above = data.rfind(b"\n", 0, begin - 1) + 1
-        query = query_of(data[above:begin])
-        if query is not None and last is not None and query != last:
+        line_begin = data.rfind(b"\n", 0, begin - 1) + 1
+        query = find_query(data[line_begin:begin])
+        if query is not None and last_query is not None and query != last_query:
             return begin
-        last = query if last is None else last
-        begin = above
+        last_query = query if last_query is None else last_query
+        begin = line_begin
         if query is None:  # there may be very many blank lines: skip many at once
-            window = data[max(0, above - _BLANKS) : above]
-            text = above - len(window) + len(window.rstrip())
-            begin = data.find(b"\n", text, above) + 1 or above
-    return data.rfind(b"\n") + 1 if last is None else 0
+            window = data[max(0, line_begin - _BLANKS) : line_begin]
+            text_end = line_begin - len(window) + len(window.rstrip())
+            begin = data.find(b"\n", text_end, line_begin) + 1 or line_begin
+    return data.rfind(b"\n") + 1 if last_query is None else 0
 
 
 _MOST_COLUMNS = 10_000  # columns; with more, Arrow needs several times the memory of their text

@@ -84,9 +84,9 @@ def _read_named(names: str, description: str, file: InputFile) -> WhiteSpaceLine
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return rows whose columns the user has numbered."""
-    roles = resolve_roles(file.user_columns, file.side)
-    columns = {role: one - 1 for role, one in roles.items() if isinstance(one, int)}
-    if len(columns) < len(roles) or not {"query", "doc"} <= columns.keys():
+    column_of_role = resolve_roles(file.user_columns, file.side)
+    position_of_role = {role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)}
+    if len(position_of_role) < len(column_of_role) or not {"query", "doc"} <= position_of_role.keys():
         raise InputError(
             "has no header with the columns that were stated",
             source=file.source.name,
@@ -95,9 +95,9 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             "query_id, doc_id and the score or grade.",
             kind="columns",
         )
-    ids = {"query": "query_id", "doc": "doc_id"}
-    at = {position: ids.get(role, role) for role, position in columns.items()}
-    names = " ".join(at.get(i, "-") for i in range(max(at) + 1))
+    id_names = {"query": "query_id", "doc": "doc_id"}
+    name_of_position = {position: id_names.get(role, role) for role, position in position_of_role.items()}
+    names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
     return WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
 
 
@@ -107,36 +107,36 @@ def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
     Raises InputError if the columns are ambiguous.
     """
     n = len(lines[0])
-    number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
-    whole = [number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)]
+    is_number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
+    is_integer = [is_number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)]
     if n == 3:
-        if number[2] and not whole[2]:
+        if is_number[2] and not is_integer[2]:
             return "query_id doc_id score", "run without Q0, rank and tag"
         if _are_ranks(lines, 2):
             return _MARCO_FORM
         raise _ambiguity_error(3, "the third may be a rank, a score or a grade")
     has_q0 = all(line[1].upper() == b"Q0" for line in lines)
-    if n == 5 and has_q0 and whole[3] and number[4]:
+    if n == 5 and has_q0 and is_integer[3] and is_number[4]:
         return "query_id Q0 doc_id rank score", "TREC run without tag"
     if all(line[0].upper() == b"Q0" for line in lines):
         raise _ambiguity_error(n, "the query's column seems to be missing")
-    if n == 5 and not has_q0 and whole[2] and number[3] and not number[4]:
+    if n == 5 and not has_q0 and is_integer[2] and is_number[3] and not is_number[4]:
         return "query_id doc_id rank score tag", "TREC run without Q0"
-    if n == 4 and has_q0 and number[3] and not whole[3]:
+    if n == 4 and has_q0 and is_number[3] and not is_integer[3]:
         return "query_id Q0 doc_id score", "TREC run without rank and tag"
-    if n == 4 and not has_q0 and _are_ranks(lines, 2) and number[3]:
+    if n == 4 and not has_q0 and _are_ranks(lines, 2) and is_number[3]:
         return "query_id doc_id rank score", "run without Q0 and tag"
-    if n == 4 and whole[3]:
+    if n == 4 and is_integer[3]:
         raise _ambiguity_error(4, "these may be a grade", "This looks like qrels. ")
     raise _ambiguity_error(n, "it is not clear which columns these are")
 
 
 def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
     """Tell whether the column counts 1, 2, 3, ... for each query, line by line."""
-    seen: dict[bytes, int] = {}
+    n_lines_of_query: dict[bytes, int] = {}
     for line in lines:
-        seen[line[0]] = seen.get(line[0], 0) + 1
-        if parse_integer(line[column]) != seen[line[0]]:
+        n_lines_of_query[line[0]] = n_lines_of_query.get(line[0], 0) + 1
+        if parse_integer(line[column]) != n_lines_of_query[line[0]]:
             return False
     return True
 
@@ -164,21 +164,21 @@ def run_tag(source: Source) -> str:
 
     Raises InputError if that line does not have six columns.
     """
-    last = b""
+    last_line = b""
     with source.open() as stream:
         if isinstance(stream, FileIO):  # not compressed
-            last = _read_last_line(stream)
+            last_line = _read_last_line(stream)
         else:
             for _, raw in read_raw_blocks(source, cut_lines, []):
-                last = _find_last_data_line(raw.tobytes().splitlines()) or last
-    columns = last.split()
-    if not columns:
+                last_line = _find_last_data_line(raw.tobytes().splitlines()) or last_line
+    fields = last_line.split()
+    if not fields:
         raise no_data_error(source)
-    if len(columns) < 6:
-        text = last.decode("utf-8", "replace")
-        problem = f"expected 6 columns: {_RUN}; got {len(columns)}"
+    if len(fields) < 6:
+        text = last_line.decode("utf-8", "replace")
+        problem = f"expected 6 columns: {_RUN}; got {len(fields)}"
         raise InputError(problem, source=source.name, text=text)
-    return decode(columns[5])
+    return decode(fields[5])
 
 
 def _read_last_line(file: FileIO) -> bytes:
@@ -187,9 +187,9 @@ def _read_last_line(file: FileIO) -> bytes:
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
-        last = _find_last_data_line(lines if size >= length else lines[1:])  # the first line may be cut off
-        if last or size >= length:
-            return last
+        last_line = _find_last_data_line(lines if size >= length else lines[1:])  # the first line may be cut off
+        if last_line or size >= length:
+            return last_line
         size *= 8
 
 
@@ -217,44 +217,44 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile)
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
         rank = block.columns["rank"]
-        begins = np.zeros(len(block), np.int64)
-        begins[block.query.find_changes()] = 1
-        rows = np.lexsort((rank, np.cumsum(begins)))
-        return [block.query.take(rows), block.doc.take(rows), rank[rows]]
+        begins_query = np.zeros(len(block), np.int64)
+        begins_query[block.query.find_changes()] = 1
+        order = np.lexsort((rank, np.cumsum(begins_query)))
+        return [block.query.take(order), block.doc.take(order), rank[order]]
 
     write_blank_separated(stream, blocks, columns, b"\t")
 
 
 def _make_falling_scores(block: Block) -> Any:
     """Return scores that give the rows the same order as their ranks: the last of a query has 1."""
-    rank, begins = block.columns["rank"], block.query.find_changes()
-    last = np.maximum.reduceat(rank, begins)
-    return np.repeat(last, np.diff(np.append(begins, len(block)))) + 1 - rank
+    rank, first_row = block.columns["rank"], block.query.find_changes()
+    last_rank = np.maximum.reduceat(rank, first_row)
+    return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
 
 
 def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     """Write judgments in lines of the named columns."""
-    places = [ROLE_OF_NAME.get(name, name) for name in names.split()]
+    roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]
 
     def columns(block: Block) -> list[Any]:
-        known = {"query": block.query, "doc": block.doc, "level": block.score_or_grade, **block.columns}
-        for role in sort_roles(places):
-            if Side.QRELS in COLUMNS[role].sides and role not in known:
+        column_of_role = {"query": block.query, "doc": block.doc, "level": block.score_or_grade, **block.columns}
+        for role in sort_roles(roles):
+            if Side.QRELS in COLUMNS[role].sides and role not in column_of_role:
                 raise OptionError(f"these judgments have no {role}, which the format needs")
-        return [known.get(role, b"0") for role in places]
+        return [column_of_role.get(role, b"0") for role in roles]
 
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _make_format(name: str, title: str, description: str, names: str, more: str = "", *aliases: str) -> Format:
+def _make_format(name: str, title: str, description: str, names: str, remark: str = "", *aliases: str) -> Format:
     """Return a format of judgments in lines of the named columns."""
-    holds = {ROLE_OF_NAME[one] for one in names.split() if one in ROLE_OF_NAME} - {"query", "doc"}
+    roles = {ROLE_OF_NAME[column_name] for column_name in names.split() if column_name in ROLE_OF_NAME} - {"query", "doc"}
     return Format(
         name,
         title,
         partial(_write_named, names),
         read=partial(_read_named, names, description),
-        qrels=Capacity(f"`{names}`{more}", sort_roles({*holds, "grade"})),  # a level can be a grade
+        qrels=Capacity(f"`{names}`{remark}", sort_roles({*roles, "grade"})),  # a level can be a grade
         aliases=aliases,
     )
 

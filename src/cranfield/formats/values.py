@@ -60,10 +60,10 @@ def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     if scores is not None:
         if n > _SORT_DIRECTLY and np.count_nonzero(scores[1:] <= scores[:-1]) == n - 1:
             return scores, scores[::-1]  # a long ranking is usually in order
-        in_order = scores.copy()
-        in_order.sort()
-        if in_order[-1] == in_order[-1]:  # not-a-number sorts last
-            return scores, in_order
+        sorted_scores = scores.copy()
+        sorted_scores.sort()
+        if sorted_scores[-1] == sorted_scores[-1]:  # not-a-number sorts last
+            return scores, sorted_scores
     doc, score = next((d, s) for d, s in ranking.items() if not is_number(s))
     raise InputError(
         f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
@@ -75,13 +75,13 @@ _SORT_DIRECTLY = 200  # sorting so few is as fast as checking their order
 
 def to_grades(grades: Iterable[Any]) -> Numbers | None:
     """Return grades in their one form, see `graded`; None if a value is not a grade."""
-    listed = list(grades)
+    grade_list = list(grades)
     try:
-        whole = struct.pack(f"{len(listed)}q", *listed)  # fast; whole numbers only
-        return unify_grades(np.frombuffer(whole, np.int64))
+        packed_integers = struct.pack(f"{len(grade_list)}q", *grade_list)  # fast; whole numbers only
+        return unify_grades(np.frombuffer(packed_integers, np.int64))
     except (struct.error, TypeError, OverflowError):
         try:
-            return unify_grades(np.array(listed))
+            return unify_grades(np.array(grade_list))
         except (ValueError, OverflowError):
             return None
 
@@ -99,9 +99,9 @@ def unify_grades(grades: NDArray[Any]) -> Numbers | None:
 
     They are 64-bit integers if all are whole numbers, else doubles. Both are exact.
     """
-    whole = to_whole_numbers(grades)
-    if whole is not None or grades.dtype.kind != "f" or grades.ndim != 1:
-        return whole
+    whole_numbers = to_whole_numbers(grades)
+    if whole_numbers is not None or grades.dtype.kind != "f" or grades.ndim != 1:
+        return whole_numbers
     grades = grades.astype(np.float64, copy=False)
     return None if is_bad_number(grades, refuses_fractions=False).any() else grades
 
@@ -123,7 +123,7 @@ def to_whole_numbers(numbers: NDArray[Any]) -> Ints | None:
 
 def is_bad_number(numbers: NDArray[Any], *, refuses_fractions: bool) -> NDArray[np.bool_]:
     """Tell which of some numbers are not-a-number, too large, or, where `whole`, fractions."""
-    bad: NDArray[np.bool_] = ~((numbers <= LARGEST_GRADE) & (numbers >= -LARGEST_GRADE))
+    is_bad: NDArray[np.bool_] = ~((numbers <= LARGEST_GRADE) & (numbers >= -LARGEST_GRADE))
     if refuses_fractions and numbers.dtype.kind == "f":
-        bad |= numbers != np.floor(numbers)
-    return bad
+        is_bad |= numbers != np.floor(numbers)
+    return is_bad

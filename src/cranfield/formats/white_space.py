@@ -41,13 +41,13 @@ class WhiteSpaceLines(Lines):
     def __init__(
         self, source: Source, side: Side, names: str, form: str, *, allows_more: bool = False
     ) -> None:
-        places = names.split()
-        columns = {ROLE_OF_NAME[name]: i for i, name in enumerate(places) if name in ROLE_OF_NAME}
+        column_names = names.split()
+        columns = {ROLE_OF_NAME[name]: i for i, name in enumerate(column_names) if name in ROLE_OF_NAME}
         super().__init__(source, side, 0, columns, f"{form}: {names}")
-        self._n_columns = len(places)
-        self._expected = f"{len(places)} columns: {names}"
+        self._n_columns = len(column_names)
+        self._expected = f"{len(column_names)} columns: {names}"
         self._allows_more = allows_more
-        self.is_ranking = len(places) == 2  # there are no numbers
+        self.is_ranking = len(column_names) == 2  # there are no numbers
 
     def find_query(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line without data."""
@@ -58,7 +58,7 @@ class WhiteSpaceLines(Lines):
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
-        any_read = False
+        has_good_line = False
         for i, line in enumerate(raw.splitlines()):
             if not is_data_line(line):
                 if self._is_hash_row(line):
@@ -69,17 +69,17 @@ class WhiteSpaceLines(Lines):
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._allows_more):
-                more, hint = "", None if any_read else self._other_file_hint(line.split(None, 6))
+                remark, hint = "", None if has_good_line else self._other_file_hint(line.split(None, 6))
                 may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
                 if hint is None and n > self._n_columns and may_be_row:
-                    more, hint = ": does an id hold white space?", _BLANKS_HINT
-                fault = self._columns_error(line, more, hint)
+                    remark, hint = ": does an id hold white space?", _BLANKS_HINT
+                fault = self._columns_error(line, remark, hint)
             elif n > self._n_columns and "rank" in self.position_of_role:
                 rank = self.position_of_role["rank"]
                 if not INTEGER.fullmatch(columns[rank]):
-                    more = f", and column {rank + 1} is not a rank: does an id hold white space?"
-                    fault = self._columns_error(line, more, _BLANKS_HINT)
-            any_read |= fault is None
+                    remark = f", and column {rank + 1} is not a rank: does an id hold white space?"
+                    fault = self._columns_error(line, remark, _BLANKS_HINT)
+            has_good_line |= fault is None
             yield DataLine(i, line, columns, fault)
 
     def read_tables(
@@ -92,10 +92,10 @@ class WhiteSpaceLines(Lines):
     def _read_table(self, raw: Bytes, type_of_position: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
         if len(raw) == 0:
             return None
-        first = _first_line(raw)
-        if first != b" ".join(first.split()):  # then the other lines are not clean either
+        first_line = _first_line(raw)
+        if first_line != b" ".join(first_line.split()):  # then the other lines are not clean either
             return None
-        n_columns = first.count(b" ") + 1
+        n_columns = first_line.count(b" ") + 1
         if n_columns < self._n_columns or (n_columns > self._n_columns and not self._allows_more):
             return None
         arrays = read_columns(raw, " ", n_columns, type_of_position)
@@ -159,8 +159,8 @@ def _collapse_blanks(raw: Bytes) -> Bytes:
     while b"  " in text:
         text = text.replace(b"  ", b" ")
     lines = map(bytes.strip, text.splitlines())
-    rows = [line for line in lines if is_data_line(line) or _HASH_WORD.match(line)]  # maybe rows
-    return np.frombuffer(b"\n".join([*rows, b""]), np.uint8)
+    data_lines = [line for line in lines if is_data_line(line) or _HASH_WORD.match(line)]  # maybe rows
+    return np.frombuffer(b"\n".join([*data_lines, b""]), np.uint8)
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
@@ -171,9 +171,9 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
     n_spaces = 0
     for begin in range(0, len(raw), _WINDOW):  # pieces take little memory
         piece = raw[begin : begin + _WINDOW + 1]
-        space = piece <= 32
-        n_spaces += int(np.count_nonzero(space[:_WINDOW]))
-        if (space[1:] & space[:-1]).any():
+        is_space = piece <= 32
+        n_spaces += int(np.count_nonzero(is_space[:_WINDOW]))
+        if (is_space[1:] & is_space[:-1]).any():
             return False
     return bool(n_spaces == n_columns * n_rows and raw[0] > 32)
 

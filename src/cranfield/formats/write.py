@@ -28,7 +28,7 @@ WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes]:
     """Return the distinct identifiers if one of them may hold a special byte; else nothing."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
-    return dict.fromkeys(ids.to_list()) if any(one in text for one in special_bytes) else ()
+    return dict.fromkeys(ids.to_list()) if any(byte in text for byte in special_bytes) else ()
 
 
 def write_blank_separated(
@@ -38,12 +38,12 @@ def write_blank_separated(
     separator: bytes,
 ) -> None:
     """Write the `columns` of every row: ids, numbers, or a string that is the same in all rows."""
-    first = True
+    is_first = True
     for block in blocks:
         if len(block) == 0:
             continue
-        every = (block.query, block.doc, *block.columns.values())
-        for ids in (column for column in every if isinstance(column, Ids)):
+        block_columns = (block.query, block.doc, *block.columns.values())
+        for ids in (column for column in block_columns if isinstance(column, Ids)):
             for field in find_special_ids(ids, (*WHITE_SPACE, b"#")):
                 if field.split() != [field]:
                     problem = "it holds white space"
@@ -56,9 +56,9 @@ def write_blank_separated(
                     hint="Write CSV, JSON, Parquet or Arrow instead.",
                     kind="id",
                 ).locate(*block.locate_row(ids.to_list().index(field)))
-        if first and block.query[0].startswith(BYTE_ORDER_MARK):
+        if is_first and block.query[0].startswith(BYTE_ORDER_MARK):
             stream.write(BYTE_ORDER_MARK)  # the first one is read as the file's own
-        first = False
+        is_first = False
         stream.write(join_columns(columns(block), separator))
 
 
@@ -68,13 +68,13 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     import pyarrow.compute as pc
 
     fields = [
-        pa.scalar(one, pa.large_binary()) if isinstance(one, bytes) else _texts_to_arrow(one)
-        for one in columns
+        pa.scalar(column, pa.large_binary()) if isinstance(column, bytes) else _texts_to_arrow(column)
+        for column in columns
     ]
     lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
-    ended = pc.binary_join_element_wise(lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n")))
-    _, offsets, data = ended.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[ended.offset : ended.offset + len(ended) + 1]
+    lines_with_ends = pc.binary_join_element_wise(lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n")))
+    _, offsets, data = lines_with_ends.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[lines_with_ends.offset : lines_with_ends.offset + len(lines_with_ends) + 1]
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
@@ -91,8 +91,8 @@ def number_column(values: Any) -> "pa.Array":
     import pyarrow as pa
 
     kind = pa.float64() if values.dtype.kind == "f" else pa.int64()
-    wide = np.ascontiguousarray(values, np.float64 if kind == pa.float64() else np.int64)
-    return pa.Array.from_buffers(kind, len(wide), [None, pa.py_buffer(wide)])
+    contiguous = np.ascontiguousarray(values, np.float64 if kind == pa.float64() else np.int64)
+    return pa.Array.from_buffers(kind, len(contiguous), [None, pa.py_buffer(contiguous)])
 
 
 # ---- columns with names ---------------------------------------------------------------------
@@ -104,5 +104,5 @@ def columns_by_name(block: Block) -> dict[str, Any]:
     if "group" in block.columns:
         ids["group"] = block.columns["group"]  # as an id
     ids["doc"] = block.doc
-    every = ids | {role: block.columns[role] for role in sort_roles(block.columns)}
-    return {COLUMNS[role].public: column for role, column in every.items()}
+    column_of_role = ids | {role: block.columns[role] for role in sort_roles(block.columns)}
+    return {COLUMNS[role].public: column for role, column in column_of_role.items()}

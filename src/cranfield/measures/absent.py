@@ -28,8 +28,8 @@ def describe_absent(name: str) -> str | None:
     'it compares the text of an answer with a reference. cranfield scores rankings. Judged nuggets \
 of answers: `cranfield nuggets`.'
     """
-    found = next((one for one in _ABSENT_MEASURES if re.fullmatch(one.pattern, name)), None)
-    return None if found is None else f"{found.meaning}. {found.advice}"
+    kind = next((candidate for candidate in _ABSENT_MEASURES if re.fullmatch(candidate.pattern, name)), None)
+    return None if kind is None else f"{kind.meaning}. {kind.advice}"
 
 
 def unknown_measure_error(name: str, text: str) -> MeasureError:
@@ -38,27 +38,27 @@ def unknown_measure_error(name: str, text: str) -> MeasureError:
     >>> str(unknown_measure("NDGC", "NDGC@10"))
     "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
     """
-    before = text.removesuffix("@")
-    its = find_variant(before)
-    if before != text and its is not None:
-        definition = DEFINITIONS[its[0]]
+    bare_text = text.removesuffix("@")
+    variant = find_variant(bare_text)
+    if bare_text != text and variant is not None:
+        definition = DEFINITIONS[variant[0]]
         if definition.cutoff == "none":
-            return MeasureError(f"{text!r}: {before} takes no cutoff: leave out @")
+            return MeasureError(f"{text!r}: {bare_text} takes no cutoff: leave out @")
         point = "0.1" if definition.cutoff_kind == "recall" else "10"
-        return MeasureError(f"{text!r}: there is no number behind @, as in {before}@{point}")
+        return MeasureError(f"{text!r}: there is no number behind @, as in {bare_text}@{point}")
     first, at, second = text.rpartition("@")
     if at and "@" in first and find_variant(first.partition("@")[0]) is not None:
         return MeasureError(
             f"{text!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
         )
-    known = describe_absent(strip_library_words(name))
-    if known is not None:
-        return MeasureError(f"{text!r} is no measure here: {known}")
-    near = dict.fromkeys(VARIANTS[known][0] for known in nearest_words(strip_library_words(name), VARIANTS))
+    description = describe_absent(strip_library_words(name))
+    if description is not None:
+        return MeasureError(f"{text!r} is no measure here: {description}")
+    near_names = dict.fromkeys(VARIANTS[spelling][0] for spelling in nearest_words(strip_library_words(name), VARIANTS))
     cutoff = text.removeprefix(name)
-    cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
-    meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
-    guess = f" Did you mean {' or '.join(meant)}?" if near else ""
+    cutoff_text = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
+    suggestions = (candidate if DEFINITIONS[candidate].cutoff == "none" else candidate + cutoff_text for candidate in near_names)
+    guess = f" Did you mean {' or '.join(suggestions)}?" if near_names else ""
     return MeasureError(f"unknown measure {text!r}.{guess} `cranfield measures` lists them all.")
 
 

@@ -30,13 +30,13 @@ OverPrecisions = Annotated[
 
 
 def _ap_bounds(parameters: Parameters) -> BoundsMethod:
-    ways: dict[str, BoundsMethod] = {"retrieved": "attained", "cutoff": "retrieved"}
-    return ways.get(parameters["over"], "split")
+    method_of_over: dict[str, BoundsMethod] = {"retrieved": "attained", "cutoff": "retrieved"}
+    return method_of_over.get(parameters["over"], "split")
 
 
 def _ap_perfect_cut(parameters: Parameters) -> str:
-    k = "divided by k, also where fewer documents are relevant"
-    return {"judged": ALL_RELEVANT_REASON, "cutoff": k}.get(parameters["over"], "")
+    cutoff_text = "divided by k, also where fewer documents are relevant"
+    return {"judged": ALL_RELEVANT_REASON, "cutoff": cutoff_text}.get(parameters["over"], "")
 
 
 def _check_cutoff(measure: Any) -> None:

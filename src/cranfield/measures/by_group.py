@@ -145,9 +145,9 @@ def preferences_fulfilled(judged: Judged, *, over: _OverPreferences = "all") -> 
         prefs_simp_ret
     """
     preferences = judged.preferences
-    counted = preferences.group_counts
+    counts = preferences.group_counts
     return ratio(
-        preferences.total(counted.count_fulfilled(over)), preferences.total(counted.count_possible(over))
+        preferences.total(counts.count_fulfilled(over)), preferences.total(counts.count_possible(over))
     )
 
 
@@ -176,8 +176,8 @@ def preferences_by_group(judged: Judged, *, over: _OverPreferences = "all") -> F
     Source: trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret
     """
     preferences = judged.preferences
-    counted = preferences.group_counts
-    share = ratio(counted.count_fulfilled(over), counted.count_possible(over))
+    counts = preferences.group_counts
+    share = ratio(counts.count_fulfilled(over), counts.count_possible(over))
     return ratio(preferences.total(share), preferences.count())
 
 
@@ -214,15 +214,15 @@ def preferences_balanced(
     """
     groups, n_found = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        counted, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_found
+        counts, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_found
     else:
-        counted, r, n = groups.first_counts, groups.n_relevant, groups.n_nonrelevant
+        counts, r, n = groups.first_counts, groups.n_relevant, groups.n_nonrelevant
     missing = np.maximum(r - n, 0)
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
     crowded = (n > r) * groups.is_ordered
     above = np.minimum(r, n_found)
     held_against_them = above * (above - 1) // 2 + (r - above) * n_found
-    fulfilled = counted.count_fulfilled(over) + missing * groups.n_relevant_retrieved
-    possible = counted.count_possible(over) + missing * groups.n_relevant
+    fulfilled = counts.count_fulfilled(over) + missing * groups.n_relevant_retrieved
+    possible = counts.count_possible(over) + missing * groups.n_relevant
     share = ratio(fulfilled + crowded * held_against_them, possible + crowded * r * n)
     return ratio(groups.total(share), groups.count())

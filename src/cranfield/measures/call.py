@@ -65,18 +65,18 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
-        if is_sequence(truth) and is_sequence(ranking) and any(is_sequence(one) for one in truth):
+        if is_sequence(truth) and is_sequence(ranking) and any(is_sequence(document) for document in truth):
             raise InputError(
                 f"{self.text}(truth, ranking) scores one list, and got lists of lists",
                 hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
             )
-        graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else grade_by_one(truth)
-        in_order = self._order_set(ranking) if isinstance(ranking, Set) else ranking
-        scored: Mapping[Any, Any] = (
-            in_order if isinstance(in_order, Mapping) else score_by_position("the list", in_order)
+        grade_of_doc: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        ordered_ranking = self._order_set(ranking) if isinstance(ranking, Set) else ranking
+        score_of_doc: Mapping[Any, Any] = (
+            ordered_ranking if isinstance(ordered_ranking, Mapping) else score_by_position("the list", ordered_ranking)
         )
-        self._check_sides(truth, ranking, list(graded), list(scored))
-        return graded, scored
+        self._check_sides(truth, ranking, list(grade_of_doc), list(score_of_doc))
+        return grade_of_doc, score_of_doc
 
     def _read_grades(
         self, grades: Iterable[Any], n_relevant: int | None
@@ -100,10 +100,10 @@ class Call:
         """Return the documents of a set as a list; InputError if their order matters."""
         if self.definition.traits.of_sets and self.is_uncut:
             return list(docs)
-        free = ", ".join(each.name for each in definitions() if each.traits.of_sets)
+        names = ", ".join(definition.name for definition in definitions() if definition.traits.of_sets)
         raise InputError(
             f"{self.text}: a set has no order, and the value depends on it: {docs!r:.80}",
-            hint=f"Give a list, best first. The order does not matter to {free}, uncut.",
+            hint=f"Give a list, best first. The order does not matter to {names}, uncut.",
         )
 
     def _check_sides(
@@ -122,8 +122,8 @@ class Call:
                 "If the list has the relevant documents and the dict scores, make a set of the "
                 "list.",
             )
-        differ = all(map(_is_numeric_id, judged_ids)) != all(map(_is_numeric_id, ranked_ids))
-        if judged_ids and ranked_ids and differ and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids)):
+        ids_differ = all(map(_is_numeric_id, judged_ids)) != all(map(_is_numeric_id, ranked_ids))
+        if judged_ids and ranked_ids and ids_differ and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids)):
             raise InputError(
                 f"{self.text}(truth, ranking): the ids of one are whole numbers, those of the "
                 "other are not, and they share none",
@@ -134,22 +134,22 @@ class Call:
 
     def _misuse_hint(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
         """Say what was wrong with a call, where it is known."""
-        name, others = self.definition.name, lists[1:]
-        number = next((one for one in (*others, *parameters.values()) if is_whole_number(one)), None)
-        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(others) == 2):
+        name, other_lists = self.definition.name, lists[1:]
+        number = next((argument for argument in (*other_lists, *parameters.values()) if is_whole_number(argument)), None)
+        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(other_lists) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
-        if number is not None and len(others) == 1:
+        if number is not None and len(other_lists) == 1:
             return (
                 f"{number} is no ranking: a cutoff is written ({name}@{number})(grades), the "
                 f"number of relevant documents {self.text}(grades, n_relevant={number}); "
             )
         if _SIDE_SYNONYMS & parameters.keys():
             return "the lists are called truth= and ranking=; "
-        of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
-        if of_grades:
+        grade_options = " and ".join(name for name in ("collection", "top") if name in parameters)
+        if grade_options:
             return (
-                f"{of_grades}: an argument of cranfield.grades, not of a measure, as in "
-                f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {self.text!r}); "
+                f"{grade_options}: an argument of cranfield.grades, not of a measure, as in "
+                f"evaluate(*grades([1, 0], {grade_options.split()[0]}=...), {self.text!r}); "
             )
         if isinstance(lists[0], str | bytes):
             return f"{lists[0]!r:.40} is a string, no list of grades such as [1, 0]; "
@@ -163,15 +163,15 @@ def usage_text(definition: Definition) -> str:
     if definition.traits.takes_groups:
         return ""
     name = definition.name
-    cut = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"
-    one = f"({cut})" if definition.cutoff == "required" else name
-    with_cutoff = f" With a cutoff: ({cut})(truth, ranking)." * (definition.cutoff == "optional")
+    cut_text = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"
+    measure_text = f"({cut_text})" if definition.cutoff == "required" else name
+    with_cutoff = f" With a cutoff: ({cut_text})(truth, ranking)." * (definition.cutoff == "optional")
     text = (
-        f"Called: {one}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, "
-        f"best first; of grades, {one}({{'d1': 3, 'd3': 1}}, ...); {one}([1, 0, 2]), the grades of "
+        f"Called: {measure_text}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, "
+        f"best first; of grades, {measure_text}({{'d1': 3, 'd3': 1}}, ...); {measure_text}([1, 0, 2]), the grades of "
         f"what was retrieved.{with_cutoff} Two lists of numbers are ids: scores, as scikit-learn "
         f"takes them, are a dict {{document: score}}. Over queries: evaluate(qrels, run, "
-        f"{one.strip('()')!r})."
+        f"{measure_text.strip('()')!r})."
     )
     return "\n" + fill(text, PAGE_WIDTH, subsequent_indent="    ")
 
@@ -186,15 +186,15 @@ def _is_numeric_id(doc: object) -> bool:
 
 def unknown_parameter_text(definition: Definition, key: str, value: Any) -> str:
     """Return what to say of a parameter that a measure does not take."""
-    known = ", ".join(definition.parameters) or "no parameter"
-    near = nearest_words(key, definition.parameters)
-    guess = f" Did you mean {near[0]}?" if near else ""
+    parameter_names = ", ".join(definition.parameters) or "no parameter"
+    near_names = nearest_words(key, definition.parameters)
+    guess = f" Did you mean {near_names[0]}?" if near_names else ""
     if key == "judged_only":
         guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
     elif key in _CUTOFF_SYNONYMS:
         k = value if is_whole_number(value) else 10
-        cut = f"{definition.name}@{k}"
-        guess = f" A cutoff is written {cut}; called with lists, ({cut})(truth, ranking)."
+        cut_text = f"{definition.name}@{k}"
+        guess = f" A cutoff is written {cut_text}; called with lists, ({cut_text})(truth, ranking)."
     elif key in _SIDE_SYNONYMS:
         guess = f" The lists are {definition.name}(truth=..., ranking=...)."
-    return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
+    return f"{definition.name} has no parameter {key!r}; it takes {parameter_names}.{guess}"

@@ -57,7 +57,7 @@ def _make_chance(
             "grade"
         )
 
-    def chance(ranked: Ranked) -> Numbers:
+    def stop_probability(ranked: Ranked) -> Numbers:
         if isinstance(stop, Mapping):
             stops = look_up_numbers(ranked.grade, stop, np.zeros(len(ranked.grade)))
         elif stop == "linear":
@@ -73,12 +73,12 @@ def _make_chance(
             stops = np.ldexp(np.ldexp(1.0, np.maximum(ranked.grade, 0).astype(np.intc)) - 1, -top)
         return stops
 
-    return chance
+    return stop_probability
 
 
 def _bounds_unless_stated(method: BoundsMethod) -> Callable[[Parameters], BoundsMethod]:
     """The higher a grade, the more the user is to be satisfied; a mapping may have it otherwise."""
-    return lambda given: "attained" if isinstance(given["stop"], Mapping) else method
+    return lambda parameters: "attained" if isinstance(parameters["stop"], Mapping) else method
 
 
 def _mapping_reason(judged: Judged, *, stop: str | Mapping[float, float], **_: Any) -> str:
@@ -191,15 +191,15 @@ def graded_average_precision(
     Source: Robertson, Kanoulas & Yilmaz, SIGIR 2010
     """
 
-    def found(grade: float) -> Floats:
+    def sum_precision(grade: float) -> Floats:
         hits = judged.hits.relevant(grade).top(k)
         precision = hits.ordinal / hits.rank
         return hits.total(precision)
 
-    parts, nothing = _user_shares(judged, share), np.zeros((1, 1))
+    user_shares, zeros = _user_shares(judged, share), np.zeros((1, 1))
     return ratio(
-        sum((part * found(grade) for grade, part in parts), nothing),
-        sum((part * judged.n_relevant(grade) for grade, part in parts), nothing),
+        sum((user_share * sum_precision(grade) for grade, user_share in user_shares), zeros),
+        sum((user_share * judged.n_relevant(grade) for grade, user_share in user_shares), zeros),
     )
 
 

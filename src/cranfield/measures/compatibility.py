@@ -37,13 +37,13 @@ def compatibility(
         ideal itself (or, not normalized, by the sum of p^(i-1))
     Source: Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py
     """
-    hits, ideal = (one.relevant(judged.above_zero) for one in (judged.hits, judged.ideal))
+    hits, ideal = (ranked.relevant(judged.above_zero) for ranked in (judged.hits, judged.ideal))
     # A document in both counts at every depth from the later of its two ranks on.
     weight = _weights_from(p, depth)
     words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
 
-    def total(ranked: Ranked, met: Ints) -> Floats:
-        worth = look_up(words, weight, np.minimum(met, depth + 1))
+    def total(ranked: Ranked, later_rank: Ints) -> Floats:
+        worth = look_up(words, weight, np.minimum(later_rank, depth + 1))
         return ranked.total(worth)
 
     best = total(ideal, ideal.rank)

@@ -45,18 +45,18 @@ def _read_model(text: str) -> tuple[UserModel, Mapping[str, Any]]:
     call = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.S)
     model = call and USER_MODELS.get(call[1].lower().replace("-", "_"))
     if call is None or model is None:
-        known = ", ".join(each.pattern for each in USER_MODELS.values())
-        raise ValueError(f"a user model, one of {known}")
+        patterns = ", ".join(model.pattern for model in USER_MODELS.values())
+        raise ValueError(f"a user model, one of {patterns}")
     values = dict(model.defaults)
     try:
-        given = read_arguments(text, call[2]) if call[2] else {}
+        arguments = read_arguments(text, call[2]) if call[2] else {}
     except MeasureError:
         raise ValueError(f"parameters as in {model.pattern}") from None
-    for key, value in given.items():
+    for key, value in arguments.items():
         name = model.find_parameter(key)
         if name is None:
-            takes = ", ".join(model.parameters) or "nothing"
-            raise ValueError(f"{takes} as the parameters of {model.name}, not {key!r}")
+            names = ", ".join(model.parameters) or "nothing"
+            raise ValueError(f"{names} as the parameters of {model.name}, not {key!r}")
         parameter = model.parameters[name]
         try:
             values[name] = parameter.check(value)
@@ -70,8 +70,8 @@ def _check_model(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _MAX_LENGTH:
         raise ValueError("a string as 'INST(T=2)'")
     model, values = _read_model(value)
-    given = [(name, value) for name, value in values.items() if value != model.defaults[name]]
-    return model.name + write_parameters(given)
+    stated_parameters = [(name, value) for name, value in values.items() if value != model.defaults[name]]
+    return model.name + write_parameters(stated_parameters)
 
 
 _MAX_LENGTH = 1000
@@ -89,13 +89,13 @@ _check_gain = word_or_mapping(
 def _check_cutoff(measure: Measure) -> None:
     """Raise MeasureError unless there is a cutoff, within the depth, where the model needs one."""
     model, parameters = _read_model(measure.parameters["model"])
-    needed = model.stops_at_cutoff and parameters.get("K") is None
-    if needed and measure.cutoff is None:
+    needs_cutoff = model.stops_at_cutoff and parameters.get("K") is None
+    if needs_cutoff and measure.cutoff is None:
         raise MeasureError(f"{measure} needs a cutoff: {measure @ 10}")
-    if not needed and measure.cutoff is not None:
-        theirs = ", ".join(each.name for each in USER_MODELS.values() if each.stops_at_cutoff)
+    if not needs_cutoff and measure.cutoff is not None:
+        names = ", ".join(model.name for model in USER_MODELS.values() if model.stops_at_cutoff)
         raise MeasureError(
-            f"{measure}: this user does not stop after k documents, as those of {theirs} do: leave @ "
+            f"{measure}: this user does not stop after k documents, as those of {names} do: leave @ "
             "out; depth=... says how many ranks are looked at"
         )
     if isinstance(measure.cutoff, Depth) and not measure.cutoff.at_relevant:
@@ -115,22 +115,22 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
     And ir_measures' own: max_rel is the top grade; min_rel is 0 here, dcg log2.
     """
-    translated = dict(parameters)
-    if "max_rel" in translated:
-        translated["top"] = translated.pop("max_rel")
-    if translated.get("dcg") == "log2":
-        del translated["dcg"]
-    if translated.pop("min_rel", 0) != 0:
+    own_parameters = dict(parameters)
+    if "max_rel" in own_parameters:
+        own_parameters["top"] = own_parameters.pop("max_rel")
+    if own_parameters.get("dcg") == "log2":
+        del own_parameters["dcg"]
+    if own_parameters.pop("min_rel", 0) != 0:
         raise MeasureError(
             f"{name}: min_rel is 0 here, and grade 0 gains nothing; for other gains write each, "
             "as in gain={1: 0, 2: 0.5, 3: 1}"
         )
-    text = translated.get("model")
+    text = own_parameters.get("model")
     model = USER_MODELS.get(text.lower()) if isinstance(text, str) else None
     if model is not None:
-        theirs = [(key, translated.pop(key)) for key in parameters if model.find_parameter(key)]
-        translated["model"] = model.name + write_parameters(theirs)
-    return name, translated
+        model_parameters = [(key, own_parameters.pop(key)) for key in parameters if model.find_parameter(key)]
+        own_parameters["model"] = model.name + write_parameters(model_parameters)
+    return name, own_parameters
 
 
 def _linearity(parameters: Parameters) -> Linearity:
@@ -143,9 +143,9 @@ def _linearity(parameters: Parameters) -> Linearity:
     "CWL",
     names=Names(
         variants={
-            each.name: {"model": each.name}
-            for each in USER_MODELS.values()
-            if each.name not in ("P", "RBP", "RR", "AP")  # which are measures of their own
+            model.name: {"model": model.name}
+            for model in USER_MODELS.values()
+            if model.name not in ("P", "RBP", "RR", "AP")  # which are measures of their own
         },
         translate=_translate,
         unnamed="model",
@@ -215,40 +215,40 @@ def cwl(
     """
     if k is not None:
         _check_depth(int(k.max()), depth)
-    every = judged.every(np.array([[depth]]), padded=True)
-    most = judged.top_grade if top is None else top
-    gain_ = np.where(every.judged, _scaled_gains(every, gain, most), unjudged)
-    n_gaining = judged.ideal.where(_scaled_gains(judged.ideal, gain, most) > 0).count()
+    ranked = judged.every(np.array([[depth]]), padded=True)
+    top_grade = judged.top_grade if top is None else top
+    gain_ = np.where(ranked.judged, _scaled_gains(ranked, gain, top_grade), unjudged)
+    n_gaining = judged.ideal.where(_scaled_gains(judged.ideal, gain, top_grade) > 0).count()
     if unjudged:
-        n_gaining = np.maximum(n_gaining, every.where(gain_ > 0).count())
+        n_gaining = np.maximum(n_gaining, ranked.where(gain_ > 0).count())
     user, parameters = _read_model(model)
-    cuts = [None] if k is None else [query_column(every, cut) for cut in np.hsplit(k, k.shape[1])]
-    seen = [RankingView(every, gain_, every.costs, n_gaining, cut) for cut in cuts]
-    return np.hstack([_compute_quantity(value, one, user, parameters) for one in seen])
+    cuts = [None] if k is None else [query_column(ranked, cut) for cut in np.hsplit(k, k.shape[1])]
+    views = [RankingView(ranked, gain_, ranked.costs, n_gaining, cut) for cut in cuts]
+    return np.hstack([_compute_quantity(value, view, user, parameters) for view in views])
 
 
 def _compute_quantity(value: str, view: RankingView, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
-    every = view.ranked
+    ranked = view.ranked
     if user.gives_weights:
         weight = user.kernel(view, **parameters)
-        reached = weight / every.spread(every.first(weight))
-        stops = reached - every.below(reached)
+        reached = weight / ranked.spread(ranked.first(weight))
+        stops = reached - ranked.below(reached)
     else:
         goes_on = user.kernel(view, **parameters)
-        reached = every.before(goes_on)
-        weight = reached / every.spread(every.total(reached))
+        reached = ranked.before(goes_on)
+        weight = reached / ranked.spread(ranked.total(reached))
         stops = reached * (1 - goes_on)
     match value:
         case "EU":
-            return every.total(weight * view.gain)
+            return ranked.total(weight * view.gain)
         case "ETU":
-            return every.total(stops * view.gain_so_far)
+            return ranked.total(stops * view.gain_so_far)
         case "EC":
-            return every.total(weight * view.cost)
+            return ranked.total(weight * view.cost)
         case "ETC":
-            return every.total(stops * view.cost_so_far)
+            return ranked.total(stops * view.cost_so_far)
         case _:
-            return 1 / every.first(weight)
+            return 1 / ranked.first(weight)
 
 
 def _scaled_gains(
@@ -256,12 +256,12 @@ def _scaled_gains(
 ) -> Floats:
     if not isinstance(gain, str | Mapping) or gain == "binary":
         return gain_of_grades(ranked.grade, gain, top) * 1.0
-    own = gain if isinstance(gain, Mapping) else {}
-    kind = "linear" if own else gain
+    stated_gains = gain if isinstance(gain, Mapping) else {}
+    kind = "linear" if stated_gains else gain
     most = gain_of_grades(np.full(len(ranked.grade), top), kind, top)
-    return look_up_numbers(ranked.grade, own, ratio(gain_of_grades(np.minimum(ranked.grade, top), kind, top), most))
+    return look_up_numbers(ranked.grade, stated_gains, ratio(gain_of_grades(np.minimum(ranked.grade, top), kind, top), most))
 
 
 cwl.__doc__ = "\n\n".join(
-    [inspect.getdoc(cwl) or "", *(each.paragraph for each in USER_MODELS.values())]
+    [inspect.getdoc(cwl) or "", *(model.paragraph for model in USER_MODELS.values())]
 )

@@ -43,7 +43,7 @@ class Declaration:
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
         """The parameters and their defaults."""
-        return {a.name: a.default for a in self.arguments if a.kind is a.KEYWORD_ONLY}
+        return {argument.name: argument.default for argument in self.arguments if argument.kind is argument.KEYWORD_ONLY}
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -54,12 +54,12 @@ class Declaration:
     def _docstring(self) -> tuple[str, Mapping[str, str]]:
         """The docstring without its formula and source, and these."""
         text = inspect.getdoc(self.kernel) or ""
-        found = _FORMULA_AND_SOURCE.search(text)
-        if found is None:
+        match = _FORMULA_AND_SOURCE.search(text)
+        if match is None:
             return text, {}
-        parts = {name: " ".join(one.split()) for name, one in found.groupdict().items()}
-        rest = text[: found.start()].strip(), text[found.end() :]
-        return "\n\n".join(filter(None, rest)), parts
+        named_parts = {name: " ".join(text.split()) for name, text in match.groupdict().items()}
+        other_parts = text[: match.start()].strip(), text[match.end() :]
+        return "\n\n".join(filter(None, other_parts)), named_parts
 
     @property
     def documentation(self) -> str:

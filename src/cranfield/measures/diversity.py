@@ -47,27 +47,27 @@ def _rank_discount(rank: Ints) -> Ints:
     return rank
 
 
-def _novelty(found: Ranked, alpha: float) -> Floats:
+def _novelty(hits: Ranked, alpha: float) -> Floats:
     """Return what each relevant document is worth to its subtopic: (rows,)."""
-    novelty = powers(1 - alpha, found.ordinal - 1)
+    novelty = powers(1 - alpha, hits.ordinal - 1)
     return novelty
 
 
 def _discounted_worth(alpha: float, discount: Discount) -> Worth:
-    return lambda found: _novelty(found, alpha) / discount(found.rank)
+    return lambda hits: _novelty(hits, alpha) / discount(hits.rank)
 
 
 def _rank_biased_worth(alpha: float, beta: float) -> Worth:
-    def worth(found: Ranked) -> Floats:
-        weight = powers(beta, found.rank - 1)
-        return _novelty(found, alpha) * weight
+    def worth(hits: Ranked) -> Floats:
+        weight = powers(beta, hits.rank - 1)
+        return _novelty(hits, alpha) * weight
 
     return worth
 
 
 def _sum_worth(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
-    found = ranked.top(groups.spread(k))
-    return groups.weighted_mean(found.total(worth(found)), rel)
+    rows = ranked.top(groups.spread(k))
+    return groups.weighted_mean(rows.total(worth(rows)), rel)
 
 
 def _hits_worth(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
@@ -89,8 +89,8 @@ def _maximum_worth(judged: Judged, k: Cutoff, alpha: float, discount: Discount) 
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {MAX_DEPTH:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
-    below = "log2(i + 1)" if discount is _log_discount else "i"
-    words = f"(sum of {1 - alpha:.10g}^(i - 1) / {below}, i = 1 to {{}})"
+    divisor_text = "log2(i + 1)" if discount is _log_discount else "i"
+    words = f"(sum of {1 - alpha:.10g}^(i - 1) / {divisor_text}, i = 1 to {{}})"
     return look_up(words, np.concatenate(([0.0], so_far)), judged.effective_cutoffs(k))
 
 
@@ -250,8 +250,8 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     return ratio(groups.total(covered), groups.total(groups.judged.n_relevant(rel) > 0))
 
 
-def _global_gain(found: Ranked) -> Floats:
-    return found.grade / _log_discount(found.rank)
+def _global_gain(hits: Ranked) -> Floats:
+    return hits.grade / _log_discount(hits.rank)
 
 
 @measure("D_nDCG", traits=replace(SUBTOPIC_TRAITS, fractions="taken"))

@@ -61,8 +61,8 @@ def _check_discount(value: Any) -> str | tuple[str, float]:
         return value.lower()
     if isinstance(value, list | tuple) and len(value) == 2:
         name, number = value[0], finite_number(value[1])
-        least = {"jk": 1, "power": 0}.get(name)
-        if least is not None and number is not None and least < number <= _MAX_DISCOUNT_NUMBER:
+        lower_bound = {"jk": 1, "power": 0}.get(name)
+        if lower_bound is not None and number is not None and lower_bound < number <= _MAX_DISCOUNT_NUMBER:
             return "jk" if (name, number) == ("jk", _DEFAULT_BASE) else (name, float(number))
     raise ValueError(
         "'log2', 'jk', ('jk', base above 1), 'ln', 'zipf', ('power', exponent above 0), 'linear' "
@@ -163,8 +163,8 @@ def _ideal_ranking(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> 
         return rank_by_gain(judged, gain)
     if judged.is_cut and judged.ties == "expected":
         raise MeasureError(f"ties='expected', ideal='retrieved': {depth_cut_reason(judged)}")
-    found = judged.hits.reordered(gains(judged.hits, gain, judged.top_grade))
-    return found.where(gains(found, gain, judged.top_grade) > 0)
+    ranking = judged.hits.reordered(gains(judged.hits, gain, judged.top_grade))
+    return ranking.where(gains(ranking, gain, judged.top_grade) > 0)
 
 
 def rank_by_gain(judged: Judged, gain: Gain) -> Ranked:
@@ -194,10 +194,10 @@ def gain_order_reason(
     if not isinstance(gain, Mapping):
         return ""
     pairs = zip(judged.ideal.grade.tolist(), gains(judged.ideal, gain, 0).tolist(), strict=True)
-    worth = [gained for _, gained in sorted(set(pairs))]
-    if worth != sorted(worth):
+    gains_by_grade = [grade_gain for _, grade_gain in sorted(set(pairs))]
+    if gains_by_grade != sorted(gains_by_grade):
         return "a lower grade gains more than a higher one"
-    return "a judged document costs something" if worth and worth[0] < 0 else ""
+    return "a judged document costs something" if gains_by_grade and gains_by_grade[0] < 0 else ""
 
 
 BY_GAIN = Traits(by_grade=gain_order_reason, fractions="taken")
@@ -209,26 +209,26 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `dcg='exp-log2'` and `gains={...}`."""
     if len(parameters.keys() & {"gain", "gains", "dcg"}) > 1:
         raise MeasureError(f"{name} takes one of gain, gains and dcg")
-    translated = dict(parameters)
-    if str(translated.get("dcg")).lower() in _IR_MEASURES_DCG:
-        translated["gain"] = _IR_MEASURES_DCG[translated.pop("dcg").lower()]
-    if "gains" in translated:
-        translated["gain"] = translated.pop("gains")
-    return name, translated
+    own_parameters = dict(parameters)
+    if str(own_parameters.get("dcg")).lower() in _IR_MEASURES_DCG:
+        own_parameters["gain"] = _IR_MEASURES_DCG[own_parameters.pop("dcg").lower()]
+    if "gains" in own_parameters:
+        own_parameters["gain"] = own_parameters.pop("gains")
+    return name, own_parameters
 
 
 def _bounds_method(parameters: Parameters) -> BoundsMethod:
     """The way to the lowest ratio needs gains of 0 or more, and weights that fall."""
     gain = parameters["gain"]
-    cost = isinstance(gain, Mapping) and min(gain.values()) < 0
+    has_cost = isinstance(gain, Mapping) and min(gain.values()) < 0
     falls = parameters["discount"] not in ("ln", "linear")
-    return "ratio" if falls and not cost and parameters["ideal"] == "judged" else "attained"
+    return "ratio" if falls and not has_cost and parameters["ideal"] == "judged" else "attained"
 
 
 def _linearity(parameters: Parameters) -> Linearity:
     """The ideal of the top grade depends on no judgment; that of what was retrieved on each run."""
-    ways: dict[str, Linearity] = {"judged": "ratio", "top": "exact"}
-    return ways.get(parameters["ideal"], "no")
+    linearity_of_ideal: dict[str, Linearity] = {"judged": "ratio", "top": "exact"}
+    return linearity_of_ideal.get(parameters["ideal"], "no")
 
 
 def _check_cuts(measure: Any) -> None:
@@ -330,8 +330,8 @@ def dcg(
         return _ranking_dcg(judged, judged.hits, k, gain, discount)
     # Each place holds its score's mean gain (McSherry & Najork, ECIR 2008).
     cutoff = judged.effective_cutoffs(k)
-    gained = gains(judged.hits, gain, judged.top_grade)
-    places = judged.tie_places(gained, cutoff if discount == "linear" else k)
+    row_gain = gains(judged.hits, gain, judged.top_grade)
+    places = judged.tie_places(row_gain, cutoff if discount == "linear" else k)
     average_gain = places.worth / places.size
     return _sum_gains(places.ranked, average_gain, cutoff, discount)
 
@@ -360,12 +360,12 @@ def ideal_dcg(
     Formula: DCG@k of the ideal ranking
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
-    best = _ideal_ranking(judged, k, gain, ideal)
+    ideal_ranking = _ideal_ranking(judged, k, gain, ideal)
     k = judged.effective_cutoffs(k) if ideal == "top" else None if ideal == "uncut" else k
     if discount == "linear":  # which depends on how much was retrieved
-        return _ranking_dcg(judged, best, k, gain, discount)
-    return best.top(k).once(  # the same for every run
-        f"ideal DCG, {gain}, {discount}", lambda: _ranking_dcg(judged, best, k, gain, discount)
+        return _ranking_dcg(judged, ideal_ranking, k, gain, discount)
+    return ideal_ranking.top(k).once(  # the same for every run
+        f"ideal DCG, {gain}, {discount}", lambda: _ranking_dcg(judged, ideal_ranking, k, gain, discount)
     )
 
 
@@ -381,14 +381,14 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     Source: trec_eval ndcg_rel
     """
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
-    mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = give_name("DCG so far", hits.running(mine))
-    best_so_far = give_name("ideal DCG so far", ideal.at(hits, ideal.running(best)))
+    hit_gain, ideal_gain = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
+    so_far = give_name("DCG so far", hits.running(hit_gain))
+    best_so_far = give_name("ideal DCG so far", ideal.at(hits, ideal.running(ideal_gain)))
     ndcg_here = give_name("nDCG here", ratio(so_far, best_so_far))
-    gaining = gains(hits, gain, judged.top_grade) > 0
-    n_missing = ideal.count() - hits.where(gaining).count()
-    missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
-    return ratio(hits.total(np.where(gaining, ndcg_here, 0)) + missing, ideal.count())
+    is_gaining = gains(hits, gain, judged.top_grade) > 0
+    n_missing = ideal.count() - hits.where(is_gaining).count()
+    missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(ideal_gain))
+    return ratio(hits.total(np.where(is_gaining, ndcg_here, 0)) + missing, ideal.count())
 
 
 def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
@@ -408,9 +408,9 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     Source: trec_eval Rndcg
     """
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
-    mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(mine)))
-    ndcg_here = give_name("nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(best))))
+    hit_gain, ideal_gain = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
+    so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(hit_gain)))
+    ndcg_here = give_name("nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(ideal_gain))))
     steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2
     counted = np.where(steps, ndcg_here, 0)
@@ -431,12 +431,12 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     Source: trec_eval G
     """
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
-    gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
+    hit_gain, ideal_gain = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
     # Beyond the ideal's end, each rank costs 1.
-    cost_so_far = ideal.running(np.maximum(best, 1))
+    cost_so_far = ideal.running(np.maximum(ideal_gain, 1))
     beyond = np.maximum(hits.rank - hits.spread(ideal.count()), 0)
     cost = ideal.at(hits, cost_so_far) + beyond
     # Never less than 2, except by the rounding of gains beyond 2^53.
-    behind = np.maximum(2 + cost - hits.running(gained), 2)
+    behind = np.maximum(2 + cost - hits.running(hit_gain), 2)
     discount = log2(behind)
-    return ratio(hits.total(gained / discount), ideal.total(best))
+    return ratio(hits.total(hit_gain / discount), ideal.total(ideal_gain))

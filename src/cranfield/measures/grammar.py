@@ -55,11 +55,11 @@ def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure
     (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
 
     """
-    found = parse_all(text, rel, glued=glued)
-    if len(found) != 1:
-        shown = ", ".join(map(str, found))
-        raise MeasureError(f"{text!r} names several measures: {shown}; name one of them")
-    return found[0]
+    measures = parse_all(text, rel, glued=glued)
+    if len(measures) != 1:
+        names = ", ".join(map(str, measures))
+        raise MeasureError(f"{text!r} names several measures: {names}; name one of them")
+    return measures[0]
 
 
 def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> list[Measure]:
@@ -98,24 +98,24 @@ def _parse_cached(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Me
 
 
 def _parse_measures(text: str, rel: float | None, glued: bool) -> list[Measure]:
-    found = []
+    measures = []
     for word in _split_words(text):
-        for one, parameters in _read_word(word, glued):
-            definition = one.definition
+        for measure, parameters in _read_word(word, glued):
+            definition = measure.definition
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
-            complete = one.with_parameters(parameters)
-            complete.check_complete()
-            found.append(complete)
-    if not found:
+            complete_measure = measure.with_parameters(parameters)
+            complete_measure.check_complete()
+            measures.append(complete_measure)
+    if not measures:
         raise MeasureError("no measure is named; try nDCG@10")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(measures))
 
 
 def _split_words(text: str) -> list[str]:
     """Split at blanks, `,` and `;` that are not within brackets, nor between cutoffs."""
-    separated = "," in text or ";" in text or "@ " in text or " @" in text
-    if separated or " at " in text.lower() or not text.isprintable():  # tabs, line ends
+    has_separators = "," in text or ";" in text or "@ " in text or " @" in text
+    if has_separators or " at " in text.lower() or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
         text = re.sub(r"\s*([@,])\s*", r"\1", text)
     if not re.search(r"[][(){},]", text):
@@ -133,19 +133,19 @@ def _split_words(text: str) -> list[str]:
 
 def _split_outside_brackets(separates: Callable[[str], bool], text: str) -> list[str]:
     """Split at characters that are not within brackets; MeasureError for a bracket without pair."""
-    words, closing, word = [], [], ""
+    words, closing_brackets, word = [], [], ""
     for character in text:
         if character in _CLOSING_BRACKET:
-            closing.append(_CLOSING_BRACKET[character])
-        elif character in ")]}" and (not closing or closing.pop() != character):
+            closing_brackets.append(_CLOSING_BRACKET[character])
+        elif character in ")]}" and (not closing_brackets or closing_brackets.pop() != character):
             raise MeasureError(f"{text!r:.80}: the bracket {character} closes none that is open")
-        if separates(character) and not closing:
+        if separates(character) and not closing_brackets:
             words.append(word)
             word = ""
         else:
             word += character
-    if closing:
-        raise MeasureError(f"{text!r:.80}: a bracket is not closed: {closing[-1]} is missing")
+    if closing_brackets:
+        raise MeasureError(f"{text!r:.80}: a bracket is not closed: {closing_brackets[-1]} is missing")
     return [word for word in [*words, word] if word]
 
 
@@ -154,16 +154,16 @@ _CLOSING_BRACKET = {"(": ")", "[": "]", "{": "}"}
 
 def _join_names(words: list[str]) -> list[str]:
     """Join the words of a name that is written in several: mean average precision@10."""
-    found, at = [], 0
-    while at < len(words):
-        end = at + 1
-        while end < len(words) and end < at + _MAX_WORDS and _is_bare(words[end - 1]):
+    names, start = [], 0
+    while start < len(words):
+        end = start + 1
+        while end < len(words) and end < start + _MAX_WORDS and _is_bare(words[end - 1]):
             end += 1
-        while end > at + 1 and not _form_name(words[at:end]):
+        while end > start + 1 and not _form_name(words[start:end]):
             end -= 1
-        found.append("_".join(words[at:end]))
-        at = end
-    return found
+        names.append("_".join(words[start:end]))
+        start = end
+    return names
 
 
 def _is_bare(word: str) -> bool:
@@ -173,9 +173,9 @@ def _is_bare(word: str) -> bool:
 
 def _form_name(words: Sequence[str]) -> bool:
     """Tell whether words are one name: hit rate; but not G MAP, which are two measures."""
-    joined = re.split("[@(]", "_".join(words))[0]
-    known = find_variant(joined) is not None
-    return known and (joined.lower() in EXACT_NAMES or not all(map(find_variant, joined.split("_"))))
+    name = re.split("[@(]", "_".join(words))[0]
+    is_known = find_variant(name) is not None
+    return is_known and (name.lower() in EXACT_NAMES or not all(map(find_variant, name.split("_"))))
 
 
 _Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
@@ -189,21 +189,21 @@ def _read_word(word: str, may_be_glued: bool) -> _Readings:
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
-    found = _read_call(word) or _read_decimals(word)
-    parts = None if found else re.fullmatch(_NAME_AND_VALUES, word)
-    if parts:
-        found = _read_values(parts["name"], parts["values"])
-    glued = re.fullmatch(_NAME_AND_CUTOFFS, word) if may_be_glued and not found else None
-    if glued:
-        found = _read_name_and_cutoffs(glued["name"], glued["cutoffs"])
-    if not found and word.startswith("("):
+    readings = _read_call(word) or _read_decimals(word)
+    value_match = None if readings else re.fullmatch(_NAME_AND_VALUES, word)
+    if value_match:
+        readings = _read_values(value_match["name"], value_match["values"])
+    cutoff_match = re.fullmatch(_NAME_AND_CUTOFFS, word) if may_be_glued and not readings else None
+    if cutoff_match:
+        readings = _read_name_and_cutoffs(cutoff_match["name"], cutoff_match["cutoffs"])
+    if not readings and word.startswith("("):
         raise _misplaced_error(word, f"P{word}@5")
-    if not found:
+    if not readings:
         call = re.fullmatch(_CALL, word)
         from cranfield.measures.absent import unknown_measure_error
 
         raise unknown_measure_error(call["name"] if call else word, word)
-    return found
+    return readings
 
 
 def _misplaced_error(word: str, meant: str) -> MeasureError:
@@ -216,58 +216,58 @@ def _misplaced_error(word: str, meant: str) -> MeasureError:
 
 def _read_call(word: str) -> _Readings:
     """`nDCG(gain='exp2')@20`, `map@100-l2`."""
-    level = re.fullmatch(_LEVEL_SUFFIX, word) if "-l" in word.lower() else None
-    call = re.fullmatch(_CALL, level["rest"] if level else word)
-    known = find_variant(call["name"]) if call else None
-    if call is None or known is None:
+    level_match = re.fullmatch(_LEVEL_SUFFIX, word) if "-l" in word.lower() else None
+    call = re.fullmatch(_CALL, level_match["rest"] if level_match else word)
+    variant = find_variant(call["name"]) if call else None
+    if call is None or variant is None:
         return []
-    name, parameters = known
+    name, parameters = variant
     parameters = dict(parameters)
     if call["args"]:
         parameters |= read_arguments(word, call["args"], Measure(name).definition.names.unnamed)
-    one, cutoff = Measure(name), (call["at"] or "").strip()
-    behind = re.fullmatch(_ARGUMENTS_AFTER_CUTOFF, cutoff)
-    if behind:
-        raise _misplaced_error(word, f"{name}{behind['args']}@{behind['at']}")
-    if level:
-        takes = one.definition.parameters
-        if "rel" not in takes:
-            gives = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
-            gives = gives if "gain" in takes else ""
-            raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
-        parameters["rel"] = int(level["rel"])
+    measure, cutoff = Measure(name), (call["at"] or "").strip()
+    misplaced_match = re.fullmatch(_ARGUMENTS_AFTER_CUTOFF, cutoff)
+    if misplaced_match:
+        raise _misplaced_error(word, f"{name}{misplaced_match['args']}@{misplaced_match['at']}")
+    if level_match:
+        known_parameters = measure.definition.parameters
+        if "rel" not in known_parameters:
+            gain_hint = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
+            gain_hint = gain_hint if "gain" in known_parameters else ""
+            raise MeasureError(f"{word!r}: {name} takes no relevance level{gain_hint}")
+        parameters["rel"] = int(level_match["rel"])
     if cutoff[:1] in _CLOSING_BRACKET and cutoff[-1:] == _CLOSING_BRACKET[cutoff[0]]:  # ndcg@[5,10]
         cutoff = cutoff[1:-1]
-    found: _Readings = []
-    for at in _split_outside_brackets(",".__eq__, cutoff):
-        several = re.fullmatch(_RANGE, at.strip())
-        if several is None or one.definition.cutoff_kind != "depth":
-            found.append((one @ at.strip(), parameters))
+    readings: _Readings = []
+    for cutoff_text in _split_outside_brackets(",".__eq__, cutoff):
+        range_match = re.fullmatch(_RANGE, cutoff_text.strip())
+        if range_match is None or measure.definition.cutoff_kind != "depth":
+            readings.append((measure @ cutoff_text.strip(), parameters))
             continue
-        first, last = int(several[1]), int(several[2])
+        first, last = int(range_match[1]), int(range_match[2])
         if not first <= last < first + _MAX_CUTOFFS:
             raise MeasureError(
                 f"{word!r}: expected a first and a last cutoff, no more than {_MAX_CUTOFFS:,}, "
                 f"as in {name}@1..100"
             )
-        found += [(one @ k, parameters) for k in range(first, last + 1)]
-    return found or [(one, parameters)]
+        readings += [(measure @ k, parameters) for k in range(first, last + 1)]
+    return readings or [(measure, parameters)]
 
 
 def _read_decimals(word: str) -> _Readings:
     """`rbp.95`, as ranx writes RBP(p=0.95)."""
-    parts = re.fullmatch(_NAME_AND_DECIMALS, word)
-    known = find_variant(parts["name"]) if parts else None
-    parameter = known and Measure(known[0]).definition.names.decimals
-    if parts is None or known is None or parameter is None:
+    match = re.fullmatch(_NAME_AND_DECIMALS, word)
+    variant = find_variant(match["name"]) if match else None
+    parameter = variant and Measure(variant[0]).definition.names.decimals
+    if match is None or variant is None or parameter is None:
         return []
-    return [(Measure(known[0]), {parameter: float(parts["decimals"])})]
+    return [(Measure(variant[0]), {parameter: float(match["decimals"])})]
 
 
 def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
     """`ndcg10`, `P5`, where the whole is no name."""
-    known = find_variant(name)
-    definition = Measure(known[0]).definition if known else None
+    variant = find_variant(name)
+    definition = Measure(variant[0]).definition if variant else None
     if definition is None or definition.cutoff == "none" or definition.cutoff_kind != "depth":
         return []
     return _read_values(name, cutoffs)
@@ -275,33 +275,33 @@ def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
 
 def _read_values(name: str, values: str) -> _Readings:
     """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
-    known = find_variant(name)
-    if known is None:
+    variant = find_variant(name)
+    if variant is None:
         return []
-    canonical, parameters = known
-    one = Measure(canonical)
-    definition = one.definition
+    canonical, parameters = variant
+    measure = Measure(canonical)
+    definition = measure.definition
     if "=" in values:
         pairs = [pair.split("=") for pair in values.split(",")]
         gains = {int(grade): float(gain) for grade, gain in pairs if grade.isdigit()}
-        given: dict[str, Any] = {"gain": gains} if gains else {}
-        given |= {key: float(value) for key, value in pairs if not key.isdigit()}
-        takes = given.keys() <= definition.parameters.keys()
-        return [(one, {**parameters, **given})] if takes else []
+        pair_values: dict[str, Any] = {"gain": gains} if gains else {}
+        pair_values |= {key: float(value) for key, value in pairs if not key.isdigit()}
+        is_known = pair_values.keys() <= definition.parameters.keys()
+        return [(measure, {**parameters, **pair_values})] if is_known else []
     numbers = [float(number) for number in values.split(",")]
     if max(map(abs, numbers)) > _MAX_NUMBER:
         return []
-    several = sorted(set(numbers))
+    unique_numbers = sorted(set(numbers))
     parameter = definition.names.parameter.get(name.lower())
     if parameter is not None and name.lower() in FAMILIES:
-        return [(one, {**parameters, parameter: number}) for number in several]
+        return [(measure, {**parameters, parameter: number}) for number in unique_numbers]
     if parameter is not None:
         value = tuple(numbers) if len(numbers) > 1 else numbers[0]
-        return [(one, {**parameters, parameter: value})]
+        return [(measure, {**parameters, parameter: value})]
     if definition.cutoff == "none":
         return []
-    cutoffs = (str(int(number) if number == int(number) else number) for number in several)
-    return [(one @ cutoff, parameters) for cutoff in cutoffs]
+    cutoffs = (str(int(number) if number == int(number) else number) for number in unique_numbers)
+    return [(measure @ cutoff, parameters) for cutoff in cutoffs]
 
 
 def read_arguments(word: str, text: str, positional: str | None = None) -> dict[str, Any]:
@@ -313,15 +313,15 @@ def read_arguments(word: str, text: str, positional: str | None = None) -> dict[
         call = ast.parse(f"f({text})", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise ValueError
-        first = [(positional, argument) for argument in call.args]
-        named = [(keyword.arg, keyword.value) for keyword in call.keywords]
-        names = [name for name, _ in first + named]
+        positional_pairs = [(positional, argument) for argument in call.args]
+        keyword_pairs = [(keyword.arg, keyword.value) for keyword in call.keywords]
+        names = [name for name, _ in positional_pairs + keyword_pairs]
         if None in names or len(set(names)) < len(names):
             raise ValueError
-        given = {str(name): _text_or_literal(value) for name, value in first}
-        for name, value in named:
-            given[str(name)] = value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
-        return given
+        parameters = {str(name): _text_or_literal(value) for name, value in positional_pairs}
+        for name, value in keyword_pairs:
+            parameters[str(name)] = value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
+        return parameters
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise MeasureError(
             f"{word!r}: expected name=value within the parentheses, and a cutoff behind @, as in "
@@ -329,8 +329,8 @@ def read_arguments(word: str, text: str, positional: str | None = None) -> dict[
         ) from None
 
 
-def _text_or_literal(value: ast.expr) -> Any:
-    return value.value if isinstance(value, ast.Constant) else ast.unparse(value)
+def _text_or_literal(node: ast.expr) -> Any:
+    return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def find_definition(name: str) -> Definition:
@@ -339,8 +339,8 @@ def find_definition(name: str) -> Definition:
     >>> find("map").name, find("ndcg_cut_10").name
     ('AP', 'nDCG')
     """
-    known = find_variant(name)
-    return (Measure(known[0]) if known else parse_all(name)[0]).definition
+    variant = find_variant(name)
+    return (Measure(variant[0]) if variant else parse_all(name)[0]).definition
 
 
 def find_measure(name: str) -> Measure | None:
@@ -349,8 +349,8 @@ def find_measure(name: str) -> Measure | None:
     >>> known_as("MAP"), known_as("HitRate"), known_as("CG"), known_as("figures")
     (AP, Success, DCG(discount='none'), None)
     """
-    known = find_variant(name)
-    return Measure(known[0]).with_parameters(known[1]) if known else None
+    variant = find_variant(name)
+    return Measure(variant[0]).with_parameters(variant[1]) if variant else None
 
 
 def search_definitions(words: Iterable[str]) -> list[Definition]:
@@ -359,10 +359,10 @@ def search_definitions(words: Iterable[str]) -> list[Definition]:
     >>> [one.name for one in search(["reciprocal", "cascade"])], search(["Chapelle"])[0].name
     ([], 'ERR')
     """
-    wanted = [word.lower() for word in words]
+    lower_words = [word.lower() for word in words]
 
-    def text(one: Definition) -> str:
-        said = (one.name, *one.aliases, one.documentation, one.formula, one.source)
-        return " ".join(said).lower()
+    def text_of(definition: Definition) -> str:
+        texts = (definition.name, *definition.aliases, definition.documentation, definition.formula, definition.source)
+        return " ".join(texts).lower()
 
-    return [one for one in definitions() if all(word in text(one) for word in wanted)]
+    return [definition for definition in definitions() if all(word in text_of(definition) for word in lower_words)]

@@ -32,9 +32,9 @@ def _relevant_hits(judged: Judged, gain: Gain) -> Ranked:
 def _compute_blended_ratio(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
     """Return the blended ratio at each of the hits that gain something: (rows,)."""
     ideal = rank_by_gain(judged, gain)
-    mine, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
-    blended_ratio = (hits.ordinal + beta * hits.running(mine)) / (
-        hits.rank + beta * ideal.at(hits, ideal.running(best))
+    hit_gain, ideal_gain = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
+    blended_ratio = (hits.ordinal + beta * hits.running(hit_gain)) / (
+        hits.rank + beta * ideal.at(hits, ideal.running(ideal_gain))
     )
     return blended_ratio
 
@@ -76,9 +76,9 @@ def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
 
 
 def _preferred_rank(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
-    gained = gains(hits, gain, judged.top_grade)
-    best = hits.where(gained == hits.spread(hits.maximum(gained)))
-    return best.first(best.rank)
+    row_gain = gains(hits, gain, judged.top_grade)
+    best_hits = hits.where(row_gain == hits.spread(hits.maximum(row_gain)))
+    return best_hits.first(best_hits.rank)
 
 
 @measure("P_measure", traits=_NOT_BY_GRADE)
@@ -110,9 +110,9 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
     Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus
     """
     hits = _relevant_hits(judged, gain)
-    above = hits.rank <= hits.spread(_preferred_rank(judged, hits, gain))
-    counted = np.where(above, _compute_blended_ratio(judged, hits, gain, beta), 0)
-    return ratio(hits.total(counted), hits.total(above * 1))
+    is_above = hits.rank <= hits.spread(_preferred_rank(judged, hits, gain))
+    counted = np.where(is_above, _compute_blended_ratio(judged, hits, gain, beta), 0)
+    return ratio(hits.total(counted), hits.total(is_above * 1))
 
 
 _check_weights = word_or_mapping(

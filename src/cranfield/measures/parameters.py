@@ -44,14 +44,14 @@ def optional(check: Check) -> Check:
 
 def choice(*choices: str | int) -> Check:
     """Return a check for one of a few values; of texts, in upper or lower case."""
-    *others, last = map(repr, choices)
-    expected = f"{', '.join(others)} or {last}"
-    known = [_to_lower(one) for one in choices]
+    *first_texts, last_text = map(repr, choices)
+    expected = f"{', '.join(first_texts)} or {last_text}"
+    lower_choices = [_to_lower(choice) for choice in choices]
 
     def check(value: Any) -> str | int:
-        if isinstance(value, bool) or _to_lower(value) not in known:
+        if isinstance(value, bool) or _to_lower(value) not in lower_choices:
             raise ValueError(expected)
-        return choices[known.index(_to_lower(value))]
+        return choices[lower_choices.index(_to_lower(value))]
 
     return check
 
@@ -74,7 +74,7 @@ def positive_number(value: Any) -> float:
 def tuple_of(check: Check, expected: str, n: int | None = None) -> Check:
     """Return a check for a list or a tuple of values (one alone is a list of one), n if given."""
 
-    def checked(value: Any) -> tuple[Any, ...]:
+    def check_values(value: Any) -> tuple[Any, ...]:
         values = value if isinstance(value, list | tuple) else (value,)
         if len(values) != n if n else not values:
             raise ValueError(expected)
@@ -83,7 +83,7 @@ def tuple_of(check: Check, expected: str, n: int | None = None) -> Check:
         except ValueError:
             raise ValueError(expected) from None
 
-    return checked
+    return check_values
 
 
 def word_or_mapping(words: Collection[str], check: Check, expected: str, *, lowest: float = 0) -> Check:
@@ -92,9 +92,9 @@ def word_or_mapping(words: Collection[str], check: Check, expected: str, *, lowe
     `check` is that of the numbers; the grades are at least `least`. The word 'binary' may come with
     the lowest grade that is relevant, if that is not 1: ('binary', 2).
     """
-    grade = level_check(lowest, LARGEST_GRADE)
+    check_grade = level_check(lowest, LARGEST_GRADE)
 
-    def checked(value: Any) -> str | tuple[str, float] | Gains:
+    def check_value(value: Any) -> str | tuple[str, float] | Gains:
         if isinstance(value, str) and value.lower() in words:
             return value.lower()
         try:
@@ -105,12 +105,12 @@ def word_or_mapping(words: Collection[str], check: Check, expected: str, *, lowe
             ):
                 return "binary", check_rel(value[1])
             if isinstance(value, Mapping) and 0 < len(value) <= _MAX_GRADES:
-                return Gains(sorted((grade(g), check(number)) for g, number in value.items()))
+                return Gains(sorted((check_grade(g), check(number)) for g, number in value.items()))
         except ValueError:
             pass
         raise ValueError(expected)
 
-    return checked
+    return check_value
 
 
 check_rel = level_check(0, LARGEST_GRADE)
@@ -125,8 +125,8 @@ class Gains(tuple[tuple[float, float], ...]):
 
 def look_up_numbers(grades: Numbers, numbers: Mapping[float, float], default: Numbers) -> Numbers:
     """Return the number that a mapping states for each grade, `others` where it has none."""
-    for grade, one in numbers.items():
-        default = np.where(grades == grade, one, default)
+    for grade, number in numbers.items():
+        default = np.where(grades == grade, number, default)
     return default
 
 
@@ -177,11 +177,11 @@ class Depth:
         text = text.strip()
         if text in {"R", "r"}:
             return cls(None, True)
-        capped = re.fullmatch(_MIN_WITH_R, text, re.IGNORECASE)
-        digits = (capped[1] or capped[2]) if capped else text
+        match = re.fullmatch(_MIN_WITH_R, text, re.IGNORECASE)
+        digits = (match[1] or match[2]) if match else text
         if not re.fullmatch(r"\d{1,15}", digits, re.ASCII) or int(digits) < 1:
             return None
-        return cls(int(digits), capped is not None)
+        return cls(int(digits), match is not None)
 
 
 # ---- how they are written ---------------------------------------------------------------------
@@ -189,12 +189,12 @@ class Depth:
 
 def write_parameters(parameters: Iterable[tuple[str, Any]], positional: str | None = None) -> str:
     """Return the parameters as they are written behind a name: `(rel=2)`, or nothing."""
-    shown = [
+    texts = [
         _write_literal(value) if name == positional else f"{name}={_write_literal(value)}"
         for name, value in parameters
         if value is not None
     ]
-    return f"({', '.join(shown)})" if shown else ""
+    return f"({', '.join(texts)})" if texts else ""
 
 
 def _write_literal(value: Any) -> str:

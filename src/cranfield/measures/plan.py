@@ -72,10 +72,10 @@ class Measure:
             raise unknown_measure_error(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
-        unnamed = self.definition.names.unnamed
-        if unnamed is not None and unnamed not in dict(self.given):
-            stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
-            object.__setattr__(self, "given", stated)
+        positional = self.definition.names.unnamed
+        if positional is not None and positional not in dict(self.given):
+            parameters = ((positional, self.definition.defaults[positional]), *self.given)
+            object.__setattr__(self, "given", parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it with its definition: another process imports what declares it."""
@@ -89,8 +89,8 @@ class Measure:
     @property
     def bounds(self) -> BoundsMethod:
         """How its bounds are found, with these parameters."""
-        declared = self.definition.traits.bounds
-        return declared(self.parameters) if callable(declared) else declared
+        method = self.definition.traits.bounds
+        return method(self.parameters) if callable(method) else method
 
     @property
     def fractions(self) -> str:
@@ -100,10 +100,10 @@ class Measure:
     @property
     def linear(self) -> Linearity:
         """Whether documents add to it one by one, with these parameters and this cutoff."""
-        declared = self.definition.traits.linear
+        linearity = self.definition.traits.linear
         if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which depends on grades
             return "no"
-        return declared(self.parameters) if callable(declared) else declared
+        return linearity(self.parameters) if callable(linearity) else linearity
 
     @property
     def imperfect(self) -> list[str]:
@@ -111,7 +111,7 @@ class Measure:
         reasons = [self.definition.perfect]
         if self.cutoff is not None:
             reasons.append(self.definition.perfect_cut)
-        texts = (why(self.parameters) if callable(why) else why for why in reasons)
+        texts = (reason(self.parameters) if callable(reason) else reason for reason in reasons)
         return [text for text in texts if text]
 
     @property
@@ -124,17 +124,17 @@ class Measure:
         cutoff: Any = self.cutoff
         if isinstance(cutoff, float):
             cutoff = np.format_float_positional(cutoff, trim="-")
-        at = "" if cutoff is None else f"@{cutoff}"
-        return self.name + write_parameters(self.given, self.definition.names.unnamed) + at
+        cutoff_text = "" if cutoff is None else f"@{cutoff}"
+        return self.name + write_parameters(self.given, self.definition.names.unnamed) + cutoff_text
 
     __repr__ = __str__
 
     def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
         """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
-        kind, taken = self.definition.cutoff_kind, self.definition.cutoff
-        if taken == "none":
+        cutoff_kind, requirement = self.definition.cutoff_kind, self.definition.cutoff
+        if requirement == "none":
             raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
-        if kind == "recall":
+        if cutoff_kind == "recall":
             point = finite_number(cutoff)
             if isinstance(cutoff, str) and re.fullmatch(NUMBER, cutoff):
                 point = float(cutoff)
@@ -151,7 +151,7 @@ class Measure:
                 f"{self.name}@{cutoff}: expected a number of ranks, 1 or more, "
                 f"as in {self.name}@10; or {self.name}@R, {self.name}@min(10,R)"
                 + f"; everything retrieved is {self.name} alone"
-                * (taken == "optional")
+                * (requirement == "optional")
             )
         return replace(self, cutoff=depth)
 
@@ -187,50 +187,50 @@ class Measure:
         call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
         truth_and_ranking = call.read_lists(lists, parameters)
         if truth_and_ranking is None:
-            unnamed = self.definition.names.unnamed
-            return self.with_parameters(parameters | ({str(unnamed): lists[0]} if lists else {}))
+            positional = self.definition.names.unnamed
+            return self.with_parameters(parameters | ({str(positional): lists[0]} if lists else {}))
         self.check_complete()
         # The run has the query even if nothing was retrieved for it.
-        graded, scored = truth_and_ranking
-        meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
+        grade_of_doc, score_of_doc = truth_and_ranking
+        meeting = judge(Qrels({"the list": grade_of_doc}), Run({"the list": score_of_doc}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
         """Return the measure with some parameters set."""
-        known = self.definition.parameters
+        known_parameters = self.definition.parameters
         values = dict(self.given)
-        name, translated = self.definition.names.translate(
+        name, own_parameters = self.definition.names.translate(
             self.name, {key.lower(): value for key, value in parameters.items()}
         )
         if name != self.name:
-            return Measure(name, self.cutoff).with_parameters(translated)
-        for key, value in translated.items():
-            if key not in known:
+            return Measure(name, self.cutoff).with_parameters(own_parameters)
+        for key, value in own_parameters.items():
+            if key not in known_parameters:
                 raise MeasureError(unknown_parameter_text(self.definition, key, value))
             try:
-                values[key] = known[key].check(value)
+                values[key] = known_parameters[key].check(value)
             except ValueError as error:
                 raise MeasureError(
-                    f"{self.name}({key}={value!r:.80}): expected {error} ({known[key].meaning})"
+                    f"{self.name}({key}={value!r:.80}): expected {error} ({known_parameters[key].meaning})"
                 ) from None
         defaults = self.definition.defaults
         # What another name resets, as `beta` does `x`, was not stated.
-        reset = {key for key, value in translated.items() if value is None} - {*parameters}
-        given = ((key, values[key]) for key in known if key in values)
+        reset_names = {key for key, value in own_parameters.items() if value is None} - {*parameters}
+        parameter_values = ((key, values[key]) for key in known_parameters if key in values)
         return replace(
             self,
-            given=tuple((k, v) for k, v in given if v != defaults[k]),
-            stated=(self.stated - reset).union({*translated} - reset),
+            given=tuple((k, v) for k, v in parameter_values if v != defaults[k]),
+            stated=(self.stated - reset_names).union({*own_parameters} - reset_names),
         )
 
     def check_complete(self) -> None:
         """Raise MeasureError if the measure needs a cutoff and has none."""
         if self.definition.cutoff == "required" and self.cutoff is None:
-            cut = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
-            whole = f"Set{self.name}"
-            uncut = f"; over everything retrieved it is {whole}" if whole in DEFINITIONS else ""
-            raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
+            example = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
+            set_name = f"Set{self.name}"
+            set_hint = f"; over everything retrieved it is {set_name}" if set_name in DEFINITIONS else ""
+            raise MeasureError(f"{self} needs a cutoff: {example}{set_hint}")
         if self.definition.traits.fits is not None:
             self.definition.traits.fits(self)
 
@@ -262,9 +262,9 @@ class CutoffGroup:
         self._first_measure = measures[0]
         self._definition, self._parameters = self._first_measure.definition, self._first_measure.parameters
         self.takes_groups = bool(self._definition.traits.takes_groups)
-        for one in measures:
-            one.check_complete()
-        self._cutoffs = [one.cutoff for one in measures]
+        for measure in measures:
+            measure.check_complete()
+        self._cutoffs = [measure.cutoff for measure in measures]
         self._depths: list[Depth] = []
         self.fixed_cutoffs: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
@@ -290,10 +290,10 @@ class CutoffGroup:
             columns = kernel(judged, self.fixed_cutoffs, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
-            counted = (
+            group_judged = (
                 judged.groups.judged if self._definition.traits.takes_groups is True else judged
             )
-            depths = [depth.cutoff_column(counted, parameters.get("rel", 1)) for depth in self._depths]
+            depths = [depth.cutoff_column(group_judged, parameters.get("rel", 1)) for depth in self._depths]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
             columns = kernel(judged, k, **parameters)
@@ -307,13 +307,13 @@ class CutoffGroup:
 
     def _check_columns(self, columns: object, judged: Judged) -> None:
         """Raise MeasureError unless a user's function returned a column of numbers."""
-        wanted = len(judged.n_retrieved), len(self._cutoffs)
+        expected_shape = len(judged.n_retrieved), len(self._cutoffs)
         shape = columns.shape if isinstance(columns, np.ndarray) else ()
-        if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, wanted, strict=True)):
-            got = f"one of the shape {shape}" if shape else type(columns).__name__
+        if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, expected_shape, strict=True)):
+            actual = f"one of the shape {shape}" if shape else type(columns).__name__
             raise MeasureError(
                 f"{self._first_measure}: the function of @measure has to return an array of the shape "
-                f"(queries, cutoffs), here {wanted}, and returned {got}"
+                f"(queries, cutoffs), here {expected_shape}, and returned {actual}"
             )
         assert isinstance(columns, np.ndarray)  # noqa: S101 - it has a shape
         finite_numbers = columns.dtype.kind in "biuf" and bool(np.isfinite(columns).all())
@@ -321,10 +321,10 @@ class CutoffGroup:
             raise MeasureError(f"{self._first_measure}: the function of @measure returned no numbers")
 
 
-def _to_slice(numbers: list[int]) -> slice | list[int]:
+def _to_slice(positions: list[int]) -> slice | list[int]:
     """Return adjacent numbers as a slice, which numpy takes quicker."""
-    adjacent = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    return slice(numbers[0], numbers[-1] + 1) if adjacent else numbers
+    is_adjacent = positions == list(range(positions[0], positions[0] + len(positions)))
+    return slice(positions[0], positions[-1] + 1) if is_adjacent else positions
 
 
 @lru_cache(maxsize=64)
@@ -340,12 +340,12 @@ class Plan:
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._measures = measures
-        alike: dict[tuple[Any, ...], list[int]] = {}
-        for i, one in enumerate(measures):
-            alike.setdefault((one.name, one.given), []).append(i)
-        self._cutoff_groups = [(_to_slice(rows), CutoffGroup([measures[i] for i in rows])) for rows in alike.values()]
-        texts = any(measure.definition.is_text for measure in measures)
-        self.kind = object if texts else np.float64
+        positions_of_key: dict[tuple[Any, ...], list[int]] = {}
+        for i, measure in enumerate(measures):
+            positions_of_key.setdefault((measure.name, measure.given), []).append(i)
+        self._cutoff_groups = [(_to_slice(positions), CutoffGroup([measures[i] for i in positions])) for positions in positions_of_key.values()]
+        has_texts = any(measure.definition.is_text for measure in measures)
+        self.kind = object if has_texts else np.float64
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
@@ -354,30 +354,30 @@ class Plan:
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
         values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
-        at_once = self._cutoff_groups
+        groups_at_once = self._cutoff_groups
         if judged.is_large:  # measures of groups look at all of them
-            at_once = [part for part in self._cutoff_groups if part[1].takes_groups]
-            others = [part for part in self._cutoff_groups if not part[1].takes_groups]
-            for _, alike in others:
-                alike.check(judged)  # all of them, so that an error says what all grades are
-            for rows, some in judged.split_queries():
-                _fill_columns(values[rows], some, others)
-        _fill_columns(values, judged, at_once)
+            groups_at_once = [group for group in self._cutoff_groups if group[1].takes_groups]
+            groups_in_pieces = [group for group in self._cutoff_groups if not group[1].takes_groups]
+            for _, group in groups_in_pieces:
+                group.check(judged)  # all of them, so that an error says what all grades are
+            for rows, piece in judged.split_queries():
+                _fill_columns(values[rows], piece, groups_in_pieces)
+        _fill_columns(values, judged, groups_at_once)
         return values
 
 
-def _fill_columns(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], CutoffGroup]]) -> None:
-    for columns, alike in parts:
-        found = alike.values(judged)
-        whole = values.dtype == object and found.dtype.kind in "biu"  # beside texts: doubles, too
-        values[:, columns] = found * 1.0 if whole else found
+def _fill_columns(values: Floats, judged: Judged, cutoff_groups: Iterable[tuple[slice | list[int], CutoffGroup]]) -> None:
+    for columns, group in cutoff_groups:
+        group_values = group.values(judged)
+        to_float = values.dtype == object and group_values.dtype.kind in "biu"  # beside texts: doubles, too
+        values[:, columns] = group_values * 1.0 if to_float else group_values
 
 
 def find_plan(measures: Iterable[Measure]) -> Plan:
     """Return the plan of some measures, which is made once for the same ones."""
-    every = tuple(measures)
-    stated = tuple("rel" in one.stated for one in every)  # which equal measures may differ in
-    return _make_plan(every, stated, tuple(USER_DEFINITIONS.values()))
+    all_measures = tuple(measures)
+    states_rel = tuple("rel" in measure.stated for measure in all_measures)  # which equal measures may differ in
+    return _make_plan(all_measures, states_rel, tuple(USER_DEFINITIONS.values()))
 
 
 @lru_cache(maxsize=256)
@@ -400,7 +400,7 @@ def make_example(definition: Definition) -> tuple[Measure, float | str]:
     >>> example_of(definitions()[0])
     (nDCG, 0.6339926449953394)
     """
-    one = Measure(definition.name)
+    measure = Measure(definition.name)
     if definition.cutoff == "required":
-        one = one @ ("0.5" if definition.cutoff_kind == "recall" else 4)
-    return one, one(*EXAMPLE)
+        measure = measure @ ("0.5" if definition.cutoff_kind == "recall" else 4)
+    return measure, measure(*EXAMPLE)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def _list_names(is_meant: Callable[[Definition], Any]) -> str:
     """Return the names of the measures of which something holds, in words."""
-    return ", ".join(known.name for known in definitions() if is_meant(known))
+    return ", ".join(definition.name for definition in definitions() if is_meant(definition))
 
 
 def groups_error(measure: "Measure") -> MeasureError:
     """Return the error of judgments in groups for a measure of grades."""
-    names = _list_names(lambda known: known.traits.takes_groups)
+    names = _list_names(lambda definition: definition.traits.takes_groups)
     return MeasureError(
         f"{measure} takes one grade for each document, and these judgments are in groups; measures "
         f"of groups, subtopics and preferences are {names}. "
@@ -34,8 +34,8 @@ def groups_error(measure: "Measure") -> MeasureError:
 
 def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
     """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
-    reason, parameters, top = measure.fractions, measure.parameters, judged.top_grade
-    level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
+    reason, parameters, top_grade = measure.fractions, measure.parameters, judged.top_grade
+    level = 1 if top_grade > 1 else 0.5 if top_grade >= 0.5 else float(f"{top_grade / 2:.1g}")
     binary = [name for name, value in parameters.items() if value == "binary"]
     level_of_parameter: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
     if reason == "level" and "rel" not in measure.stated:
@@ -50,17 +50,17 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
         fractions = grade_of_row[grade_of_row != np.floor(grade_of_row)]
         example = [f"{format_shortest(grade)}, for one; " for grade in fractions[:1]]
         # Of a part of the queries, no more is known of the others than their highest grade.
-        grades += f" ({''.join(example)}all at most {format_shortest(top)})"
+        grades += f" ({''.join(example)}all at most {format_shortest(top_grade)})"
     if reason not in ("taken", "level"):
         raise MeasureError(f"{measure}: {grades}, and {reason}")
-    stated = replace(
+    bare_measure = replace(
         measure, given=tuple((k, v) for k, v in measure.given if k not in level_of_parameter)
     )
-    example_measure = replace(stated, given=(*stated.given, *level_of_parameter.items()))
-    for_all = "; --rel states it for all measures" if "rel" in level_of_parameter else ""
+    example_measure = replace(bare_measure, given=(*bare_measure.given, *level_of_parameter.items()))
+    option_hint = "; --rel states it for all measures" if "rel" in level_of_parameter else ""
     raise MeasureError(
         f"{measure}: {grades}: from which grade on is a document relevant? State it, as in "
-        f"{example_measure}{for_all}"
+        f"{example_measure}{option_hint}"
     )
 
 
@@ -71,15 +71,15 @@ def check_ties(measure: "Measure", judged: Judged) -> None:
     if judged.ties == "expected" and not traits.averages_ties:
         raise MeasureError(
             f"{measure} has no formula for ties='expected'; "
-            f"these have: {_list_names(lambda known: known.traits.averages_ties)}"
+            f"these have: {_list_names(lambda definition: definition.traits.averages_ties)}"
         )
     if judged.ties in ("best", "worst") and by_grade is not True:
-        why = "a higher grade is not always the better one to have first"
+        reason = "a higher grade is not always the better one to have first"
         if by_grade:
-            why = by_grade(judged, **measure.parameters)
-        if why:
+            reason = by_grade(judged, **measure.parameters)
+        if reason:
             raise MeasureError(
                 f"{measure}: ties={judged.ties!r} ranks equal scores by grade, and for this "
-                f"measure that is not the {judged.ties} order: {why}; it is for "
-                f"{_list_names(lambda known: known.traits.by_grade)}"
+                f"measure that is not the {judged.ties} order: {reason}; it is for "
+                f"{_list_names(lambda definition: definition.traits.by_grade)}"
             )

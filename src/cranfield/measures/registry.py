@@ -67,8 +67,8 @@ class Names:
 
     def implied(self, name: str) -> dict[str, Mapping[str, Any]]:
         """Return every name and the parameters that it implies; the measure's own comes first."""
-        plain = (name, *self.aliases, *self.families)
-        return {**{known: {} for known in plain}, **self.variants}
+        names = (name, *self.aliases, *self.families)
+        return {**{alias: {} for alias in names}, **self.variants}
 
 
 @dataclass(eq=False, repr=False)
@@ -103,8 +103,8 @@ class Definition(Declaration):
     @property
     def aliases(self) -> tuple[str, ...]:
         """Every other name."""
-        its = self.names
-        return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
+        names = self.names
+        return tuple(dict.fromkeys((*names.aliases, *names.variants, *names.families)))
 
     @cached_property
     def _second_argument(self) -> inspect.Parameter | None:
@@ -126,10 +126,10 @@ class Definition(Declaration):
 
     def fractions(self, parameters: Parameters) -> str:
         """Return what becomes of grades that are not whole: see `Traits`."""
-        declared = self.traits.fractions
-        if declared is None:
+        fractions = self.traits.fractions
+        if fractions is None:
             return "level" if "rel" in self.parameters else _NO_FRACTIONS_REASON
-        return declared(parameters) if callable(declared) else declared
+        return fractions(parameters) if callable(fractions) else fractions
 
     @cached_property
     def is_user_defined(self) -> bool:
@@ -188,17 +188,17 @@ class Definition(Declaration):
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
         from textwrap import fill  # which little else needs
 
-        above = [fill(one, PAGE_WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
-        facts = [f"{what}: {said}" for what, said in (*self.facts, *self.meanings)]
-        below = [fill(one, PAGE_WIDTH, subsequent_indent="    ") for one in facts]
-        return "\n\n".join([*above, "\n".join(below)])
+        paragraphs = [fill(paragraph, PAGE_WIDTH) for paragraph in (self.pattern, *self.documentation.split("\n\n"))]
+        facts = [f"{label}: {text}" for label, text in (*self.facts, *self.meanings)]
+        fact_lines = [fill(fact, PAGE_WIDTH, subsequent_indent="    ") for fact in facts]
+        return "\n\n".join([*paragraphs, "\n".join(fact_lines)])
 
     @property
     def pattern(self) -> str:
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
-        at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
-        return self.name + write_parameters(self.defaults.items(), self.names.unnamed) + at
+        cutoff_text = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
+        return self.name + write_parameters(self.defaults.items(), self.names.unnamed) + cutoff_text
 
 
 PAGE_WIDTH = 75  # of a page's lines, which `help` indents
@@ -290,24 +290,24 @@ def measure(
     0.6666666666666666
 
     """
-    its_names = names if isinstance(names, Names) else Names(names)
+    measure_names = names if isinstance(names, Names) else Names(names)
 
     def register(kernel: Kernel) -> Kernel:
         definition = Definition(
-            *(name, kernel, its_names, traits, aggregation),
+            *(name, kernel, measure_names, traits, aggregation),
             *(range, higher_is_better, perfect, perfect_cut),
         )
         if definition.is_user_defined:
             _check_user_definition(definition)
-            for known_names in (VARIANTS, EXACT_NAMES, FAMILIES):  # of the one declared before
-                for known in [known for known, (whose, _) in known_names.items() if whose == name]:
-                    del known_names[known]
+            for name_table in (VARIANTS, EXACT_NAMES, FAMILIES):  # of the one declared before
+                for alias in [alias for alias, (owner, _) in name_table.items() if owner == name]:
+                    del name_table[alias]
             USER_DEFINITIONS[name] = definition
         DEFINITIONS[name] = definition
-        for known, parameters in its_names.implied(name).items():
-            EXACT_NAMES[known] = name, parameters
-            VARIANTS.setdefault(bare_name(known), (name, parameters))
-        for family, cutoffs in its_names.families.items():
+        for alias, parameters in measure_names.implied(name).items():
+            EXACT_NAMES[alias] = name, parameters
+            VARIANTS.setdefault(bare_name(alias), (name, parameters))
+        for family, cutoffs in measure_names.families.items():
             FAMILIES[family.lower()] = name, cutoffs
         return kernel
 
@@ -321,7 +321,7 @@ _NAME_PATTERN = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
 
 def _check_values(definition: Definition) -> None:
     """Raise MeasureError for an argument that @measure does not take."""
-    said = {
+    checks = {
         "aggregation": (
             definition.aggregation in (*AGGREGATIONS, "none"),
             f"one of {', '.join(map(repr, (*AGGREGATIONS, 'none')))}",
@@ -331,24 +331,24 @@ def _check_values(definition: Definition) -> None:
             "the lowest and the highest value, as in (0, 1) or (0, None)",
         ),
         "higher_is_better": (
-            any(definition.higher_is_better is one for one in (True, False, None)),
+            any(definition.higher_is_better is flag for flag in (True, False, None)),
             "True, False or None",
         ),
         **{
             name: (
-                isinstance(why, str) or callable(why),
+                isinstance(reason, str) or callable(reason),
                 "a string or a function of the parameters",
             )
             for name in ("perfect", "perfect_cut")
-            for why in (getattr(definition, name),)
+            for reason in (getattr(definition, name),)
         },
         "traits": (isinstance(definition.traits, Traits), "a Traits, as in Traits(by_grade=True)"),
     }
-    for what, (holds, expected) in said.items():
+    for argument, (holds, expected) in checks.items():
         if not holds:
-            value = getattr(definition, what)
+            value = getattr(definition, argument)
             raise MeasureError(
-                f"@measure({definition.name!r}): {what}={value!r:.40}: expected {expected}"
+                f"@measure({definition.name!r}): {argument}={value!r:.40}: expected {expected}"
             )
 
 
@@ -356,42 +356,42 @@ def _check_user_definition(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
     name, parameters = definition.name, definition.arguments
 
-    def wrong(problem: str) -> MeasureError:
+    def error(problem: str) -> MeasureError:
         return MeasureError(f"@measure({name!r}): {problem}")
 
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
+        raise error("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
     _check_values(definition)
-    for one in definition.names.implied(name):
-        if not isinstance(one, str) or not _NAME_PATTERN.fullmatch(one):
-            raise wrong(
-                f"the name {one!r:.40} could not be parsed: a name is a string without blanks, "
+    for alias in definition.names.implied(name):
+        if not isinstance(alias, str) or not _NAME_PATTERN.fullmatch(alias):
+            raise error(
+                f"the name {alias!r:.40} could not be parsed: a name is a string without blanks, "
                 "brackets, quotes, '@', ',', ';' and '=', and without an end such as -l2"
             )
-        other = VARIANTS.get(bare_name(one), (name,))[0]
-        if other != name:
-            raise wrong(f"the name {one!r} is one of {other}'s")
+        owner = VARIANTS.get(bare_name(alias), (name,))[0]
+        if owner != name:
+            raise error(f"the name {alias!r} is one of {owner}'s")
     if name in DEFINITIONS and not DEFINITIONS[name].is_user_defined:
-        raise wrong("a measure of cranfield has this name")
-    for what, needed in (
+        raise error("a measure of cranfield has this name")
+    for attribute, requirement in (
         ("documentation", "a docstring that says what it measures"),
         ("formula", "a docstring that ends in the lines `Formula: ...` and `Source: ...`"),
         ("source", "a source: a line `Source: ...` after that of the formula in its docstring"),
     ):
-        if not getattr(definition, what) and not WITHOUT_DOCSTRINGS:
-            raise wrong(f"it needs {needed}; every number has to tell how it was made")
+        if not getattr(definition, attribute) and not WITHOUT_DOCSTRINGS:
+            raise error(f"it needs {requirement}; every number has to tell how it was made")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     if not 1 <= len(positional) <= 2 or len(positional) + len(options) < len(parameters):
-        raise wrong(
+        raise error(
             "the function takes the Judged, then a cutoff if there is one, then parameters by "
             "keyword only: def f(judged, k: Cutoff | None = None, *, rel: Rel = 1)"
         )
     for option in options:
         hint = definition.hints.get(option.name)
-        meta = getattr(hint, "__metadata__", ())
-        if option.default is option.empty or not (meta and isinstance(meta[0], Parameter)):
-            raise wrong(
+        metadata = getattr(hint, "__metadata__", ())
+        if option.default is option.empty or not (metadata and isinstance(metadata[0], Parameter)):
+            raise error(
                 f"the parameter {option.name!r} needs a default and a meaning: "
                 f"{option.name}: Annotated[int, Parameter('what it means', check)] = 1"
             )

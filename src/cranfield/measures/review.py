@@ -87,8 +87,8 @@ def work_saved(
     Source: Cohen, Hersh, Peterson & Yen, JAMIA 2006
     """
     hits, size = judged.hits.relevant(rel), _collection_size(judged, collection)
-    reached = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
-    read = np.where(reached.count() > 0, reached.first(reached.rank), size)
+    hits_from_recall = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
+    read = np.where(hits_from_recall.count() > 0, hits_from_recall.first(hits_from_recall.rank), size)
     read = np.where((judged.n_relevant(rel) > 0) & (recall > 0), read, 0)  # nothing to be found
     return ratio(size - read, size) - (1 - recall)
 
@@ -135,6 +135,6 @@ def search_length(
     Source: Cooper, American Documentation 1968
     """
     hits = judged.hits.relevant(rel)
-    wanted = hits.where(hits.ordinal == n)
+    nth_hit = hits.where(hits.ordinal == n)
     in_vain = judged.n_retrieved - hits.count()
-    return np.where(wanted.count() > 0, wanted.first(wanted.rank - n), in_vain)
+    return np.where(nth_hit.count() > 0, nth_hit.first(nth_hit.rank - n), in_vain)

@@ -41,27 +41,27 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 
     def precision_above(s: int) -> Floats:
         """Return what a stratum adds to the precision at each row: (rows,)."""
-        mine, there = hits.stratum == s, f"in stratum {s}"
-        found = give_name(f"relevant above {there}", hits.so_far(mine & relevant))
-        sampled = give_name(f"judged above {there}", hits.so_far(mine & (hits.grade >= 0)))
-        share = give_name(f"share above {there}", ratio(hits.so_far(mine), ranks_above))
-        return ranks_above / (ranks_above + 1) * share * ((found + SMOOTHING) / (sampled + 2 * SMOOTHING))
+        is_in_stratum, stratum_text = hits.stratum == s, f"in stratum {s}"
+        relevant_above = give_name(f"relevant above {stratum_text}", hits.so_far(is_in_stratum & relevant))
+        judged_above = give_name(f"judged above {stratum_text}", hits.so_far(is_in_stratum & (hits.grade >= 0)))
+        share = give_name(f"share above {stratum_text}", ratio(hits.so_far(is_in_stratum), ranks_above))
+        return ranks_above / (ranks_above + 1) * share * ((relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING))
 
-    def estimated(s: int) -> tuple[Floats, Floats]:
+    def estimate_stratum(s: int) -> tuple[Floats, Floats]:
         """Return the number of relevant documents of a stratum, and their mean precision."""
-        pool, here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
+        pool, is_relevant_here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
-        counted = give_name(f"counted in stratum {s}", np.where(here, precision, 0))
+        counted = give_name(f"counted in stratum {s}", np.where(is_relevant_here, precision, 0))
         mean = ratio(hits.total(counted), n_relevant)
         return give_name(f"relevant in stratum {s}", size), mean
 
     precision = 1 / (ranks_above + 1) + sum(
         map(precision_above, strata), np.zeros(len(ranks_above))
     )
-    parts, nothing = list(map(estimated, strata)), np.zeros(judged.n_retrieved.shape)
-    n_relevant = sum((size for size, _ in parts), nothing)
-    return sum((ratio(size, n_relevant) * mean for size, mean in parts), nothing)
+    estimates, zeros = list(map(estimate_stratum, strata)), np.zeros(judged.n_retrieved.shape)
+    n_relevant = sum((size for size, _ in estimates), zeros)
+    return sum((ratio(size, n_relevant) * mean for size, mean in estimates), zeros)
 
 
 @measure("statAP", names=("stat_ap", "statMAP"), traits=Traits(bounds="refused"), range=(0, None))

@@ -34,7 +34,7 @@ from cranfield.options import finite_number
 
 _LONG_RUN_REASON = "retrieving anything more lowers precision: unjudged counts as not relevant"
 _ANY_JUDGMENTS = replace(NOT_OF_GRADES, takes_groups=True, of_sets=True, averages_ties=True)
-_SETS, _LINEAR = (replace(one, of_sets=True) for one in (EXTREMES, LINEAR))
+_SETS, _LINEAR = (replace(traits, of_sets=True) for traits in (EXTREMES, LINEAR))
 
 
 def n_relevant_retrieved(judged: Judged, rel: float) -> Ints:
@@ -47,8 +47,8 @@ def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Paramet
     relative = parameters.get("relative", False)
     if not isinstance(relative, bool):
         raise MeasureError(f"{name}(relative={relative!r}): expected True or False")
-    rest = {key: value for key, value in parameters.items() if key != "relative"}
-    return ("SetRelP" if relative else name), rest
+    other_parameters = {key: value for key, value in parameters.items() if key != "relative"}
+    return ("SetRelP" if relative else name), other_parameters
 
 
 def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -151,8 +151,8 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 
 def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
-    found, other, missed, other_missed = weights
-    return "" if found + other_missed >= other + missed else depth_cut_reason(judged)
+    found_weight, other_weight, missed_weight, other_missed_weight = weights
+    return "" if found_weight + other_missed_weight >= other_weight + missed_weight else depth_cut_reason(judged)
 
 
 @measure(

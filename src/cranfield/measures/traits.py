@@ -77,11 +77,11 @@ class Traits:
         ):
             value = getattr(self, name)
             if value not in choices and not (by_function and callable(value)):
-                known = ", ".join(map(repr, choices)) + " or a function" * by_function
-                raise MeasureError(f"Traits({name}={value!r:.40}): expected {known}")
-        why = self.fractions
-        if why is not None and not isinstance(why, str) and not callable(why):
-            raise MeasureError(f"Traits(fractions={why!r:.40}): expected a string or a function")
+                expected = ", ".join(map(repr, choices)) + " or a function" * by_function
+                raise MeasureError(f"Traits({name}={value!r:.40}): expected {expected}")
+        fractions = self.fractions
+        if fractions is not None and not isinstance(fractions, str) and not callable(fractions):
+            raise MeasureError(f"Traits(fractions={fractions!r:.40}): expected a string or a function")
 
 
 BY_GRADE = Traits(by_grade=True)

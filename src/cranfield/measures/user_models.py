@@ -82,16 +82,16 @@ class UserModel(Declaration):
 
     def find_parameter(self, name: str) -> str | None:
         """Return the parameter of that name, in upper or lower case; None if there is none."""
-        return {each.lower(): each for each in self.parameters}.get(name.lower())
+        return {parameter.lower(): parameter for parameter in self.parameters}.get(name.lower())
 
     @property
     def paragraph(self) -> str:
         """Its documentation, in one paragraph."""
-        meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
-        said = " ".join(self.documentation.split())
+        meanings = [f"{name}: {parameter.meaning}." for name, parameter in self.parameters.items()]
+        text = " ".join(self.documentation.split())
         if not self.formula:  # python -OO has taken it away
             return " ".join([f"{self.pattern}.", *meanings])
-        return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
+        return " ".join([f"{self.pattern}: {self.formula}.", text, *meanings, f"({self.source})"])
 
 
 USER_MODELS: dict[str, UserModel] = {}
@@ -326,10 +326,10 @@ def dynamic_bejeweled_user(
         i), E_i = K + hc (sum of g_j - med over j < i)
     Source: Zhang et al., SIGIR 2017
     """
-    every, surprise = seen.ranked, seen.gain - med
-    budget = every.spread(query_column(every, seen.k if K is None else K))
-    sought = every.running(np.where(seen.rank == 1, T, every.above(hb * surprise, 0.0)))
-    to_spend = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
+    ranked, surprise = seen.ranked, seen.gain - med
+    budget = ranked.spread(query_column(ranked, seen.k if K is None else K))
+    sought = ranked.running(np.where(seen.rank == 1, T, ranked.above(hb * surprise, 0.0)))
+    to_spend = ranked.running(np.where(seen.rank == 1, budget, ranked.above(hc * surprise, 0.0)))
     return ((seen.gain_so_far < sought) & (seen.cost_so_far < to_spend)) * 1.0
 
 

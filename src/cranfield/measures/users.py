@@ -77,19 +77,19 @@ def rank_biased_precision(
     weight = powers(p, hits.rank - 1)
     if gain is None:
         return hits.total(weight) * (1 - p)
-    gained = _scale_gains(judged, hits, gain)
-    return hits.total(gained * weight) * (1 - p)
+    row_gain = _scale_gains(judged, hits, gain)
+    return hits.total(row_gain * weight) * (1 - p)
 
 
 def _scale_gains(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     """Return the gains of hits, scaled to 0..1 query by query where a gain is outside."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
-        gain = {grade: value for grade, value in gain.items() if grade >= 0}
+        gain = {grade: grade_gain for grade, grade_gain in gain.items() if grade >= 0}
     low, high = _extreme_gains(judged.ideal.relevant(0), gain, judged.top_grade)
     lowest, highest = hits.spread(low), hits.spread(high)
-    gained = gains(hits, gain, judged.top_grade)
-    scaled = ratio(gained - lowest, highest - lowest)
-    scaled_gain = np.where((lowest < 0) | (highest > 1), scaled, gained)
+    row_gain = gains(hits, gain, judged.top_grade)
+    scaled = ratio(row_gain - lowest, highest - lowest)
+    scaled_gain = np.where((lowest < 0) | (highest > 1), scaled, row_gain)
     return scaled_gain
 
 
@@ -102,13 +102,13 @@ def _extreme_gains(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, 
         highest = pool.maximum(gains(pool, gain, top_grade))
         return np.zeros(highest.shape), highest
     # A grade that the mapping does not name is worth itself: which are the least and the greatest?
-    least = next(grade for grade in range(len(gain) + 1) if grade not in gain)
+    lowest_grade = next(grade for grade in range(len(gain) + 1) if grade not in gain)
     top = pool.first(pool.grade)
     greatest = top
     for grade in sorted(gain, reverse=True):
         greatest = np.where(greatest == grade, grade - 1, greatest)
     low, high = min(gain.values()), max(gain.values())
-    lowest_gain = np.where(least <= top, np.minimum(least, low), low)
+    lowest_gain = np.where(lowest_grade <= top, np.minimum(lowest_grade, low), low)
     highest_gain = np.where(greatest >= 0, np.maximum(greatest, high), high)
     return lowest_gain, highest_gain
 
@@ -140,8 +140,8 @@ def rbp_residual(
     Formula: p^n + (1 - p) * sum over unjudged ranks i <= n of p^(i-1), n = documents retrieved
     Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp_resid (p = 0.9)
     """
-    every = judged.every()
-    unjudged = every.where(~every.judged | (every.grade < 0))
+    ranked = judged.every()
+    unjudged = ranked.where(~ranked.judged | (ranked.grade < 0))
     beyond = powers(p, judged.n_retrieved)
     if tail == "if unjudged":
         beyond = np.where(unjudged.count() > 0, beyond, 0)

@@ -42,25 +42,25 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     from xml.etree import ElementTree
 
     cases = list(cases)
-    ended = [one.outcome for one in cases]
-    counts = {"tests": len(ended), "failures": ended.count("failed"), "errors": 0}
-    given = {name: str(n) for name, n in counts.items()}
-    skipped = {"skipped": str(ended.count("skipped"))}  # some schemas allow it for a suite only
-    root = ElementTree.Element("testsuites", given)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": _escape_xml(suite), **given, **skipped})
-    for one in cases:
-        named = {"classname": _escape_xml(one.subject), "name": _escape_xml(one.name)}
-        case = ElementTree.SubElement(parent, "testcase", named)
-        if one.outcome == "failed":
-            why = {"message": _escape_xml(one.reason), "type": one.outcome}
-            details = "\n".join(map(_escape_xml, one.details.split("\n")))
-            ElementTree.SubElement(case, "failure", why).text = details
-        elif one.outcome == "skipped":
-            ElementTree.SubElement(case, "skipped", {"message": _escape_xml(one.reason)})
+    outcomes = [case.outcome for case in cases]
+    counts = {"tests": len(outcomes), "failures": outcomes.count("failed"), "errors": 0}
+    attributes = {name: str(n) for name, n in counts.items()}
+    skip_count = {"skipped": str(outcomes.count("skipped"))}  # some schemas allow it for a suite only
+    root = ElementTree.Element("testsuites", attributes)
+    parent = ElementTree.SubElement(root, "testsuite", {"name": _escape_xml(suite), **attributes, **skip_count})
+    for case in cases:
+        case_attributes = {"classname": _escape_xml(case.subject), "name": _escape_xml(case.name)}
+        case_element = ElementTree.SubElement(parent, "testcase", case_attributes)
+        if case.outcome == "failed":
+            failure_attributes = {"message": _escape_xml(case.reason), "type": case.outcome}
+            details = "\n".join(map(_escape_xml, case.details.split("\n")))
+            ElementTree.SubElement(case_element, "failure", failure_attributes).text = details
+        elif case.outcome == "skipped":
+            ElementTree.SubElement(case_element, "skipped", {"message": _escape_xml(case.reason)})
     ElementTree.indent(root)
     body = ElementTree.tostring(root, "unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
-def _escape_xml(content: str) -> str:
-    return _NO_XML.sub("", escape_unprintable(content))
+def _escape_xml(text: str) -> str:
+    return _NO_XML.sub("", escape_unprintable(text))

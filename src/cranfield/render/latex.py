@@ -57,21 +57,21 @@ def to_latex(table: Table) -> str:
     if table.n_labels > 1 and not table.header[0]:
         sides[0] += r"@{\hspace{0.7em}}"  # a letter or a number, next to what it names
     columns = "".join(sides)
-    narrow = bool(table.superscripts) and not table.wide  # superscripts already separate the columns
+    narrow_gaps = bool(table.superscripts) and not table.wide  # superscripts already separate the columns
     title = [re.sub(" {2,}", r" \\quad ", _escape_latex(line)) for line in table.title]
     caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # a sentence has its own full stop
     notes = [_escape_latex(note) + r"\par" for note in table.notes]
     kind = "table*" if table.wide else "table"
     header = [*map(_escape_latex, table.header)]
     if table.upright:
-        turned = (rf"\rotatebox{{90}}{{{one}}}" for one in header[table.n_labels :])
-        header = [*header[: table.n_labels], *turned]
+        rotated_headings = (rf"\rotatebox{{90}}{{{heading}}}" for heading in header[table.n_labels :])
+        header = [*header[: table.n_labels], *rotated_headings]
     return "\n".join(
         [
             r"% \usepackage{booktabs}" + r" \usepackage{graphicx}" * table.upright,
             rf"\begin{{{kind}}}",
             r"\centering",
-            *([r"\setlength{\tabcolsep}{4pt}"] if narrow and not table.upright else []),
+            *([r"\setlength{\tabcolsep}{4pt}"] if narrow_gaps and not table.upright else []),
             *([rf"\caption{{{caption}}}"] if caption else []),
             *([rf"\label{{{table.label}}}"] if table.label else []),
             *([r"\smallskip"] if caption else []),  # many classes leave no space below it
@@ -104,19 +104,19 @@ def _group_heading_lines(table: Table) -> list[str]:
 _MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 
 
-def _escape_latex(content: str) -> str:
+def _escape_latex(text: str) -> str:
     r"""Return text escaped for LaTeX: nothing in it is a command.
 
     >>> print(_latex("50% of {a_b} -- $5"))
     50\% of \{a\_b\} -{}- \$5
     """
-    shown = "".join(_LATEX_OF_CHARACTER.get(one, one) for one in escape_unprintable(content))
-    shown = re.sub(r"([-,'])(?=\1)", r"\1{}", shown)  # two of them would become one character
-    shown = shown.replace("\N{EN DASH}", "--")
-    return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _join_sign, shown)
+    latex_text = "".join(_LATEX_OF_CHARACTER.get(character, character) for character in escape_unprintable(text))
+    latex_text = re.sub(r"([-,'])(?=\1)", r"\1{}", latex_text)  # two of them would become one character
+    latex_text = latex_text.replace("\N{EN DASH}", "--")
+    return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _join_sign, latex_text)
 
 
-def _join_sign(found: re.Match[str]) -> str:
+def _join_sign(match: re.Match[str]) -> str:
     """Return the sign, without a line break before or after it."""
-    before, after = ("~" * len(blank) for blank in found.groups())
+    before, after = ("~" * len(blank) for blank in match.groups())
     return rf"{before}$\leq${after}"

@@ -101,9 +101,9 @@ def numeric_order(ids: Sequence[str]) -> Sequence[int]:
     >>> as_counted(["1", "10", "2"]), as_counted(["q1", "q10", "q2"])
     ([0, 2, 1], range(0, 3))
     """
-    if not all(one.isascii() and one.isdecimal() for one in ids):
+    if not all(id_text.isascii() and id_text.isdecimal() for id_text in ids):
         return range(len(ids))
-    digits = [one.lstrip("0") for one in ids]  # int() takes no more than 4300
+    digits = [id_text.lstrip("0") for id_text in ids]  # int() takes no more than 4300
     return sorted(range(len(ids)), key=lambda i: (len(digits[i]), digits[i], ids[i]))
 
 
@@ -123,8 +123,8 @@ def format_names(names: Sequence[str], max_names: int = 5) -> str:
     >>> some(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    more = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
-    return ", ".join(names[:max_names]) + more
+    ending = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + ending
 
 
 def format_bytes(n: int) -> str:

@@ -29,11 +29,11 @@ def to_text(
     """
     lines = _table_lines(_write_signs(table) if signs else table, width, color)
     title, notes = (
-        [part for line in some for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)]
-        for some in (table.title, table.notes)
+        [part for line in lines for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)]
+        for lines in (table.title, table.notes)
     )
-    above = [*title, ""] if title else []
-    return "\n".join([*above, *lines, *(["", *notes] if notes else []), ""])
+    lines_above = [*title, ""] if title else []
+    return "\n".join([*lines_above, *lines, *(["", *notes] if notes else []), ""])
 
 
 def _write_signs(table: Table) -> Table:
@@ -74,17 +74,17 @@ def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
     if width is None:
         return _draw_table(table, cells, _column_widths(cells), color)
     n_columns = len(table.header)
-    for apart in _COLUMN_GAPS:
-        widths = _fit_widths(table, cells, range(n_columns), width, apart)
+    for gap in _COLUMN_GAPS:
+        widths = _fit_widths(table, cells, range(n_columns), width, gap)
         if widths is not None:
-            return _draw_table(table, cells, widths, color, apart)
+            return _draw_table(table, cells, widths, color, gap)
     if table.n_sentences:
         return _draw_sentences_below(table, cells, width, color)
     if table.n_labels == 1:
-        turned = _cell_texts(table.transpose())
-        widths = _fit_widths(table.transpose(), turned, range(len(turned[0])), width, _COLUMN_GAPS[0])
+        transposed_cells = _cell_texts(table.transpose())
+        widths = _fit_widths(table.transpose(), transposed_cells, range(len(transposed_cells[0])), width, _COLUMN_GAPS[0])
         if widths is not None:
-            return _draw_table(table.transpose(), turned, widths, color)
+            return _draw_table(table.transpose(), transposed_cells, widths, color)
     return _draw_column_groups(table, cells, width, color)
 
 
@@ -94,37 +94,37 @@ def _draw_sentences_below(
     """Return the lines of a table, each row followed by its sentences."""
     n_columns = table.first_sentence_column
     head = table.select_columns(range(n_columns))
-    widths, apart = None, _COLUMN_GAPS[-1]
-    for apart in _COLUMN_GAPS:
-        widths = _fit_widths(head, cells, range(n_columns), width, apart)
+    widths, gap = None, _COLUMN_GAPS[-1]
+    for gap in _COLUMN_GAPS:
+        widths = _fit_widths(head, cells, range(n_columns), width, gap)
         if widths is not None:
             break
     if widths is None:
         return _draw_column_groups(table, cells, width, color)
-    below = [
+    sentence_lines = [
         [part for cell in row[n_columns:] if cell for part in fold_line(_SENTENCE_INDENT + cell, width, _SENTENCE_INDENT)]
         for row in cells
     ]
-    below[0] = []  # the headings
-    return _draw_table(head, cells, widths, color, apart, below)
+    sentence_lines[0] = []  # the headings
+    return _draw_table(head, cells, widths, color, gap, sentence_lines)
 
 
 def _draw_column_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: bool) -> list[str]:
     """Return the lines of a table in groups of columns, one below the other."""
     labels = [*range(table.n_labels)]
-    rest = [*range(table.n_labels, len(table.header))]
+    number_columns = [*range(table.n_labels, len(table.header))]
     lines: list[str] = []
-    while rest or not lines:
-        n = len(rest)
-        while n > 1 and _fit_widths(table, cells, [*labels, *rest[:n]], width, _COLUMN_GAPS[0]) is None:
+    while number_columns or not lines:
+        n = len(number_columns)
+        while n > 1 and _fit_widths(table, cells, [*labels, *number_columns[:n]], width, _COLUMN_GAPS[0]) is None:
             n -= 1
-        columns = [*labels, *rest[:n]]
-        rest = rest[n:]
+        columns = [*labels, *number_columns[:n]]
+        number_columns = number_columns[n:]
         widths = _fit_widths(table, cells, columns, width, _COLUMN_GAPS[0])
         widths = widths or _smallest_widths(table, cells, columns, 1)
-        part = table.select_columns(columns)
-        chosen = [[row[c] for c in columns] for row in cells]
-        lines += [*([""] if lines else []), *_draw_table(part, chosen, widths, color)]
+        subtable = table.select_columns(columns)
+        subtable_cells = [[row[c] for c in columns] for row in cells]
+        lines += [*([""] if lines else []), *_draw_table(subtable, subtable_cells, widths, color)]
     return lines
 
 
@@ -133,10 +133,10 @@ def _cell_texts(table: Table) -> list[list[str]]:
     cells = [[escape_unprintable(cell) for cell in row] for row in (table.header, *table.rows)]
     marks = {(r + 1, c): f" {escape_unprintable(mark)}" for (r, c), mark in table.superscripts.items() if mark}
     for column in {c for _, c in marks}:
-        widest = max(text_width(mark) for (_, c), mark in marks.items() if c == column)
+        max_width = max(text_width(mark) for (_, c), mark in marks.items() if c == column)
         for r, row in enumerate(cells[1:], 1):
             mark = marks.get((r, column), "")
-            row[column] += mark + " " * (widest - text_width(mark))
+            row[column] += mark + " " * (max_width - text_width(mark))
     return cells
 
 
@@ -148,51 +148,51 @@ def _column_widths(cells: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _smallest_widths(
-    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], lines: int
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], n_lines: int
 ) -> list[int]:
     """Return the smallest widths of columns, with headings of `lines` lines or one word in each.
 
     Numbers are not folded.
     """
-    found = []
+    widths = []
     for c in columns:
-        header, *values = (row[c] for row in cells)
-        widest = max([0, *map(text_width, values)])
+        header, *body = (row[c] for row in cells)
+        body_width = max([0, *map(text_width, body)])
         if table.is_text(c):
-            words = (text_width(word) for value in values for word in value.split(" "))
-            least = _MIN_LABEL_WIDTH if c < table.n_labels else _MIN_SENTENCE_WIDTH
-            widest = min(widest, max([least, *words]))
-        sizes = range(max(map(text_width, header.split(" "))), text_width(header))
-        narrow = (size for size in sizes if len(fold_line(header, size)) <= lines)
-        found.append(max(widest, next(narrow, text_width(header))))
-    return found
+            word_widths = (text_width(word) for text in body for word in text.split(" "))
+            min_width = _MIN_LABEL_WIDTH if c < table.n_labels else _MIN_SENTENCE_WIDTH
+            body_width = min(body_width, max([min_width, *word_widths]))
+        heading_widths = range(max(map(text_width, header.split(" "))), text_width(header))
+        narrow_widths = (heading_width for heading_width in heading_widths if len(fold_line(header, heading_width)) <= n_lines)
+        widths.append(max(body_width, next(narrow_widths, text_width(header))))
+    return widths
 
 
 def _fit_widths(
-    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int, apart: int
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int, gap: int
 ) -> list[int] | None:
     """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
 
     Headings have as few lines as possible; texts have the room that is left.
     """
-    for lines in range(1, _MAX_HEADING_LINES + 1):
-        found = _smallest_widths(table, cells, columns, lines)
-        spare = width - 1 - sum(found) - apart * (len(found) - 1)
-        if spare >= 0:
+    for n_lines in range(1, _MAX_HEADING_LINES + 1):
+        widths = _smallest_widths(table, cells, columns, n_lines)
+        spare_width = width - 1 - sum(widths) - gap * (len(widths) - 1)
+        if spare_width >= 0:
             break
     else:
         return None
-    full = _column_widths([[row[c] for c in columns] for row in cells])
+    full_widths = _column_widths([[row[c] for c in columns] for row in cells])
     for i, c in enumerate(columns):
         if table.is_text(c):
-            more = min(spare, full[i] - found[i])
-            found[i] += more
-            spare -= more
+            extra_width = min(spare_width, full_widths[i] - widths[i])
+            widths[i] += extra_width
+            spare_width -= extra_width
     # What is left of a column once its texts are folded is not needed.
-    parts = [
-        [fold_line(row[c], size) for row in cells] for c, size in zip(columns, found, strict=True)
+    cell_lines = [
+        [fold_line(row[c], column_width) for row in cells] for c, column_width in zip(columns, widths, strict=True)
     ]
-    return [max(text_width(part) for cell in column for part in cell) for column in parts]
+    return [max(text_width(line) for lines in column for line in lines) for column in cell_lines]
 
 
 # ---- drawing ------------------------------------------------------------------------------------
@@ -203,58 +203,58 @@ def _draw_table(
     cells: Sequence[Sequence[str]],
     widths: Sequence[int],
     color: bool,
-    apart: int = _COLUMN_GAPS[0],
-    below: Sequence[Sequence[str]] = (),
+    gap: int = _COLUMN_GAPS[0],
+    lines_below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
     """Return the lines of an aligned table; `below` are the lines below each row of cells."""
     styles = {(row + 1, column): 1 for row, column in table.bold_cells}
     styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}
     styles |= {(0, column): 1 for column in range(len(widths))}
-    widths = _widen_groups(table, widths, apart)
-    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + apart * (len(widths) - 1))
-    lines = _draw_group_headings(table, widths, apart)
+    widths = _widen_groups(table, widths, gap)
+    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + gap * (len(widths) - 1))
+    lines = _draw_group_headings(table, widths, gap)
     for r, row in enumerate(cells):
-        parts = [fold_line(cell, size) for cell, size in zip(row, widths, strict=False)]
-        height = max(map(len, parts))
-        for c, part in enumerate(parts):  # headings end at the rule, cells begin at the row's top
-            blank = [""] * (height - len(part))
-            parts[c] = [*blank, *part] if r == 0 else [*part, *blank]
+        cell_lines = [fold_line(cell, column_width) for cell, column_width in zip(row, widths, strict=False)]
+        height = max(map(len, cell_lines))
+        for c, text_lines in enumerate(cell_lines):  # headings end at the rule, cells begin at the row's top
+            blank_lines = [""] * (height - len(text_lines))
+            cell_lines[c] = [*blank_lines, *text_lines] if r == 0 else [*text_lines, *blank_lines]
         if r == 1 or r - 1 in table.ruled_rows - {0}:
             lines.append(rule)
-        for each in zip(*parts, strict=True):
-            shown = []
-            for c, cell in enumerate(each):
-                blank_ = " " * (widths[c] - text_width(cell))
-                marked = cell
+        for line_cells in zip(*cell_lines, strict=True):
+            line_texts = []
+            for c, cell in enumerate(line_cells):
+                padding = " " * (widths[c] - text_width(cell))
+                styled_text = cell
                 if color and cell and (r, c) in styles:
-                    size = len(cell.split(" ")[0]) if table.superscripts and r else len(cell)
-                    marked = f"\x1b[{styles[r, c]}m{cell[:size]}\x1b[0m{cell[size:]}"
-                shown.append(marked + blank_ if table.is_text(c) else blank_ + marked)
-            lines.append(" " + (" " * apart).join(shown).rstrip())
-        lines += below[r] if below else ()
+                    n_styled = len(cell.split(" ")[0]) if table.superscripts and r else len(cell)
+                    styled_text = f"\x1b[{styles[r, c]}m{cell[:n_styled]}\x1b[0m{cell[n_styled:]}"
+                line_texts.append(styled_text + padding if table.is_text(c) else padding + styled_text)
+            lines.append(" " + (" " * gap).join(line_texts).rstrip())
+        lines += lines_below[r] if lines_below else ()
     return lines if len(cells) > 1 else [*lines, rule]
 
 
-def _widen_groups(table: Table, widths: Sequence[int], apart: int) -> Sequence[int]:
+def _widen_groups(table: Table, widths: Sequence[int], gap: int) -> Sequence[int]:
     """Return the widths of columns; the last of a group is wider if its heading needs it."""
-    found, first = list(widths), 0
+    new_widths, first = list(widths), 0
     for name, n in table.group_spans():
         if name:
-            span = sum(found[first : first + n]) + apart * (n - 1)
-            found[first + n - 1] += max(0, text_width(escape_unprintable(name)) - span)
+            span = sum(new_widths[first : first + n]) + gap * (n - 1)
+            new_widths[first + n - 1] += max(0, text_width(escape_unprintable(name)) - span)
         first += n
-    return found
+    return new_widths
 
 
-def _draw_group_headings(table: Table, widths: Sequence[int], apart: int) -> list[str]:
+def _draw_group_headings(table: Table, widths: Sequence[int], gap: int) -> list[str]:
     """Return the line of headings above others, each across its columns."""
-    parts, first = [], 0
+    span_texts, first = [], 0
     for name, n in table.group_spans():
-        span = sum(widths[first : first + n]) + apart * (n - 1)
+        span = sum(widths[first : first + n]) + gap * (n - 1)
         heading = escape_unprintable(name)
         sign = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" if name else " "
         heading = f" {heading} " if name and text_width(heading) + 1 < span else heading
-        left = (span - text_width(heading)) // 2
-        parts.append(sign * left + heading + sign * (span - text_width(heading) - left))
+        n_left = (span - text_width(heading)) // 2
+        span_texts.append(sign * n_left + heading + sign * (span - text_width(heading) - n_left))
         first += n
-    return [(" " + (" " * apart).join(parts)).rstrip()] if any(table.group_headings) else []
+    return [(" " + (" " * gap).join(span_texts)).rstrip()] if any(table.group_headings) else []

@@ -94,9 +94,9 @@ class Shown(ABC):
         """Return the tables as text, aligned; a table wider than `width` may be turned."""
         if width is not None:
             width = check_option("width", width, whole_check(1))
-        colored = check_option("color", color, check_flag)
+        use_color = check_option("color", color, check_flag)
         tables = self._check_and_call("to_text", self.tables, arguments)
-        return "\n".join(self._draw_table(one, width, colored) for one in tables)
+        return "\n".join(self._draw_table(table, width, use_color) for table in tables)
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return one of its tables as text."""
@@ -115,7 +115,7 @@ class Shown(ABC):
         is_page = check_option("whole", full_page, check_flag)
         tables = self._check_and_call("to_html", self.tables, arguments)
         body = "\n".join(map(to_html, tables))
-        title = next((line for one in tables for line in one.title), self._page_title)
+        title = next((line for table in tables for line in table.title), self._page_title)
         return to_page(title, body) if is_page else body
 
     @property
@@ -148,8 +148,8 @@ class Shown(ABC):
     def _to_delimited(
         self, name: str, delimiter: str, formulas: Formulas, arguments: Mapping[str, Any]
     ) -> str:
-        every = self._check_and_call(name, self.rows, arguments)
-        rows = [["" if cell is None else cell for cell in one.values()] for one in every]
+        row_dicts = self._check_and_call(name, self.rows, arguments)
+        rows = [["" if cell is None else cell for cell in row_dict.values()] for row_dict in row_dicts]
         return to_delimited([self.header, *rows], delimiter, formulas)
 
     def to_jsonl(self, **arguments: Any) -> str:
@@ -189,17 +189,17 @@ class Shown(ABC):
         self, form: str, make: Callable[..., _Source], arguments: Mapping[str, Any], *args: Any
     ) -> _Source:
         """Return what a form is made from; TypeError, naming the form, for unknown arguments."""
-        known = inspect.signature(make).parameters
-        if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow
-            known = inspect.signature(self.rows).parameters
-        if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        parameters = inspect.signature(make).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):  # to_arrow
+            parameters = inspect.signature(self.rows).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
             return make(*args, **arguments)  # the rows of another result, which knows them
         for name in arguments:
-            if name not in known:
-                takes = f"; it takes {', '.join(known)}" if known else ""
+            if name not in parameters:
+                hint = f"; it takes {', '.join(parameters)}" if parameters else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
-                    f"{name!r}{takes}"
+                    f"{name!r}{hint}"
                 )
         return make(*args, **arguments)
 
@@ -225,10 +225,10 @@ class Shown(ABC):
             arguments |= of_tables or {}
         if form == "html":
             arguments["whole"] = True
-        shown: str = getattr(self, f"to_{'text' if form == 'table' else form.replace('-', '_')}")(
+        rendering: str = getattr(self, f"to_{'text' if form == 'table' else form.replace('-', '_')}")(
             **arguments
         )
-        return shown
+        return rendering
 
 
 def _check_flags(make: Callable[..., _Source]) -> Callable[..., _Source]:
@@ -237,10 +237,10 @@ def _check_flags(make: Callable[..., _Source]) -> Callable[..., _Source]:
     flags = [name for name, default in defaults.items() if isinstance(default, bool)]
 
     @wraps(make)
-    def checking(*args: Any, **how: Any) -> _Source:
-        for name in how.keys() & flags:
-            how[name] = check_option(name, how[name], check_flag)
-        return make(*args, **how)
+    def checking(*args: Any, **arguments: Any) -> _Source:
+        for name in arguments.keys() & flags:
+            arguments[name] = check_option(name, arguments[name], check_flag)
+        return make(*args, **arguments)
 
     return checking if flags else make
 
@@ -249,12 +249,12 @@ def as_json(document: Any, indent: int | None = None) -> str:
     """Return content as JSON; an id that is not valid UTF-8 is escaped."""
     import json
 
-    shown = json.dumps(document, ensure_ascii=False, indent=indent)
+    json_text = json.dumps(document, ensure_ascii=False, indent=indent)
     try:
-        shown.encode()
+        json_text.encode()
     except UnicodeEncodeError:
         return json.dumps(document, indent=indent)
-    return shown
+    return json_text
 
 
 def arrow_column(cells: Sequence[Any]) -> "pa.Array":
@@ -267,26 +267,26 @@ def arrow_column(cells: Sequence[Any]) -> "pa.Array":
 
     import pyarrow as pa
 
-    known = [one for one in cells if one is not None]
-    n_null = len(cells) - len(known)
-    buffers = [pa.py_buffer(_pack_bits([one is not None for one in cells])) if n_null else None]
-    data: Any
-    if known and all(isinstance(one, bool) for one in known):
-        kind, data = pa.bool_(), _pack_bits(list(map(bool, cells)))
-    elif known and all(isinstance(one, int) for one in known):
-        kind, data = pa.int64(), array("q", [one or 0 for one in cells])
-    elif known and all(isinstance(one, int | float) for one in known):
-        kind, data = pa.float64(), array("d", [one or 0.0 for one in cells])
+    non_null = [cell for cell in cells if cell is not None]
+    n_null = len(cells) - len(non_null)
+    buffers = [pa.py_buffer(_pack_bits([cell is not None for cell in cells])) if n_null else None]
+    buffer: Any
+    if non_null and all(isinstance(cell, bool) for cell in non_null):
+        kind, buffer = pa.bool_(), _pack_bits(list(map(bool, cells)))
+    elif non_null and all(isinstance(cell, int) for cell in non_null):
+        kind, buffer = pa.int64(), array("q", [cell or 0 for cell in cells])
+    elif non_null and all(isinstance(cell, int | float) for cell in non_null):
+        kind, buffer = pa.float64(), array("d", [cell or 0.0 for cell in cells])
     else:
-        texts = ["" if one is None else str(one) for one in cells]
-        encoded = [one.encode("utf-8", "surrogateescape") for one in texts]
-        parts = [one.decode("utf-8", "replace").encode() for one in encoded]
-        kind, data = pa.large_string(), b"".join(parts)
-        buffers.append(pa.py_buffer(array("q", accumulate(map(len, parts), initial=0))))
-    return pa.Array.from_buffers(kind, len(cells), [*buffers, pa.py_buffer(data)], n_null)
+        texts = ["" if cell is None else str(cell) for cell in cells]
+        encodings = [text.encode("utf-8", "surrogateescape") for text in texts]
+        utf8_texts = [encoding.decode("utf-8", "replace").encode() for encoding in encodings]
+        kind, buffer = pa.large_string(), b"".join(utf8_texts)
+        buffers.append(pa.py_buffer(array("q", accumulate(map(len, utf8_texts), initial=0))))
+    return pa.Array.from_buffers(kind, len(cells), [*buffers, pa.py_buffer(buffer)], n_null)
 
 
-def _pack_bits(values: Sequence[bool]) -> bytes:
+def _pack_bits(flags: Sequence[bool]) -> bytes:
     """Return truth values as bits, the first one lowest."""
-    whole = int("0" + "".join("01"[one] for one in reversed(values)), 2)
-    return whole.to_bytes(len(values) // 8 + 1, "little")
+    bit_number = int("0" + "".join("01"[bit] for bit in reversed(flags)), 2)
+    return bit_number.to_bytes(len(flags) // 8 + 1, "little")

@@ -53,7 +53,7 @@ class Table:
 
     def select_columns(self, columns: Sequence[int]) -> "Table":
         """Return a table of some columns: all labels, and some of the others, in their order."""
-        new = {old: column for column, old in enumerate(columns)}
+        new = {column: position for position, column in enumerate(columns)}
         return replace(
             self,
             header=[self.header[c] for c in columns],
@@ -84,7 +84,7 @@ class Table:
         """The heading of each column, behind that of its group."""
         if not self.group_headings:
             return self.header
-        return [" ".join(filter(None, both)) for both in zip(self.group_headings, self.header, strict=True)]
+        return [" ".join(filter(None, heading_parts)) for heading_parts in zip(self.group_headings, self.header, strict=True)]
 
     def group_spans(self) -> list[tuple[str, int]]:
         """Return the headings of groups, each with how many columns it is above.
@@ -94,7 +94,7 @@ class Table:
         """
         if not any(self.group_headings):
             return []
-        return [(name, len([*each])) for name, each in groupby(self.group_headings)]
+        return [(name, len([*columns])) for name, columns in groupby(self.group_headings)]
 
     def cell_indents(self) -> list[list[int]]:
         """Return by how many digits each cell is shorter than the longest cell of its column.
@@ -102,14 +102,14 @@ class Table:
         A column of numbers with superscripts is set flush left; with so many blanks before each
         cell, its digits line up. 0 for every cell of a table without superscripts.
         """
-        longest = [
+        max_lengths = [
             0 if self.is_text(c) or not self.superscripts else max(map(len, column), default=0)
             for c, column in enumerate(zip(*self.rows, strict=True))
         ]
         return [
             [
-                max(0, most - len(cell)) * cell[-1:].isdigit()
-                for most, cell in zip(longest, row, strict=True)
+                max(0, max_length - len(cell)) * cell[-1:].isdigit()
+                for max_length, cell in zip(max_lengths, row, strict=True)
             ]
             for row in self.rows
         ]
@@ -137,7 +137,7 @@ class Column:
 
 def select_shown(columns: Iterable[Column]) -> list[Column]:
     """Return the columns to show."""
-    return [one for one in columns if one.is_shown]
+    return [column for column in columns if column.is_shown]
 
 
 def legend(columns: Iterable[Column]) -> list[str]:
@@ -147,11 +147,11 @@ def legend(columns: Iterable[Column]) -> list[str]:
     ['a: one. b: two.']
     """
     lines: list[str] = []
-    for one in columns:
-        if one.meaning and one.same_line and lines:
-            lines[-1] += f" {one.meaning}"
-        elif one.meaning:
-            lines += one.meaning.split("\n")
+    for column in columns:
+        if column.meaning and column.same_line and lines:
+            lines[-1] += f" {column.meaning}"
+        elif column.meaning:
+            lines += column.meaning.split("\n")
     return lines
 
 
@@ -173,11 +173,11 @@ def make_table(
     >>> found.header, found.rows, found.notes
     (['n', 'half'], [['1', '0.5'], ['2', '1.0']], ['n / 2.'])
     """
-    shown = select_shown(columns)
-    rows = [[one.cell(item) for one in shown] for item in records]
-    below = lines_below_table([*legend(shown), *sentences], notes)
-    header = [one.heading for one in shown]
-    return Table(header, rows, below, n_labels, ruled_rows=frozenset(rules), title=title)
+    visible_columns = select_shown(columns)
+    rows = [[column.cell(record) for column in visible_columns] for record in records]
+    lines_below = lines_below_table([*legend(visible_columns), *sentences], notes)
+    header = [column.heading for column in visible_columns]
+    return Table(header, rows, lines_below, n_labels, ruled_rows=frozenset(rules), title=title)
 
 
 _FIRST_WIDE = "\u0300"  # below it, a character that can be printed takes one column of a terminal
@@ -198,29 +198,29 @@ def to_html(table: Table) -> str:
 
     indents = table.cell_indents()
 
-    def cell(tag: str, content: str, row: int, column: int) -> str:
+    def cell_html(tag: str, text: str, row: int, column: int) -> str:
         side = "left" if table.is_left(column) else "right"
         rule = "; border-top: 1px solid" if row in table.ruled_rows else ""
-        shown = html.escape(escape_unprintable(content))
-        shown = f"<strong>{shown}</strong>" if (row, column) in table.bold_cells else shown
-        shown = f"<u>{shown}</u>" if (row, column) in table.underlined_cells else shown
+        markup = html.escape(escape_unprintable(text))
+        markup = f"<strong>{markup}</strong>" if (row, column) in table.bold_cells else markup
+        markup = f"<u>{markup}</u>" if (row, column) in table.underlined_cells else markup
         if row >= 0:
-            shown = "\N{FIGURE SPACE}" * indents[row][column] + shown
+            markup = "\N{FIGURE SPACE}" * indents[row][column] + markup
         if mark := table.superscripts.get((row, column)):
-            shown += f'<sup style="line-height: 0">{html.escape(escape_unprintable(mark))}</sup>'
+            markup += f'<sup style="line-height: 0">{html.escape(escape_unprintable(mark))}</sup>'
         rule = "; border-bottom: 1px solid" if tag == "th" else rule
         style = f"text-align: {side}; padding: 0.2em 0.7em{rule}"
-        return f'<{tag} style="{style}">{shown}</{tag}>'
+        return f'<{tag} style="{style}">{markup}</{tag}>'
 
-    def above(name: str, n: int) -> str:
-        shown = html.escape(escape_unprintable(name))
-        ruled = f'<div style="border-bottom: 1px solid">{shown}</div>' if name else ""
-        return f'<th colspan="{n}" style="text-align: center; padding: 0.2em 0.7em">{ruled}</th>'
+    def group_heading(name: str, n_columns: int) -> str:
+        heading = html.escape(escape_unprintable(name))
+        heading_html = f'<div style="border-bottom: 1px solid">{heading}</div>' if name else ""
+        return f'<th colspan="{n_columns}" style="text-align: center; padding: 0.2em 0.7em">{heading_html}</th>'
 
-    groups = "".join(above(*one) for one in table.group_spans())
-    head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
+    groups = "".join(group_heading(*one) for one in table.group_spans())
+    head = "".join(cell_html("th", name, -1, c) for c, name in enumerate(table.header))
     body = "".join(
-        "<tr>" + "".join(cell("td", value, r, c) for c, value in enumerate(row)) + "</tr>\n"
+        "<tr>" + "".join(cell_html("td", text, r, c) for c, text in enumerate(row)) + "</tr>\n"
         for r, row in enumerate(table.rows)
     )
     return (
@@ -240,8 +240,8 @@ def to_page(title: str, body: str) -> str:
     """Return a whole HTML document in UTF-8; the title is text, the body HTML."""
     import html
 
-    shown = html.escape(escape_unprintable(title))
-    head = f'<meta charset="utf-8">\n<title>{shown}</title>\n<style>{_PAGE_STYLE}</style>'
+    title_text = html.escape(escape_unprintable(title))
+    head = f'<meta charset="utf-8">\n<title>{title_text}</title>\n<style>{_PAGE_STYLE}</style>'
     return f"<!DOCTYPE html>\n<html>\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n"
 
 
@@ -252,12 +252,12 @@ def to_paragraphs(lines: Iterable[str], top_margin: float = 0.4) -> str:
     """
     import html
 
-    page = ""
+    markup = ""
     for line in lines:
         style = f"white-space: pre-wrap; margin: {top_margin}em 0 0.4em"
-        page += f'<p style="{style}">{html.escape(escape_unprintable(line))}</p>\n'
+        markup += f'<p style="{style}">{html.escape(escape_unprintable(line))}</p>\n'
         top_margin = 0.4
-    return page
+    return markup
 
 
 def to_markdown(table: Table) -> str:
@@ -280,9 +280,9 @@ def to_markdown(table: Table) -> str:
     widths = [max(3, *map(text_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        blank = [" " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)]
+        padding = [" " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = [
-            cell + blank[c] if table.is_left(c) else blank[c] + cell for c, cell in enumerate(row)
+            cell + padding[c] if table.is_left(c) else padding[c] + cell for c, cell in enumerate(row)
         ]
         lines.append(f"| {' | '.join(cells)} |")
     dashes = [
@@ -290,12 +290,12 @@ def to_markdown(table: Table) -> str:
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
-    above = [re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title]
-    below = [f"- {_escape_paragraph(note)}\n" for note in table.notes]
-    return "".join(above) + "\n".join(lines) + "\n" + "\n" * bool(below) + "".join(below)
+    title_lines = [re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title]
+    note_lines = [f"- {_escape_paragraph(note)}\n" for note in table.notes]
+    return "".join(title_lines) + "\n".join(lines) + "\n" + "\n" * bool(note_lines) + "".join(note_lines)
 
 
-def _escape_markdown(content: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""Return text escaped for Markdown, within a line.
 
     GitHub looks for names and numbers of issues in the text that it will show, where a backslash
@@ -307,10 +307,10 @@ def _escape_markdown(content: str) -> str:
     >>> print(_markdown("@someone #1 mailto:a@b.c nDCG@10"))
     `@`someone `#`1 mailto:a`@`b.c nDCG@10
     """
-    parts = re.split(_MENTION_SIGNS, escape_unprintable(content))
-    shown = [re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", part) for part in parts]
-    shown[1::2] = [f"`{sign}`" for sign in parts[1::2]]
-    return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", "".join(shown), flags=re.IGNORECASE)
+    parts = re.split(_MENTION_SIGNS, escape_unprintable(text))
+    markdown_parts = [re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", part) for part in parts]
+    markdown_parts[1::2] = [f"`{sign}`" for sign in parts[1::2]]
+    return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", "".join(markdown_parts), flags=re.IGNORECASE)
 
 
 # The signs that make a mention (no letter or digit before them), an address of e-mail (a dot
@@ -318,9 +318,9 @@ def _escape_markdown(content: str) -> str:
 _MENTION_SIGNS = r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))"
 
 
-def _escape_paragraph(content: str) -> str:
+def _escape_paragraph(line: str) -> str:
     """Return a line that begins neither a list nor a rule nor an underlined heading."""
-    return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _escape_markdown(content.strip(" ")))
+    return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _escape_markdown(line.strip(" ")))
 
 
 Formulas = Literal["plain", "quoted"]

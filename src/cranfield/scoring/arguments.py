@@ -111,11 +111,11 @@ def arrange_arguments(
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        several = make_several_runs(runs, errors)
-        return judgments, make_run(runs, errors) if several is None else several, measures
+        runs_by_name = make_several_runs(runs, errors)
+        return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
-    shifted = runs is not None and measures is default_measures and could_be_measures(runs)
-    if runs is None or shifted:
+    runs_are_measures = runs is not None and measures is default_measures and could_be_measures(runs)
+    if runs is None or runs_are_measures:
         are_measures = runs is not None and _are_measures(runs)
         try:
             sides = find_two_sided_tables(qrels, columns, errors)
@@ -124,10 +124,10 @@ def arrange_arguments(
                 raise
             sides = None
         if sides is not None:
-            opened, found = sides.open(errors, duplicates)
-            return _read_judgments(opened, read), found, runs if shifted else measures
-    elif (pair := open_table_pair(qrels, runs, columns, errors)) is not None:
-        return *pair.read(errors, duplicates), measures
+            judgments_source, run_or_runs = sides.open(errors, duplicates)
+            return _read_judgments(judgments_source, read), run_or_runs, runs if runs_are_measures else measures
+    elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
+        return *table_pair.read(errors, duplicates), measures
     if runs is None:
         raise InputError(
             "no runs are given", hint=_order_hint(_COMPARE_ARGUMENTS if verb is None else _argument_names(verb))
@@ -135,11 +135,11 @@ def arrange_arguments(
     check_qrels_and_runs(qrels, runs, verb)
     check_columns(columns, qrels, runs)
     state_columns = select_side_columns if are_same_table(qrels, runs) else select_columns
-    opened = open_qrels(qrels, errors, state_columns(columns, Side.QRELS), duplicates)
-    own = state_columns(columns, Side.RUN)
-    several = make_several_runs(runs, errors, own)
-    found = make_run(runs, errors, own) if several is None else several
-    return _read_judgments(opened, read), found, measures
+    judgments_source = open_qrels(qrels, errors, state_columns(columns, Side.QRELS), duplicates)
+    run_columns = state_columns(columns, Side.RUN)
+    runs_by_name = make_several_runs(runs, errors, run_columns)
+    run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
+    return _read_judgments(judgments_source, read), run_or_runs, measures
 
 
 def _read_judgments(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
@@ -155,9 +155,9 @@ def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
 def _are_read(data: Any) -> bool:
     """Tell whether the data are judgments, a run, or dicts, which have no columns."""
     if isinstance(data, list | tuple):
-        return len(data) > 0 and all(isinstance(one, Run) for one in data)
+        return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
-        return not any(isinstance(one, str | os.PathLike) or is_table(one) for one in data.values())
+        return not any(isinstance(table, str | os.PathLike) or is_table(table) for table in data.values())
     return isinstance(data, Qrels | Run)
 
 
@@ -187,7 +187,7 @@ measures=... by name.
     names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
     first, second = names[0], next(name for name in names if name.startswith("run"))
     order = _order_hint(names)
-    beside = order if verb is not None else _SCORES_ORDER
+    order_hint = order if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
     if _are_ids(qrels) and _are_ids(runs):
         name = "evaluate" if verb is None else verb.__name__
@@ -198,12 +198,12 @@ measures=... by name.
             f"{name}(*grades([3, 2, 0]), ...).",
         )
     if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
-        said = "scores, and runs are given, too"
+        problem = "scores, and runs are given, too"
         if verb is not None:
-            said = f"scores, or several files: {verb.__name__} takes judgments, and runs"
-        raise InputError(f"{first} are {said}", hint=beside)
+            problem = f"scores, or several files: {verb.__name__} takes judgments, and runs"
+        raise InputError(f"{first} are {problem}", hint=order_hint)
     if isinstance(runs, Scores | Systems):
-        raise InputError(f"{second}: these are scores; runs are expected here", hint=beside)
+        raise InputError(f"{second}: these are scores; runs are expected here", hint=order_hint)
     if isinstance(qrels, Run):
         raise InputError(f"{first} are a run", hint=order)
     if isinstance(runs, Qrels):
@@ -231,30 +231,30 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     """
     if type(qrels) in _QRELS_TYPES:
         return qrels, runs
-    truths, one = as_lists_of_ids(qrels), as_lists_of_ids(runs)
-    if truths is None:
-        if one is not None and _is_empty(qrels):
-            raise unequal_lists_error(0, len(one))
+    relevant_lists, rankings = as_lists_of_ids(qrels), as_lists_of_ids(runs)
+    if relevant_lists is None:
+        if rankings is not None and _is_empty(qrels):
+            raise unequal_lists_error(0, len(rankings))
         return qrels, runs
     if _is_empty(runs):
-        raise unequal_lists_error(len(truths), 0)
-    if one is not None:
-        ranked: Any = _make_run_of_lists(truths, one, "run")
+        raise unequal_lists_error(len(relevant_lists), 0)
+    if rankings is not None:
+        run: Any = _make_run_of_lists(relevant_lists, rankings, "run")
     elif isinstance(runs, Mapping):
-        several = {name: as_lists_of_ids(each) for name, each in runs.items()}
-        if None in several.values():
+        rankings_of_name = {name: as_lists_of_ids(lists) for name, lists in runs.items()}
+        if None in rankings_of_name.values():
             return qrels, runs
-        ranked = {str(name): _make_run_of_lists(truths, each, name) for name, each in several.items()}
-    elif isinstance(runs, list | tuple) and None not in (each := [*map(as_lists_of_ids, runs)]):
-        ranked = [_make_run_of_lists(truths, one, "run") for one in each]
+        run = {str(name): _make_run_of_lists(relevant_lists, rankings, name) for name, rankings in rankings_of_name.items()}
+    elif isinstance(runs, list | tuple) and None not in (rankings_of_runs := [*map(as_lists_of_ids, runs)]):
+        run = [_make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs]
     else:
         return qrels, runs
-    return Qrels(read_id_lists(truths, Side.QRELS), duplicates=duplicates), ranked
+    return Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates), run
 
 
-def _make_run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
-    if len(truths) != len(rankings):
-        raise unequal_lists_error(len(truths), len(rankings))
+def _make_run_of_lists(relevant_lists: list[Any], rankings: Any, name: Any) -> Run:
+    if len(relevant_lists) != len(rankings):
+        raise unequal_lists_error(len(relevant_lists), len(rankings))
     return Run(read_id_lists(rankings, Side.RUN), str(name))
 
 
@@ -265,15 +265,15 @@ def _is_empty(data: Any) -> bool:
 def check_scores(scores: Any) -> None:
     """Raise InputError, which says what to write, if scores are expected and these are none."""
     if isinstance(scores, Qrels | Run):
-        what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
-        raise InputError(f"qrels are {what}", hint=_order_hint(_COMPARE_ARGUMENTS))
+        description = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
+        raise InputError(f"qrels are {description}", hint=_order_hint(_COMPARE_ARGUMENTS))
     _refuse_pair(scores, _COMPARE_ARGUMENTS)
 
 
 def _argument_names(verb: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments that a function takes by their order."""
-    every = inspect.signature(verb).parameters.values()
-    return [one.name for one in every if one.kind is one.POSITIONAL_OR_KEYWORD]
+    parameters = inspect.signature(verb).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
 
 
 def _order_hint(names: Sequence[str]) -> str:
@@ -281,8 +281,8 @@ def _order_hint(names: Sequence[str]) -> str:
 
 
 def _refuse_pair(data: Any, names: Sequence[str]) -> None:
-    pair = isinstance(data, tuple) and len(data) == 2
-    if pair and not isinstance(data[0], Scores | Systems):
+    is_pair = isinstance(data, tuple) and len(data) == 2
+    if is_pair and not isinstance(data[0], Scores | Systems):
         raise InputError(
             f"{names[0]} are a pair: judgments and runs are two arguments",
             hint="Write an asterisk before it: *grades(...)."
@@ -296,8 +296,8 @@ def _are_ids(data: Any) -> bool:
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
-        is_whole_number(one) or (isinstance(one, str) and "." not in one and not os.path.exists(one))
-        for one in data
+        is_whole_number(element) or (isinstance(element, str) and "." not in element and not os.path.exists(element))
+        for element in data
     )
 
 
@@ -305,15 +305,15 @@ def _are_grades(data: Any) -> bool:
     """Tell whether the data may be grades without documents: whole numbers, None, or lists."""
     if not is_sequence(data) or isinstance(data, Qrels | Run):
         return False
-    some = [one for each in data for one in (each if isinstance(each, list) else [each])]
-    return bool(some) and all(one is None or is_whole_number(one) for one in some)
+    grades = [grade for element in data for grade in (element if isinstance(element, list) else [element])]
+    return bool(grades) and all(grade is None or is_whole_number(grade) for grade in grades)
 
 
 def _are_scores(data: Any) -> bool:
     if isinstance(data, dict):
         return isinstance(next(iter(data.values()), None), Scores | Systems)
-    several = isinstance(data, list | tuple) and len(data) > 0
-    return several and isinstance(data[0], Scores | Systems | str | os.PathLike)
+    is_list = isinstance(data, list | tuple) and len(data) > 0
+    return is_list and isinstance(data[0], Scores | Systems | str | os.PathLike)
 
 
 def _are_measures(runs: Any) -> bool:

@@ -57,25 +57,25 @@ class Assembly:
         notes += ends.notes(self._measures)
         notes += self._option_notes
         measures = self._measures
-        whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
-        return whole if self._slices is None else _add_slices(whole, matched_run, self._slices)
+        scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
+        return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
 
 
-def _add_slices(scores: Scores, met: JudgedRun, slices: "LabelRows") -> Scores:
+def _add_slices(scores: Scores, matched_run: JudgedRun, slices: "LabelRows") -> Scores:
     from cranfield.scoring.slices import find_slices  # which few need
 
-    parts, said = find_slices(slices, scores.query_ids)
-    sliced = [
-        (str(label), str(name), scores.select_queries(rows, met.count_queries(rows))) for label, name, rows in parts
+    label_slices, slice_notes = find_slices(slices, scores.query_ids)
+    slice_scores = [
+        (str(label), str(name), scores.select_queries(has_label, matched_run.count_queries(has_label))) for label, name, has_label in label_slices
     ]
-    return replace(scores, notes=(*scores.notes, *said), slices=tuple(sliced))
+    return replace(scores, notes=(*scores.notes, *slice_notes), slices=tuple(slice_scores))
 
 
 def option_notes(judging: Judging) -> list[Note]:
     """Return a note on the options that are not at their defaults, if there are any."""
-    unusual = [f"{name}={value}" for name, value in judging.changed_options().items()]
-    text = f"Options: {', '.join(unusual)}."
-    return [Note("options", "info", text)] if unusual else []
+    changes = [f"{name}={value}" for name, value in judging.changed_options().items()]
+    text = f"Options: {', '.join(changes)}."
+    return [Note("options", "info", text)] if changes else []
 
 
 def ideal_ranking_notes(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
@@ -86,16 +86,16 @@ def ideal_ranking_notes(measures: Iterable[Measure], qrels: Qrels) -> list[Note]
         "top": f"has the top grade, {format_shortest(qrels.top_grade)}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
-    found, others = [], []
-    for one in measures:
-        kind = one.parameters.get("ideal")
+    notes, other_measures = [], []
+    for measure in measures:
+        kind = measure.parameters.get("ideal")
         if kind in meanings:
-            text = f"{one}: the ideal ranking {meanings[kind]}."
-            found.append(Note(f"ideal-{kind}", "info", text))
+            text = f"{measure}: the ideal ranking {meanings[kind]}."
+            notes.append(Note(f"ideal-{kind}", "info", text))
         else:
-            others.append(one)
-    if others:
-        which = "another measure" if found else "a measure"
-        text = f"The ideal ranking, where {which} has one: these grades, sorted."
-        found.append(Note("ideal-sorted", "info", text))
-    return found
+            other_measures.append(measure)
+    if other_measures:
+        subject = "another measure" if notes else "a measure"
+        text = f"The ideal ranking, where {subject} has one: these grades, sorted."
+        notes.append(Note("ideal-sorted", "info", text))
+    return notes

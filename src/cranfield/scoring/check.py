@@ -78,17 +78,17 @@ class Check(Shown):
     def tables(self) -> list[Table]:
         """Return a table of the findings of each file, its facts above it."""
         header = ["severity", "finding", "example"]
-        if any(one.query_id is not None for one in self.findings):
+        if any(finding.query_id is not None for finding in self.findings):
             header.append("query_id")
-        found = []
+        tables = []
         for file, facts in self.facts.items():
             cells = [
-                [one.severity, one.text, _format_example(one), one.query_id or ""]
-                for one in self._findings_of_file(file)
+                [finding.severity, finding.text, _format_example(finding), finding.query_id or ""]
+                for finding in self._findings_of_file(file)
             ]
             rows = [row[: len(header)] for row in cells]
-            found.append(Table(header, rows, (), len(header), title=[_format_title(file, facts)]))
-        return [*found[:-1], replace(found[-1], notes=[self._counts])]
+            tables.append(Table(header, rows, (), len(header), title=[_format_title(file, facts)]))
+        return [*tables[:-1], replace(tables[-1], notes=[self._counts])]
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return a file's facts, and below them its findings: lines, as sentences need the width.
@@ -96,11 +96,11 @@ class Check(Shown):
         The query of an example has a line only with its text beside it: the sentence names it.
         """
         lines = [part for line in table.title for part in fold_line(escape_unprintable(line), width, "  ")]
-        for severity, finding, example, *asked in table.rows:
-            texts = [example, ": ".join(asked) if all(asked[1:]) and asked[1:] else ""]
+        for severity, finding, example, *query_cells in table.rows:
+            texts = [example, ": ".join(query_cells) if all(query_cells[1:]) and query_cells[1:] else ""]
             lines += fold_line(f"  {severity:7}  {escape_unprintable(finding)}", width, " " * 11)
-            for one in filter(None, texts):
-                lines += fold_line(f"           {escape_unprintable(one)}", width, " " * 11)
+            for text in filter(None, texts):
+                lines += fold_line(f"           {escape_unprintable(text)}", width, " " * 11)
         notes = [part for line in table.notes for part in fold_line(escape_unprintable(line), width, "  ")]
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
@@ -112,7 +112,7 @@ class Check(Shown):
         """How many errors and warnings there are, in words."""
         severities = [finding.severity for finding in self.findings]
         return (
-            ", ".join(format_count(severities.count(one), one) for one in ("error", "warning")) + "."
+            ", ".join(format_count(severities.count(severity), severity) for severity in ("error", "warning")) + "."
         )
 
 
@@ -126,8 +126,8 @@ def _format_title(file: str, facts: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             words.append(value)
         else:
-            called = _SINGULAR.get(name, name) if value == 1 else name
-            words.append(f"{value:{',' if isinstance(value, int) else '.4f'}} {called}")
+            noun = _SINGULAR.get(name, name) if value == 1 else name
+            words.append(f"{value:{',' if isinstance(value, int) else '.4f'}} {noun}")
     return f"{file}: {', '.join(words)}"
 
 
@@ -171,33 +171,33 @@ def check(
     """
     k = check_option("k", k, whole_check(1))
     refuse_unknown_options(check, reading)
-    judgments, opened = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
-    named = _name_in_table(judgments.sources, "qrels")
+    judgments, runs_read = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
+    qrels_name = _name_in_table(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     pairs = zip(map(format_shortest, grades.tolist()), counts.tolist(), strict=True)
-    each = " ".join(f"{grade}:{n:,}" for grade, n in pairs)
+    grade_counts = " ".join(f"{grade}:{n:,}" for grade, n in pairs)
     if len(grades) > _MANY_GRADES:
-        each = f"{judgments.grade_range}, {len(grades):,} of them"
+        grade_counts = f"{judgments.grade_range}, {len(grades):,} of them"
     facts: dict[str, dict[str, Any]] = {
-        named: {
+        qrels_name: {
             "read as": judgments.description,
             "queries": len(judgments.query_ids),
             "judgments": len(judgments),
-            "grades": f"grades {each}",
+            "grades": f"grades {grade_counts}",
         }
     }
-    findings = [one.add_source(named) for one in find_in_qrels(judgments)]
+    findings = [finding.add_source(qrels_name) for finding in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _open_runs(opened):
+    for run in _open_runs(runs_read):
         name = _name_in_table(run.sources, run.name)
         if name in facts:
-            both = f"{name} (run)"  # of a file that holds both sides
-            name = both if both not in facts else f"{name} ({len(facts)})"
+            run_name = f"{name} (run)"  # of a file that holds both sides
+            name = run_name if run_name not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
             run = run.resolve_spans(judgments.spans, CHECK_JUDGING.overlap)
-            found = find_in_run(run, judgments, k, facts[name])
-            findings.extend(one.add_source(name) for one in found)
+            run_findings = find_in_run(run, judgments, k, facts[name])
+            findings.extend(finding.add_source(name) for finding in run_findings)
         except InputError as error:
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
@@ -216,8 +216,8 @@ def _read_judgments_and_runs(
         if sides is not None:
             return sides.read("skip", CHECK_JUDGING.duplicates)
         return make_qrels(qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates), {}
-    how: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
-    return arrange_arguments(qrels, runs, (), None, columns=columns, **how)[:2]
+    reading: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
+    return arrange_arguments(qrels, runs, (), None, columns=columns, **reading)[:2]
 
 
 def unreadable_check(name: str, error: InputError) -> Check:
@@ -233,8 +233,8 @@ def _name_in_table(sources: Sequence[Source], name: str) -> str:
 
 def _open_runs(runs: Run | Mapping[str, Run]) -> list[Run]:
     """Return the runs to look at: rows with a fault are left out, and counted."""
-    found = []
+    opened_runs = []
     for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
-        found.append(run.skip_faults())
-        found[-1].name = name
-    return found
+        opened_runs.append(run.skip_faults())
+        opened_runs[-1].name = name
+    return opened_runs

@@ -131,14 +131,14 @@ def evaluate(
     check_errors(errors)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
-    how = Judging.of(judging)
+    judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
         judgments, run, names = arrange_arguments(
             *(qrels, runs, measures, DEFAULT_MEASURES),
             columns=columns,
             errors=errors,
-            duplicates=how.duplicates,
+            duplicates=judging_options.duplicates,
             verb=evaluate,
             read=False,
         )
@@ -147,14 +147,14 @@ def evaluate(
             family.keeps_open(judgments, run_of_name.values()) for family in families
         ):
             judgments = judgments.read()
-        is_usual = names is DEFAULT_MEASURES
-        way = MeasureGroup(list_measures(choose_default_measures(judgments) if is_usual else names), how)
+        uses_default_measures = names is DEFAULT_MEASURES
+        measure_group = MeasureGroup(list_measures(choose_default_measures(judgments) if uses_default_measures else names), judging_options)
         labels = None if slices is None else _read_labels(slices)
         digests = check_option("fingerprints", fingerprints, check_flag)
         score = score_job
         for family in families:
             score = family.wrap(score)
-        job = Job(judgments, run_of_name, [way], labels, is_usual, wants_digest=digests)
+        job = Job(judgments, run_of_name, [measure_group], labels, uses_default_measures, wants_digest=digests)
         (systems,), digest = score(job)
         if digests:
             systems = _add_fingerprints(systems, digest or judgments, run_of_name)
@@ -168,9 +168,9 @@ def score_job(job: Job) -> JobScores:
     assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
     systems = [
         score_runs(
-            job.judgments, job.runs, way.measures, way.judging, ends=job.ends, slices=job.slices
+            job.judgments, job.runs, measure_group.measures, measure_group.judging, ends=job.ends, slices=job.slices
         )
-        for way in job.measure_groups
+        for measure_group in job.measure_groups
     ]
     if len(job.judgments) > MAX_CACHED_ROWS:
         release_free_memory()
@@ -181,10 +181,10 @@ def _add_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> 
     """Add the fingerprints to the recipes; `qrels` are the judgments, or their hash."""
     from cranfield.data.fingerprint import hash_judgments, sketch_documents
 
-    known = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_judgments(qrels)}
+    fingerprint = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_judgments(qrels)}
     return Systems(
-        replace(one, recipe={**one.recipe, **known, "retrieved": sketch_documents(runs[name])})
-        for name, one in systems.items()
+        replace(scores, recipe={**scores.recipe, **fingerprint, "retrieved": sketch_documents(runs[name])})
+        for name, scores in systems.items()
     )
 
 
@@ -230,10 +230,10 @@ def refuse_mapping(measures: object) -> None:
     if not isinstance(measures, str) and (
         isinstance(measures, Mapping | Run) or is_table(measures)
     ):
-        what = {dict: "a mapping", Run: "a run"}.get(type(measures), "a table")
-        shown = " ".join(f"{measures!r:.60}".split())
+        description = {dict: "a mapping", Run: "a run"}.get(type(measures), "a table")
+        excerpt = " ".join(f"{measures!r:.60}".split())
         raise MeasureError(
-            f"expected measures such as 'nDCG@10', got {what}, {shown}; judgments and "
+            f"expected measures such as 'nDCG@10', got {description}, {excerpt}; judgments and "
             "runs come before the measures, several runs in one list or dict: (qrels, [a, b], ...)"
         )
 
@@ -245,15 +245,15 @@ def list_measures(measures: MeasuresLike) -> tuple[Measure, ...]:
     refuse_mapping(measures)
     if isinstance(measures, Measure) or not isinstance(measures, Iterable):
         measures = [measures]
-    found: list[Measure] = []
-    for one in measures:
-        if isinstance(one, Measure):
-            one.check_complete()
-            found.append(one)
-        elif isinstance(one, str):
-            found += parse_all(one)
+    measure_list: list[Measure] = []
+    for measure in measures:
+        if isinstance(measure, Measure):
+            measure.check_complete()
+            measure_list.append(measure)
+        elif isinstance(measure, str):
+            measure_list += parse_all(measure)
         else:
-            raise MeasureError(f"expected a measure such as 'nDCG@10', got {one!r:.80}")
-    if not found:
+            raise MeasureError(f"expected a measure such as 'nDCG@10', got {measure!r:.80}")
+    if not measure_list:
         raise MeasureError("no measure is named; try nDCG@10")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(measure_list))

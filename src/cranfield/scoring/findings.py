@@ -37,8 +37,8 @@ def error_finding(error: InputError, code: str, count: int = 1) -> Note:
         message = f"{count:,} rows cannot be used, the first: {message}"
     if error.hint:
         message += f". {error.hint}"
-    found = Note(code, "error", message, count=count, line=error.line, row=error.text)
-    return replace(found, query_id=error.query_id)
+    finding = Note(code, "error", message, count=count, line=error.line, row=error.text)
+    return replace(finding, query_id=error.query_id)
 
 
 def _faulty_row_findings(left_out: FaultyRows) -> Iterator[Note]:
@@ -49,14 +49,14 @@ def _faulty_row_findings(left_out: FaultyRows) -> Iterator[Note]:
 def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
     """Yield what is found in judgments alone."""
     yield from _faulty_row_findings(qrels.left_out + qrels.repeats)
-    relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
-    without = [query for query, n in zip(qrels.query_ids, relevant.tolist(), strict=True) if n == 0]
-    if without:
+    n_relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
+    queries_without_relevant = [query for query, n in zip(qrels.query_ids, n_relevant.tolist(), strict=True) if n == 0]
+    if queries_without_relevant:
         text = (
-            f"{format_query_count(len(without))} without a relevant document (no grade above 0): "
-            f"every system scores 0 there, and they count in the mean; for instance {without[0]!r}"
+            f"{format_query_count(len(queries_without_relevant))} without a relevant document (no grade above 0): "
+            f"every system scores 0 there, and they count in the mean; for instance {queries_without_relevant[0]!r}"
         )
-        yield Note("no-relevant", "warning", text, count=len(without), query_id=without[0])
+        yield Note("no-relevant", "warning", text, count=len(queries_without_relevant), query_id=queries_without_relevant[0])
     yield from _grade_findings(
         qrels,
         qrels.grade != np.floor(qrels.grade),
@@ -98,8 +98,8 @@ def _grade_findings(
         code_of_query = int(qrels.query[row])
         query = qrels.query_ids[code_of_query]
         doc = qrels.doc_lists[code_of_query][row - int(qrels.starts[code_of_query])]
-        first = f"for instance {format_shortest(qrels.grade[row])} for query {query!r}, document {doc!r}"
-        yield Note(code, severity, f"{n:,} {text}; {first}", count=n, query_id=query)
+        example = f"for instance {format_shortest(qrels.grade[row])} for query {query!r}, document {doc!r}"
+        yield Note(code, severity, f"{n:,} {text}; {example}", count=n, query_id=query)
 
 
 def _odd_id_findings(ids: Iterable[str]) -> Iterator[Note]:
@@ -114,24 +114,24 @@ def _odd_id_findings(ids: Iterable[str]) -> Iterator[Note]:
 
 def _text_findings(source: Source) -> Iterator[Note]:
     """Look at a text's bytes: its mark, its line ends, its end."""
-    start, last = b"", b""
-    n_both = n_line = n_return = 0
+    start, last_byte = b"", b""
+    n_line_with_return = n_line = n_return = 0
     with source.open() as stream:
         while piece := stream.read(1 << 20):
             start = start or piece[:3]
             n_line += piece.count(b"\n")
-            n_both += piece.count(b"\r\n") + (last == b"\r" and piece.startswith(b"\n"))
+            n_line_with_return += piece.count(b"\r\n") + (last_byte == b"\r" and piece.startswith(b"\n"))
             n_return += piece.count(b"\r")
-            last = piece[-1:]
+            last_byte = piece[-1:]
     if start == BYTE_ORDER_MARK:
         text = "begins with a byte order mark, which other tools take for a part of the first id"
         yield Note("bom", "info", text, count=1, line=1)
-    ends = {"CR LF": n_both, "LF": n_line - n_both, "CR alone": n_return - n_both}
+    ends = {"CR LF": n_line_with_return, "LF": n_line - n_line_with_return, "CR alone": n_return - n_line_with_return}
     kinds = [f"{n:,} {name}" for name, n in ends.items() if n > 0]
     if len(kinds) > 1:
         text = f"its lines end in several ways: {', '.join(kinds)}"
         yield Note("line-ends", "warning", text, count=1)
-    if last and last not in b"\r\n":
+    if last_byte and last_byte not in b"\r\n":
         text = "its last line has no line end: was the file cut off?"
         yield Note("no-last-line-end", "warning", text, count=1)
 
@@ -158,15 +158,15 @@ def find_in_run(run: Run, qrels: Qrels, k: int, facts: dict[str, Any]) -> Iterat
 
 def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
     if "score" not in run.extra_roles and _is_ranked(run) and not run.has_lists:
-        by = "its rank column" if "rank" in run.extra_roles else "the order of its rows"
-        yield Note("no-scores", "info", f"has no scores: it is ranked by {by}", count=1)
+        ranking = "its rank column" if "rank" in run.extra_roles else "the order of its rows"
+        yield Note("no-scores", "info", f"has no scores: it is ranked by {ranking}", count=1)
     yield from select_list_notes(run.rows.notes)
     if run.rows.distance_column is not None:
         yield distance_note(run.rows.distance_column)
     line, row, query = scan.locate_tie() if scan.locate_tie else (None, None, None)
     if holds_mostly(scan.n_all_tied, scan.score_order.n_multi_doc):
-        level = equal_scores_note(scan.n_all_tied, scan.score_order.n_multi_doc, "error")
-        yield replace(level, line=line, row=row, query_id=query)
+        equal_note = equal_scores_note(scan.n_all_tied, scan.score_order.n_multi_doc, "error")
+        yield replace(equal_note, line=line, row=row, query_id=query)
     elif scan.n_tied:
         share = scan.n_tied / scan.n_rows
         severity: Severity = "warning" if scan.n_tied_at_top * 10 > len(scan.queries) else "info"
@@ -204,8 +204,8 @@ def _judged_findings(
     judged, judged_at = meeting.judged, 1.0
     n_hits = facts["judged documents returned"] = len(judged.hits.rank)
     if qrels.graded and not qrels.has_groups:
-        shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]
-        judged_at = facts[f"Judged@{k}"] = float(mean(shares[meeting.is_in_run]))
+        judged_share = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]
+        judged_at = facts[f"Judged@{k}"] = float(mean(judged_share[meeting.is_in_run]))
     yield from find_own_judgments(meeting, "error")
     yield from _query_findings(meeting)
     if n_hits == 0:
@@ -232,12 +232,12 @@ def _query_findings(meeting: MatchedRun) -> Iterator[Note]:
     without_results = meeting.counts.without_results
     without_judgments = meeting.counts.without_judgments
     if without_results:
-        there = zip(meeting.query_ids, meeting.is_in_run.tolist(), strict=True)
-        missing = next((query for query, is_there in there if not is_there), None)
-        example = "" if missing is None else f"; for instance {missing!r}"
+        presence = zip(meeting.query_ids, meeting.is_in_run.tolist(), strict=True)
+        missing_query = next((query for query, is_present in presence if not is_present), None)
+        example = "" if missing_query is None else f"; for instance {missing_query!r}"
         text = f"{format_query_count(without_results)} of the qrels without results: they score 0{example}"
         yield Note(
-            "queries-without-results", "warning", text, count=without_results, query_id=missing
+            "queries-without-results", "warning", text, count=without_results, query_id=missing_query
         )
     yield from query_spelling_notes(meeting.missing_queries, meeting.unjudged_queries)
     if without_judgments:

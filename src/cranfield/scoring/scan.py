@@ -59,47 +59,47 @@ def scan_run(run: Run, k: int) -> Scan:
     scan.left_out += run.left_out
     if not scan.n_split_queries:
         return scan
-    whole = _scan_blocks(run, regroup_queries(run.read_columns(sorted(run.extra_roles))), k)
-    whole.n_split_queries = scan.n_split_queries
-    return whole
+    regrouped_scan = _scan_blocks(run, regroup_queries(run.read_columns(sorted(run.extra_roles))), k)
+    regrouped_scan.n_split_queries = scan.n_split_queries
+    return regrouped_scan
 
 
 def _scan_blocks(run: Run, loads: Iterable[Load], k: int) -> Scan:
     scan = Scan()
-    for part in map_in_threads(partial(_scan_block, run, k=k), loads):
-        scan.add(part)
+    for part_of_scan in map_in_threads(partial(_scan_block, run, k=k), loads):
+        scan.add(part_of_scan)
     return scan
 
 
 def _scan_block(run: Run, load: Load, k: int) -> Scan:
-    whole = run.group_block(load(), Judging(duplicates="first"))
-    block = whole.block
-    scan = Scan(n_rows=len(block), queries=dict.fromkeys(whole.queries.to_list()))
-    scan.left_out = block.left_out + whole.repeats
-    scan.n_split_queries = len(whole.queries) - len(scan.queries)
-    for ids, found in ((whole.queries, is_odd_query), (block.doc, is_odd_id)):
+    grouped_block = run.group_block(load(), Judging(duplicates="first"))
+    block = grouped_block.block
+    scan = Scan(n_rows=len(block), queries=dict.fromkeys(grouped_block.queries.to_list()))
+    scan.left_out = block.left_out + grouped_block.repeats
+    scan.n_split_queries = len(grouped_block.queries) - len(scan.queries)
+    for ids, is_odd in ((grouped_block.queries, is_odd_query), (block.doc, is_odd_id)):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII
-            scan.odd_ids |= dict.fromkeys(filter(found, map(decode, dict.fromkeys(ids.to_list()))))
-    if block.score_or_grade is None or whole.sort_score is None or len(block) == 0:
+            scan.odd_ids |= dict.fromkeys(filter(is_odd, map(decode, dict.fromkeys(ids.to_list()))))
+    if block.score_or_grade is None or grouped_block.sort_score is None or len(block) == 0:
         return scan
-    scan.n_infinite = int(np.count_nonzero(np.isinf(whole.sort_score)))
-    scan.score_order = ScoreOrder.of_rows(whole.starts, whole.sort_score, block.rank)
+    scan.n_infinite = int(np.count_nonzero(np.isinf(grouped_block.sort_score)))
+    scan.score_order = ScoreOrder.of_rows(grouped_block.starts, grouped_block.sort_score, block.rank)
     if scan.score_order.first_row is not None:
         scan.locate_contradiction = partial(_locate_row, block, scan.score_order.first_row)
-    _count_ties(scan, whole, whole.sort_score, k)
+    _count_ties(scan, grouped_block, grouped_block.sort_score, k)
     return scan
 
 
-def _count_ties(scan: Scan, whole: GroupedBlock, scores: Floats, k: int) -> None:
-    group, place = whole.group, rank_documents(whole, with_ties=True)
-    scan.n_tied, scan.n_all_tied = place.n_tied, place.n_all_tied
-    tied = np.flatnonzero(place.tie_size > 1)
-    top = tied[place.tie_first[tied] <= k]
-    scan.n_tied_at_top = len(set(group[top].tolist()))
-    rows = top if len(top) else tied
+def _count_ties(scan: Scan, grouped_block: GroupedBlock, scores: Floats, k: int) -> None:
+    group, placement = grouped_block.group, rank_documents(grouped_block, with_ties=True)
+    scan.n_tied, scan.n_all_tied = placement.n_tied, placement.n_all_tied
+    tied_rows = np.flatnonzero(placement.tie_size > 1)
+    top_rows = tied_rows[placement.tie_first[tied_rows] <= k]
+    scan.n_tied_at_top = len(set(group[top_rows].tolist()))
+    rows = top_rows if len(top_rows) else tied_rows
     if len(rows):
-        rows = rows[np.lexsort((place.rank[rows], group[rows]))]
-        scan.locate_tie = partial(_locate_tie, whole.block, scores, int(rows[0]), int(rows[1]))
+        rows = rows[np.lexsort((placement.rank[rows], group[rows]))]
+        scan.locate_tie = partial(_locate_tie, grouped_block.block, scores, int(rows[0]), int(rows[1]))
 
 
 def _locate_row(block: Block, row: int) -> tuple[int | None, str | None, str]:
@@ -123,4 +123,4 @@ def is_odd_id(text: str) -> bool:
     """Tell whether an id holds white space, or invisible characters."""
     if text.isascii() and text.isprintable() and " " not in text:
         return False
-    return any(one.isspace() or unicodedata.category(one) in _INVISIBLE for one in text)
+    return any(character.isspace() or unicodedata.category(character) in _INVISIBLE for character in text)

@@ -37,8 +37,8 @@ class _ScoresTable(Shown):
     @property
     def header(self) -> Sequence[str]:
         """The names of the columns of `rows`; with slices, what is labelled and the label, too."""
-        sliced = ("label", "slice", "queries") if self._slices else ()
-        return ("run", "measure", *sliced, "query_id", "value")
+        slice_columns = ("label", "slice", "queries") if self._slices else ()
+        return ("run", "measure", *slice_columns, "query_id", "value")
 
     @property
     @abstractmethod
@@ -48,11 +48,11 @@ class _ScoresTable(Shown):
     @property
     def _slices(self) -> "dict[tuple[str, str], list[Scores]]":
         """The scores of each run that has such queries, by what is labelled and the label."""
-        found: dict[tuple[str, str], list[Scores]] = {}
+        scores_of_slice: dict[tuple[str, str], list[Scores]] = {}
         for run in self._runs:
-            for label, name, one in run.slices:
-                found.setdefault((label, name), []).append(one)
-        return found
+            for label, name, slice_scores in run.slices:
+                scores_of_slice.setdefault((label, name), []).append(slice_scores)
+        return scores_of_slice
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; runs are its rows.
@@ -62,46 +62,46 @@ class _ScoresTable(Shown):
         """
         rows: list[list[str]] = []
         rules = set()
-        for one in self._runs:
-            *cells, over_all = one.format_cells()
+        for scores in self._runs:
+            *cells, mean_cells = scores.format_cells()
             if per_query:
                 rules.add(len(rows))
-                order = numeric_order(one.query_ids)
-                rows += [[one.name, one.query_ids[i], *cells[i]] for i in order]
-            rows.append([one.name, *(["all"] if per_query else []), *over_all])
+                order = numeric_order(scores.query_ids)
+                rows += [[scores.name, scores.query_ids[i], *cells[i]] for i in order]
+            rows.append([scores.name, *(["all"] if per_query else []), *mean_cells])
         labels = ["run", "query_id"] if per_query else ["run"]
-        strong = frozenset() if per_query else _find_best_cells(self._runs, 0, 1)
+        best_cells = frozenset() if per_query else _find_best_cells(self._runs, 0, 1)
         notes = format_notes(self.notes)
-        names = [str(one) for one in self.measures if not one.definition.is_text]
+        names = [str(measure) for measure in self.measures if not measure.definition.is_text]
         if per_query and names and len(self._runs[0].query_ids) > 1:
             from shlex import quote
 
             words = f"-m {quote(names[0])}, or explain(..., measure={names[0]!r}) in Python."
             notes.append(f"The worst queries first: cranfield explain ... {words}")
         header = [*labels, *map(str, self.measures)]
-        whole = Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))
-        return [whole, *map(self._table_of_slices, dict.fromkeys(one for one, _ in self._slices))]
+        table = Table(header, rows, notes, len(labels), best_cells, frozenset(rules - {0}))
+        return [table, *map(self._table_of_slices, dict.fromkeys(label for label, _ in self._slices))]
 
     @property
     def _page_title(self) -> str:
-        names = [one.name for one in self._runs]
+        names = [scores.name for scores in self._runs]
         return f"Scores of {', '.join(names) if len(names) <= 3 else format_count(len(names), 'run')}"
 
     def _table_of_slices(self, label: str) -> Table:
         """Return the table of one kind of label: rows for each label, the runs."""
         rows: list[list[str]] = []
-        strong: set[tuple[int, int]] = set()
+        best_cells: set[tuple[int, int]] = set()
         rules = set()
-        for (of, name), runs in self._slices.items():
-            if of != label:
+        for (kind, name), runs in self._slices.items():
+            if kind != label:
                 continue
             rules.add(len(rows))
-            strong |= _find_best_cells(runs, len(rows), 3)
-            rows += [[name, f"{len(one.query_ids):,}", one.name, *one.format_cells()[-1]] for one in runs]
+            best_cells |= _find_best_cells(runs, len(rows), 3)
+            rows += [[name, f"{len(scores.query_ids):,}", scores.name, *scores.format_cells()[-1]] for scores in runs]
         header = [label, "queries", "run", *map(str, self.measures)]
         title = [f"By {label}"]
         rules = rules - {0} if len(self._runs) > 1 else set()
-        return Table(header, rows, [], 3, frozenset(strong), frozenset(rules), title=title)
+        return Table(header, rows, [], 3, frozenset(best_cells), frozenset(rules), title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each run and measure, the query_id of which is "all".
@@ -110,71 +110,71 @@ class _ScoresTable(Shown):
         "all". Rows of a slice have what is labelled, as "type", the label and "all"; `queries` is
         how many were averaged.
         """
-        found = []
+        rows = []
         for run in self._runs:
-            each = run.to_dict().items() if per_query else ()
-            every: list[tuple[Any, ...]]
-            every = [(None, None, 1, query, values) for query, values in each]
-            for label, name, one in ((None, None, run), *run.slices):
-                every.append((label, name, len(one.query_ids), "all", one.means()))
-            for *place, query, values in every:
-                kept = place if self._slices else []
-                plain = run.round_counts(values).items()
-                found += [
-                    (run.name, name, *kept, query, one) for name, one in plain if one is not None
+            values_of_queries = run.to_dict().items() if per_query else ()
+            groups: list[tuple[Any, ...]]
+            groups = [(None, None, 1, query, value_of_measure) for query, value_of_measure in values_of_queries]
+            for label, name, scores in ((None, None, run), *run.slices):
+                groups.append((label, name, len(scores.query_ids), "all", scores.means()))
+            for *slice_cells, query, value_of_measure in groups:
+                slice_cells_shown = slice_cells if self._slices else []
+                counted_values = run.round_counts(value_of_measure).items()
+                rows += [
+                    (run.name, name, *slice_cells_shown, query, value) for name, value in counted_values if value is not None
                 ]
-        return self._rows_as_dicts(found)
+        return self._rows_as_dicts(rows)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         runs = []
-        for one in self._runs:
+        for scores in self._runs:
             run: dict[str, Any] = {
-                "run": one.name,
-                "read_as": one.recipe["run"],
-                "counts": vars(one.counts),
-                "notes": [note.to_dict() for note in one.notes],
-                "all": one.round_counts(one.means()),
+                "run": scores.name,
+                "read_as": scores.recipe["run"],
+                "counts": vars(scores.counts),
+                "notes": [note.to_dict() for note in scores.notes],
+                "all": scores.round_counts(scores.means()),
             }
-            run |= {of: one.recipe[of] for of in ("made_of", "retrieved") if of in one.recipe}
-            run |= one.ends.to_dict(one.measures)
-            if one.slices:
+            run |= {key: scores.recipe[key] for key in ("made_of", "retrieved") if key in scores.recipe}
+            run |= scores.ends.to_dict(scores.measures)
+            if scores.slices:
                 run["slices"] = [
                     {
                         "label": label,
-                        "slice": of,
+                        "slice": name,
                         "counts": {
-                            name: getattr(part.counts, name)
-                            for name in ("queries", "without_results", "without_relevant")
+                            count_name: getattr(slice_scores.counts, count_name)
+                            for count_name in ("queries", "without_results", "without_relevant")
                         },
-                        "all": part.round_counts(part.means()),
+                        "all": slice_scores.round_counts(slice_scores.means()),
                     }
-                    for label, of, part in one.slices
+                    for label, name, slice_scores in scores.slices
                 ]
             if per_query:
-                each = one.to_dict()
-                run["queries"] = {query: one.round_counts(values) for query, values in each.items()}
+                values_of_queries = scores.to_dict()
+                run["queries"] = {query: scores.round_counts(value_of_measure) for query, value_of_measure in values_of_queries.items()}
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
-        for of_run in ("run", "made_of", "retrieved"):  # each run has its own
-            recipe.pop(of_run, None)
+        for key in ("run", "made_of", "retrieved"):  # each run has its own
+            recipe.pop(key, None)
         return {"recipe": recipe, "runs": runs}
 
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: a row for each run and query, a column for each measure."""
         import pyarrow as pa
 
-        every = self._runs
+        run_scores = self._runs
         columns = {
-            "run": arrow_column([one.name for one in every for _ in one.query_ids]),
-            "query_id": arrow_column([query for one in every for query in one.query_ids]),
+            "run": arrow_column([scores.name for scores in run_scores for _ in scores.query_ids]),
+            "query_id": arrow_column([query for scores in run_scores for query in scores.query_ids]),
         }
-        for name, (measure, _) in every[0].columns.items():
-            values = np.concatenate([one.columns[name][1] for one in every])
+        for name, (measure, _) in run_scores[0].columns.items():
+            values = np.concatenate([scores.columns[name][1] for scores in run_scores])
             if measure.definition.is_text:
                 columns[name] = arrow_column(values.tolist())
                 continue
-            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
-            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
+            buffer = pa.py_buffer(np.ascontiguousarray(values, np.float64))
+            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, buffer])
         return pa.table(columns)
 
 
@@ -222,10 +222,10 @@ class Scores(_ScoresTable):
         >>> scores["P@1"], scores.slice("how to")["P@1"], scores.slice("fact")["P@1"]
         (0.5, 1.0, 0.0)
         """
-        for of, one, scores in self.slices:
-            if one == name and label in (None, of):
+        for kind, slice_label, scores in self.slices:
+            if slice_label == name and label in (None, kind):
                 return scores
-        labels = ", ".join(one for _, one, _ in self.slices)
+        labels = ", ".join(slice_label for _, slice_label, _ in self.slices)
         raise KeyError(f"{name}: there are {labels or 'none: evaluate(..., slices=) makes them'}")
 
     @property
@@ -250,24 +250,24 @@ class Scores(_ScoresTable):
 
         With bounds, a measure `nDCG@10` is followed by `nDCG@10 low` and `nDCG@10 high`.
         """
-        found = {}
+        columns = {}
         for i, measure in enumerate(self.measures):
-            found[str(measure)] = measure, self.values[:, i]
-            for end, column in self.ends.columns(i).items():
-                found[f"{measure} {end}"] = measure, column
-        return found
+            columns[str(measure)] = measure, self.values[:, i]
+            for suffix, column in self.ends.columns(i).items():
+                columns[f"{measure} {suffix}"] = measure, column
+        return columns
 
     def _find_column(self, measure: Measure | str) -> str:
-        name, end = measure, ""
-        if isinstance(name, str) and (beside := re.fullmatch(r"(.+) ([a-z]+)", name)):
-            name, end = beside.groups()  # "AP low"
-        one = parse(name) if isinstance(name, str) else name
-        wanted = f"{one} {end}".rstrip()
-        wanted = self.renamed.get(wanted, wanted)
-        if wanted not in self.columns:
-            known = ", ".join(self.columns)
-            raise MeasureError(f"{wanted} was not evaluated; these were: {known}")
-        return wanted
+        name, suffix = measure, ""
+        if isinstance(name, str) and (match := re.fullmatch(r"(.+) ([a-z]+)", name)):
+            name, suffix = match.groups()  # "AP low"
+        parsed_measure = parse(name) if isinstance(name, str) else name
+        column_name = f"{parsed_measure} {suffix}".rstrip()
+        column_name = self.renamed.get(column_name, column_name)
+        if column_name not in self.columns:
+            column_names = ", ".join(self.columns)
+            raise MeasureError(f"{column_name} was not evaluated; these were: {column_names}")
+        return column_name
 
     def __getitem__(self, measure: Measure | str) -> float:
         """Return the value of one measure over all queries; KeyError if it was not evaluated."""
@@ -282,8 +282,8 @@ class Scores(_ScoresTable):
         if not self.decimals:
             return measure.aggregate(values, exact=exact)
         decimals = self.decimals[[*self.columns].index(name)]
-        known = values[values == values]  # not NaN
-        value = measure.aggregate(known, exact=exact) if len(known) else math.nan
+        finite_values = values[values == values]  # not NaN
+        value = measure.aggregate(finite_values, exact=exact) if len(finite_values) else math.nan
         return value if decimals is None else round(value, decimals)
 
     def means(self, *, exact: bool = False) -> dict[str, float]:
@@ -299,10 +299,10 @@ class Scores(_ScoresTable):
         >>> scores.means(), scores.means(exact=True)
         ({'R@1': 0.09999999999999999}, {'R@1': 0.1})
         """
-        has_number = (name for name, (its, _) in self.columns.items() if not its.definition.is_text)
-        every = {name: self._aggregate(name, exact=exact) for name in has_number}
+        has_number = (name for name, (measure, _) in self.columns.items() if not measure.definition.is_text)
+        value_of_measure = {name: self._aggregate(name, exact=exact) for name in has_number}
         # Under a convention, a measure may average none of the queries of a slice.
-        return {name: one for name, one in every.items() if one == one} if self.decimals else every
+        return {name: value for name, value in value_of_measure.items() if value == value} if self.decimals else value_of_measure
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
@@ -315,17 +315,17 @@ class Scores(_ScoresTable):
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
-        every = [values.tolist() for _, values in self.columns.values()]
+        value_lists = [values.tolist() for _, values in self.columns.values()]
         if self.decimals:
-            every = [[finite_or_none(one) for one in values] for values in every]
+            value_lists = [[finite_or_none(value) for value in values] for values in value_lists]
         return {
             query: dict(zip(self.columns, row, strict=True))
-            for query, row in zip(self.query_ids, zip(*every, strict=True), strict=True)
+            for query, row in zip(self.query_ids, zip(*value_lists, strict=True), strict=True)
         }
 
     def round_counts(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of some columns, {name: value}, with every digit; counts are whole."""
-        kinds = {name: of.definition.aggregation for name, (of, _) in self.columns.items()}
+        kinds = {name: measure.definition.aggregation for name, (measure, _) in self.columns.items()}
         return {
             name: int(value) if kinds[name] == "sum" and value is not None else value
             for name, value in values.items()
@@ -338,17 +338,17 @@ class Scores(_ScoresTable):
         """
         means = self.means()
         texts = {
-            name: [format_score(measure, one) for one in (*values.tolist(), means.get(name, "-"))]
+            name: [format_score(measure, value) for value in (*values.tolist(), means.get(name, "-"))]
             for name, (measure, values) in self.columns.items()
         }
-        every = []
+        cell_columns = []
         for name in map(str, self.measures):
             column = texts[name]
-            beside = [texts[one] for end in self.ends.suffixes if (one := f"{name} {end}") in texts]
-            if beside:
-                column = [*map(self.ends.format_cell, column, *beside)]
-            every.append(column)
-        return [list(row) for row in zip(*every, strict=True)]
+            end_texts = [texts[end_name] for end in self.ends.suffixes if (end_name := f"{name} {end}") in texts]
+            if end_texts:
+                column = [*map(self.ends.format_cell, column, *end_texts)]
+            cell_columns.append(column)
+        return [list(row) for row in zip(*cell_columns, strict=True)]
 
     def __repr__(self) -> str:
         means = [f"{name}: {value:.4f}" for name, value in self.means().items()]
@@ -367,7 +367,7 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
     """
 
     def __init__(self, scores: Iterable[Scores]) -> None:
-        self._scores = {one.name: one for one in scores}
+        self._scores = {scores.name: scores for scores in scores}
         if not self._scores:
             raise InputError("no run is given")
 
@@ -394,19 +394,19 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
     def slice(self, name: str, label: str | None = None) -> "Systems":
         """Return the scores of the queries that have one label: see `Scores.slice`."""
-        return Systems(one.slice(name, label) for one in self._runs)
+        return Systems(scores.slice(name, label) for scores in self._runs)
 
     def means(self, *, exact: bool = False) -> dict[str, dict[str, float]]:
         """Return {run: {measure: value over all queries}}; for `exact` see `Scores.means`."""
-        return {name: one.means(exact=exact) for name, one in self.items()}
+        return {name: scores.means(exact=exact) for name, scores in self.items()}
 
     def per_query(self, measure: Measure | str) -> dict[str, dict[str, Any]]:
         """Return {run: {query_id: value}} of one measure."""
-        return {name: one.per_query(measure) for name, one in self.items()}
+        return {name: scores.per_query(measure) for name, scores in self.items()}
 
     def to_dict(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return {run: {query_id: {measure: value}}}."""
-        return {name: one.to_dict() for name, one in self.items()}
+        return {name: scores.to_dict() for name, scores in self.items()}
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -414,8 +414,8 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
         A note that does not apply to all runs names, as its source, those that it applies to.
         """
-        found = ((name, note) for name, one in self.items() for note in one.notes)
-        return tuple(merge_notes(found, n_sources=len(self)))
+        notes_of_runs = ((name, note) for name, scores in self.items() for note in scores.notes)
+        return tuple(merge_notes(notes_of_runs, n_sources=len(self)))
 
     def __repr__(self) -> str:
         return f"Systems({', '.join(map(repr, self))})"
@@ -423,14 +423,14 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
 def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
     """Return the cells of the best values among runs, the first of which is in this row."""
-    strong = set()
+    best_cells = set()
     for column, measure in enumerate(runs[0].measures, n_labels):
         if measure.definition.is_text or not measure.definition.higher_is_better:
             continue
-        values = [one[measure] for one in runs]
+        values = [scores[measure] for scores in runs]
         if min(values) < max(values):
-            strong |= {(row + i, column) for i, one in enumerate(values) if one == max(values)}
-    return frozenset(strong)
+            best_cells |= {(row + i, column) for i, value in enumerate(values) if value == max(values)}
+    return frozenset(best_cells)
 
 
 def format_score(measure: Measure, value: float | str) -> str:

@@ -37,9 +37,9 @@ class TwoSidedTables:
         """Return the same as `read`; the judgments of one table may still be to be read."""
         if not self.is_single_table:
             return self.read(errors, duplicates)
-        ((name, judged, ranked),) = self.tables
-        reader = QrelsReader(judged, errors, duplicates, notes=tuple(_list_notes(judged, ranked)))
-        return reader, _make_run(ranked, name, errors, make_unique_namer())
+        ((name, qrels_rows, run_rows),) = self.tables
+        reader = QrelsReader(qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows)))
+        return reader, _make_run(run_rows, name, errors, make_unique_namer())
 
     def read(
         self, errors: Errors, duplicates: Duplicates = "refuse"
@@ -50,15 +50,15 @@ class TwoSidedTables:
         """
         runs: dict[str, Run] = {}
         judgments: dict[str, Qrels] = {}
-        numbered = make_unique_namer()
-        for given, judged, ranked in self.tables:
-            run = _make_run(ranked, given, errors, numbered)
+        make_unique_name = make_unique_namer()
+        for stated_name, qrels_rows, run_rows in self.tables:
+            run = _make_run(run_rows, stated_name, errors, make_unique_name)
             runs[run.name] = run
-            reader = QrelsReader(judged, errors, duplicates, notes=tuple(_list_notes(judged, ranked)))
+            reader = QrelsReader(qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows)))
             judgments[run.name] = reader.read()
-        first, *others = judgments
-        for other in others:
-            _refuse_other_judgments(first, judgments[first], other, judgments[other])
+        first, *other_names = judgments
+        for other_name in other_names:
+            _refuse_other_judgments(first, judgments[first], other_name, judgments[other_name])
         return judgments[first], runs[first] if self.is_single_table else runs
 
 
@@ -67,15 +67,15 @@ def find_two_sided_tables(data: Any, columns: ColumnsOfBoth | None, errors: Erro
 
     None if the data are no tables; InputError if one of them does not hold both.
     """
-    named = _list_tables(data)
-    is_one = named is None
-    if named is None:
+    named_tables = _list_tables(data)
+    is_single_table = named_tables is None
+    if named_tables is None:
         if isinstance(data, dict):
             refuse_columns(data, "the first argument")
         if not _is_table(data):
             return None
-        named = [(None, data)]
-    return TwoSidedTables([(name, *_read_both_sides(one, columns, errors)) for name, one in named], is_one)
+        named_tables = [(None, data)]
+    return TwoSidedTables([(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables], is_single_table)
 
 
 def open_table_pair(
@@ -86,21 +86,21 @@ def open_table_pair(
     They are as many systems, as tables in one list are. None if one of them holds one side, if
     `columns` say which is which, or if `runs` are the table that `qrels` are.
     """
-    if not _is_table(qrels) or any(isinstance(one, Mapping) for one in (columns or {}).values()):
+    if not _is_table(qrels) or any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()):
         return None
-    named = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
-    if all(are_same_table(one, qrels) for _, one in named):
+    named_tables = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
+    if all(are_same_table(table, qrels) for _, table in named_tables):
         return None
-    if not any(are_same_table(one, qrels) for _, one in named):
-        named = [(None, qrels), *named]
-    if not hold_both_sides([one for _, one in named], columns):
+    if not any(are_same_table(table, qrels) for _, table in named_tables):
+        named_tables = [(None, qrels), *named_tables]
+    if not hold_both_sides([table for _, table in named_tables], columns):
         return None
-    return TwoSidedTables([(name, *_read_both_sides(one, columns, errors)) for name, one in named], is_single_table=False)
+    return TwoSidedTables([(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables], is_single_table=False)
 
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are the same table, which holds both sides."""
-    states_sides = any(isinstance(of_side, Mapping) for of_side in (columns or {}).values())
+    states_sides = any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values())
     is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides
     return is_table and hold_both_sides([qrels, runs], columns)
 
@@ -114,11 +114,11 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     if any(map(is_read_once, tables)):
         return False
     try:
-        both = [_read_both_sides(_first_row(one), columns) for one in tables]
+        sides_of_tables = [_read_both_sides(_first_row(table), columns) for table in tables]
     except InputError:
         return False
-    return len(both) == 1 or all(
-        judged.name_of_role["doc"] != ranked.name_of_role["doc"] for judged, ranked in both
+    return len(sides_of_tables) == 1 or all(
+        qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"] for qrels_rows, run_rows in sides_of_tables
     )
 
 
@@ -152,60 +152,60 @@ def _first_row(table: Any) -> Any:
     return head(1) if callable(head) else table
 
 
-def _make_run(rows: Rows, given: str | None, errors: Errors, numbered: Callable[[str], str]) -> Run:
-    run = Run(rows, given, errors=errors)
-    run.name = numbered(run.name)
+def _make_run(rows: Rows, stated_name: str | None, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
+    run = Run(rows, stated_name, errors=errors)
+    run.name = make_unique_name(run.name)
     return run
 
 
-def _list_notes(judged: Rows, ranked: Rows) -> Iterator[Note]:
-    yield from _list_unread_columns(ranked)
-    if judged.name_of_role["doc"] == ranked.name_of_role["doc"]:
+def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
+    yield from _list_unread_columns(run_rows)
+    if qrels_rows.name_of_role["doc"] == run_rows.name_of_role["doc"]:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 
 
-def _list_unread_columns(ranked: Rows) -> Iterator[Note]:
+def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
     """Say which columns are not read that have the name of the retrieved documents, and more."""
-    taken = ranked.name_of_role["doc"]
-    more = [name for name in ranked.column_names if name.startswith(taken) and name != taken]
-    if ranked.list_columns and more:
+    doc_column = run_rows.name_of_role["doc"]
+    similar_names = [name for name in run_rows.column_names if name.startswith(doc_column) and name != doc_column]
+    if run_rows.list_columns and similar_names:
         text = (
-            f"Not read: {', '.join(more)}, beside {taken}. A table has one run; another is read "
-            f"with columns={{'retrieved_ids': {more[0]!r}}} (--columns retrieved_ids={more[0]})."
+            f"Not read: {', '.join(similar_names)}, beside {doc_column}. A table has one run; another is read "
+            f"with columns={{'retrieved_ids': {similar_names[0]!r}}} (--columns retrieved_ids={similar_names[0]})."
         )
-        yield Note("other-columns", "info", text, count=len(more))
+        yield Note("other-columns", "info", text, count=len(similar_names))
 
 
-def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -> None:
+def _refuse_other_judgments(name: str, judgments: Qrels, other_name: str, other_judgments: Qrels) -> None:
     """Raise InputError unless two tables hold the same judgments."""
-    one, two = ours.to_dict(), theirs.to_dict()
-    if one == two:
+    docs_of_query, other_docs_of_query = judgments.to_dict(), other_judgments.to_dict()
+    if docs_of_query == other_docs_of_query:
         return
-    query = next(q for q in [*one, *two] if one.get(q) != two.get(q))
-    shown = [
-        f"{_format_judgments(judged[query])} in {where}" if query in judged else f"none in {where}"
-        for where, judged in ((name, one), (other, two))
+    query = next(q for q in [*docs_of_query, *other_docs_of_query] if docs_of_query.get(q) != other_docs_of_query.get(q))
+    descriptions = [
+        f"{_format_judgments(judged_docs[query])} in {table_name}" if query in judged_docs else f"none in {table_name}"
+        for table_name, judged_docs in ((name, docs_of_query), (other_name, other_docs_of_query))
     ]
     raise InputError(
-        f"the judgments of {name} and {other} differ: query {query!r:.80} has {', '.join(shown)}",
+        f"the judgments of {name} and {other_name} differ: query {query!r:.80} has {', '.join(descriptions)}",
         hint="Several tables that hold both sides are several systems over the same judgments. To "
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
         "on the command line, say --qrels-columns query_id=...,doc_id=... of the first file.",
     )
 
 
-def _format_judgments(judged: Mapping[str, Any]) -> str:
-    listed = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*judged.items()][:3])
-    return f"{{{listed}{', ...' if len(judged) > 3 else ''}}}"
+def _format_judgments(judged_docs: Mapping[str, Any]) -> str:
+    grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*judged_docs.items()][:3])
+    return f"{{{grade_list}{', ...' if len(judged_docs) > 3 else ''}}}"
 
 
 def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
     """Return (name, table) of each of several tables; None for anything else."""
     if isinstance(data, dict) and data and all(map(_is_table, data.values())):
-        return [(str(name), one) for name, one in data.items()]
+        return [(str(name), table) for name, table in data.items()]
     if isinstance(data, list | tuple) and data and all(map(_is_table, data)):
-        return [(None, one) for one in data]
+        return [(None, table) for table in data]
     return None
 
 
@@ -214,6 +214,6 @@ def _is_table(data: Any) -> bool:
     if isinstance(data, str | os.PathLike) or is_table(data):
         return True
     if isinstance(data, list):
-        named = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
-        return named and is_row(data[0])
+        has_names = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
+        return has_names and is_row(data[0])
     return getattr(getattr(data, "dtype", None), "names", None) is not None

@@ -26,24 +26,24 @@ def find_slices(label_rows: LabelRows | None, query_ids: Sequence[str]) -> tuple
     """
     if label_rows is None:
         return [], []
-    found: list[Slice] = []
-    said = [*label_rows.notes]
-    for label, of_query in label_rows.labels.items():
-        number = {name: i for i, name in enumerate(dict.fromkeys(of_query.values()))}
-        places = (number[of_query[one]] if one in of_query else -1 for one in query_ids)
-        every = np.fromiter(places, np.int64, len(query_ids))
+    slices: list[Slice] = []
+    notes = [*label_rows.notes]
+    for label, label_of_query in label_rows.labels.items():
+        number = {name: i for i, name in enumerate(dict.fromkeys(label_of_query.values()))}
+        codes = (number[label_of_query[query_id]] if query_id in label_of_query else -1 for query_id in query_ids)
+        code_of_query = np.fromiter(codes, np.int64, len(query_ids))
         for name, i in number.items():
-            rows = every == i
-            if rows.any():
-                found.append(Slice(label, name, rows))
-        without = int(np.count_nonzero(every < 0))
-        if without == len(every):
+            has_label = code_of_query == i
+            if has_label.any():
+                slices.append(Slice(label, name, has_label))
+        n_unlabelled = int(np.count_nonzero(code_of_query < 0))
+        if n_unlabelled == len(code_of_query):
             raise InputError(
-                f"{label}: none of the {len(every):,} queries here has a label",
+                f"{label}: none of the {len(code_of_query):,} queries here has a label",
                 hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
-                f"{next(iter(of_query))!r:.80}.",
+                f"{next(iter(label_of_query))!r:.80}.",
             )
-        if without:
-            text = f"{label}: {without:,} of {len(every):,} queries have no label."
-            said.append(Note("without-label", "info", text, without))
-    return found, said
+        if n_unlabelled:
+            text = f"{label}: {n_unlabelled:,} of {len(code_of_query):,} queries have no label."
+            notes.append(Note("without-label", "info", text, n_unlabelled))
+    return slices, notes

@@ -72,9 +72,9 @@ def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: P
     with started(code, *arguments, folder=folder) as process:
         feed(process, 8 << 20)  # it returns when nearly all has been read
         process.send_signal(ending)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, message = process.communicate(timeout=PATIENCE)
     assert process.returncode == -ending
-    assert b"Traceback" not in said
+    assert b"Traceback" not in message
     assert os.listdir(folder) == []
 
 
@@ -136,9 +136,9 @@ def test_a_signal_that_python_ignores_ends_the_command(
     with started(code, *arguments, folder=folder) as process:
         process.wait(PATIENCE)
         assert process.stderr is not None
-        printed = process.stderr.read().decode()
+        error_text = process.stderr.read().decode()
     word = "Interrupted" if name == "SIGINT" else "Ended by a signal"
-    assert printed == f"{word}: what was not finished is undone.\n"
+    assert error_text == f"{word}: what was not finished is undone.\n"
     assert process.returncode == -getattr(signal, name)
     assert os.listdir(folder) == []
 
@@ -159,9 +159,9 @@ def test_a_signal_that_was_lost_is_the_status_at_the_end(tmp_path: Path) -> None
     code = LOSING.replace("{lose}", "clear()") + MAIN
     arguments = ("measures", str(tmp_path / "out.csv"), "SIGTERM")
     with started(code, *arguments, folder=tmp_path) as process:
-        _, printed = process.communicate(timeout=PATIENCE)
+        _, error_text = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGTERM
-    assert printed == b"Ended by a signal: what was not finished is undone.\n"
+    assert error_text == b"Ended by a signal: what was not finished is undone.\n"
 
 
 def test_python_leaves_no_half_written_file(tmp_path: Path) -> None:
@@ -224,9 +224,9 @@ def test_a_file_is_replaced_when_it_is_whole(
     path = tmp_path / "a.csv"
     with open_to_write(path) as file:
         file.write(b"first")
-    made = path.stat().st_mode & 0o777
+    mode = path.stat().st_mode & 0o777
     os.umask(mask := os.umask(0))
-    assert made == 0o666 & ~mask, "as any new file"
+    assert mode == 0o666 & ~mask, "as any new file"
     path.chmod(0o640)
     with open_to_write(path) as file:
         file.write(b"second")
@@ -269,10 +269,10 @@ def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
         "m.command.callback = broken\n" + MAIN
     )
     with started(code, "measures", folder=tmp_path) as process:
-        _, printed = process.communicate(timeout=PATIENCE)
+        _, error_text = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     problem = "cannot read or write: No such file or directory"
-    assert printed.decode() == f"Error: /no/such/folder/file: {problem}\n"
+    assert error_text.decode() == f"Error: /no/such/folder/file: {problem}\n"
 
 
 # ---- devices without an end --------------------------------------------------------------------
@@ -297,10 +297,10 @@ def test_a_device_without_an_end_is_refused(
 ) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     names = {"QRELS": str(tmp_path / "qrels.txt"), "PATH": path, "OUT.csv": str(tmp_path / "o.csv")}
-    done = run_bytes(*(names.get(one, one) for one in arguments))
-    assert done.returncode == 2, done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"null bytes" in done.stderr + done.stdout
+    outcome = run_bytes(*(names.get(argument, argument) for argument in arguments))
+    assert outcome.returncode == 2, outcome.stderr
+    assert b"Traceback" not in outcome.stderr
+    assert b"null bytes" in outcome.stderr + outcome.stdout
 
 
 def cranfield(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -316,10 +316,10 @@ def cranfield(arguments: list[str], **options: Any) -> subprocess.CompletedProce
 def test_a_text_without_an_end_is_refused_where_it_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     with subprocess.Popen(["yes", "q1 d1 x\nq2 d1 x"], stdout=subprocess.PIPE) as endless:
-        done = cranfield(["evaluate", str(tmp_path / "qrels.txt"), "-"], stdin=endless.stdout)
+        outcome = cranfield(["evaluate", str(tmp_path / "qrels.txt"), "-"], stdin=endless.stdout)
         endless.kill()
-    assert done.returncode == 2
-    assert b"standard input:1: expected" in done.stderr
+    assert outcome.returncode == 2
+    assert b"standard input:1: expected" in outcome.stderr
 
 
 def test_a_pipe_that_waits_for_nobody_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,14 +356,14 @@ def test_what_cannot_be_read_is_status_2_whatever_can_be_said(
     (tmp_path / "QRELS").write_text("q1 0 d1 1\n")
     (tmp_path / "RUN").write_text("q1 Q0 d1 1 1 t\n")
     command = f"{sys.executable} -m cranfield {' '.join(arguments)} {where}"
-    done = subprocess.run(command, shell=True, cwd=tmp_path, timeout=PATIENCE, check=False)  # noqa: S602 - redirections
-    assert done.returncode == 2
+    process = subprocess.run(command, shell=True, cwd=tmp_path, timeout=PATIENCE, check=False)  # noqa: S602 - redirections
+    assert process.returncode == 2
 
 
 def test_a_usage_that_trec_eval_refuses_is_its_status(tmp_path: Path) -> None:
     command = f"{sys.executable} -m cranfield trec-eval -m nonsense a b 2>/dev/full"
-    done = subprocess.run(command, shell=True, timeout=PATIENCE, check=False)  # noqa: S602 - redirections
-    assert done.returncode == 1
+    process = subprocess.run(command, shell=True, timeout=PATIENCE, check=False)  # noqa: S602 - redirections
+    assert process.returncode == 1
 
 
 def test_a_gate_whose_reader_has_left_has_not_failed(tmp_path: Path) -> None:
@@ -373,11 +373,11 @@ def test_a_gate_whose_reader_has_left_has_not_failed(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     paths = [str(tmp_path / name) for name in ("QRELS", "a.run")]
-    more = ["--baseline", str(tmp_path / "b.run"), "--margin", "0.01"]
-    done = cranfield(["gate", *paths, *more], stdout=writer, stderr=subprocess.PIPE)
+    more_arguments = ["--baseline", str(tmp_path / "b.run"), "--margin", "0.01"]
+    outcome = cranfield(["gate", *paths, *more_arguments], stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    assert done.returncode == -signal.SIGPIPE
-    assert done.stderr == b""
+    assert outcome.returncode == -signal.SIGPIPE
+    assert outcome.stderr == b""
 
 
 def test_a_mistake_of_ours_is_no_verdict(tmp_path: Path) -> None:
@@ -388,9 +388,9 @@ def test_a_mistake_of_ours_is_no_verdict(tmp_path: Path) -> None:
     )
     arguments = ["gate", "a", "b", "--baseline", "c", "--margin", "1"]
     with started(code, *arguments, folder=tmp_path) as process:
-        _, said = process.communicate(timeout=PATIENCE)
+        _, message = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert b"ZeroDivisionError: ours" in said
+    assert b"ZeroDivisionError: ours" in message
 
 
 def test_a_handler_that_ignores_stays(tmp_path: Path) -> None:
@@ -401,9 +401,9 @@ def test_a_handler_that_ignores_stays(tmp_path: Path) -> None:
     with started(code, *arguments, folder=tmp_path) as process:
         feed(process, 1 << 20)
         process.send_signal(signal.SIGHUP)
-        said, _ = process.communicate(timeout=PATIENCE)
+        message, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert b"stdin\tRR\t" in said
+    assert b"stdin\tRR\t" in message
 
 
 def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
@@ -413,10 +413,10 @@ def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
     code = f"open({str(path)!r}, 'wb').write({QUERY!r} * 100_000)"
     from concurrent.futures import ThreadPoolExecutor
 
-    one = source.Source(path)
+    shared_source = source.Source(path)
     with started(code, folder=tmp_path), ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: one.read_start(len(text) + 1), range(4), timeout=PATIENCE))
-    assert found == [text] * 4
+        beginnings = list(pool.map(lambda _: shared_source.read_start(len(text) + 1), range(4), timeout=PATIENCE))
+    assert beginnings == [text] * 4
 
 
 def test_a_directory_is_no_pipe(tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_a_page_whose_reader_has_left_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     paths = [str(tmp_path / name) for name in ("QRELS", "a.run")]
-    done = cranfield(["report", *paths, "-o", "-"], stdout=writer, stderr=subprocess.PIPE)
+    outcome = cranfield(["report", *paths, "-o", "-"], stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    assert done.returncode == -signal.SIGPIPE
-    assert done.stderr == b""
+    assert outcome.returncode == -signal.SIGPIPE
+    assert outcome.stderr == b""

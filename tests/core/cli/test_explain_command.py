@@ -36,12 +36,12 @@ def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
 )
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
 def test_every_form(form: str, more: list[str], files: list[str]) -> None:
-    done = run_explain(*files, *more, "-m", "AP", "--format", form)
-    assert done.exit_code == 0
+    outcome = run_explain(*files, *more, "-m", "AP", "--format", form)
+    assert outcome.exit_code == 0
     of_rows = form in ("csv", "tsv") and not more  # notes are beside these, else among the output
-    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
-    assert bool(done.stderr) == of_rows
-    assert ("q03" if "q03" in more else "q25") in done.stdout
+    assert all(line.startswith("note: ") for line in outcome.stderr.splitlines())
+    assert bool(outcome.stderr) == of_rows
+    assert ("q03" if "q03" in more else "q25") in outcome.stdout
 
 
 MISTAKES = [
@@ -70,11 +70,11 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
 def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
-    given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
-    done = run_explain(*given)
-    assert done.exit_code == 2, done.output
-    assert done.stdout == ""
-    assert " ".join(sentence.split()) in " ".join(done.stderr.split())
+    all_arguments = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
+    outcome = run_explain(*all_arguments)
+    assert outcome.exit_code == 2, outcome.output
+    assert outcome.stdout == ""
+    assert " ".join(sentence.split()) in " ".join(outcome.stderr.split())
 
 
 BROKEN = {
@@ -90,11 +90,11 @@ BROKEN = {
 def test_a_broken_file_is_refused_as_by_evaluate(
     content: str, write: Write, files: list[str]
 ) -> None:
-    broken = write("broken.run", content)
-    other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
-    done = run_explain(files[0], broken, "--query", "q01")
-    assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
-    assert done.stderr == other.stderr
+    broken_run = write("broken.run", content)
+    other = CliRunner().invoke(cli, ["evaluate", files[0], broken_run])
+    outcome = run_explain(files[0], broken_run, "--query", "q01")
+    assert (outcome.exit_code, outcome.stdout) == (other.exit_code, "") == (2, "")
+    assert outcome.stderr == other.stderr
 
 
 def test_lists_of_grades_in_every_spelling(write: Write) -> None:
@@ -103,16 +103,16 @@ def test_lists_of_grades_in_every_spelling(write: Write) -> None:
         f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
     )
     assert last_line(run_explain("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
-    named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
-    for given in (named, ["--grades", path]):
-        assert run_explain(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
-        assert run_explain(*given, "-m", "DCG", "--query", "q2").stdout.startswith(
+    named_lists = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
+    for grade_arguments in (named_lists, ["--grades", path]):
+        assert run_explain(*grade_arguments, "-m", "DCG").stdout.startswith("DCG of grades: ")
+        assert run_explain(*grade_arguments, "-m", "DCG", "--query", "q2").stdout.startswith(
             "DCG = 1.0000: query q2"
         )
-    shown = run_explain("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
-    assert "Judged: the grades stated for the collection." in shown
-    shown = run_explain("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
-    assert "The highest grade of the scale: 4, as stated." in shown
+    output = run_explain("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
+    assert "Judged: the grades stated for the collection." in output
+    output = run_explain("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
+    assert "The highest grade of the scale: 4, as stated." in output
 
 
 def test_it_is_light(demo_folder: Path) -> None:
@@ -121,14 +121,14 @@ def test_it_is_light(demo_folder: Path) -> None:
         "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '--query', 'q01'])\n"
         "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
     )
-    assert last_line(done.stdout) == "set()"
+    assert last_line(process.stdout) == "set()"
 
 
 def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
-    refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
-    assert refused.exit_code == 2
-    assert "explain takes one measure" in refused.stderr
+    outcome = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
+    assert outcome.exit_code == 2
+    assert "explain takes one measure" in outcome.stderr

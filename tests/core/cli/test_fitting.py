@@ -30,9 +30,9 @@ def test_a_line_is_folded_at_blanks_and_keeps_its_words(line: str, width: int) -
 
 
 def lines_of(table: Table, width: int) -> list[str]:
-    shown = to_text(table, width=width).rstrip("\n").split("\n")
-    assert all(text_width(line) <= width for line in shown)
-    return shown
+    lines = to_text(table, width=width).rstrip("\n").split("\n")
+    assert all(text_width(line) <= width for line in lines)
+    return lines
 
 
 def test_headings_are_folded_first_and_end_at_the_rule() -> None:
@@ -49,19 +49,19 @@ def test_headings_are_folded_first_and_end_at_the_rule() -> None:
 def test_a_label_is_folded_where_its_row_would_be_too_wide() -> None:
     question = "How do I reset the password of my account"
     table = Table(["query_id", "R@5"], [[question, "0.5000"], ["q2", "1.0000"]])
-    shown = lines_of(table, 30)
-    at = [line[:21].strip() for line in shown[2:]]
+    lines = lines_of(table, 30)
+    at = [line[:21].strip() for line in lines[2:]]
     assert " ".join(at).startswith(question)
-    assert shown[2].endswith("0.5000")
-    assert shown[-1].split() == ["q2", "1.0000"]
+    assert lines[2].endswith("0.5000")
+    assert lines[-1].split() == ["q2", "1.0000"]
 
 
 def test_sentences_go_below_their_row_where_there_is_no_room_beside() -> None:
     sentence = "nothing relevant in the first 10 of the documents"
     rows = [["q1", "0.0000", sentence], ["q2", "0.5000", ""]]
     table = Table(["query_id", "nDCG@10", "why"], rows, n_sentences=1)
-    beside = lines_of(table, 90)
-    assert beside[2] == f" q1          0.0000   {sentence}"
+    wide_lines = lines_of(table, 90)
+    assert wide_lines[2] == f" q1          0.0000   {sentence}"
     assert lines_of(table, 60)[2:4] == [
         " q1          0.0000   nothing relevant in the first 10 of",
         "                      the documents",
@@ -77,10 +77,10 @@ def test_sentences_go_below_their_row_where_there_is_no_room_beside() -> None:
 def test_sentences_of_rows_that_do_not_fit_are_a_column_of_their_own() -> None:
     rows = [["q1", "0.25", "0.5000", "nothing relevant"], ["q2", "0.75", "1.0000", "all of it"]]
     table = Table(["query_id", "nDCG@10", "Judged@10", "why"], rows, n_sentences=1)
-    shown = lines_of(table, 28)
-    assert "\n".join(shown).count("\n\n") == 2
+    lines = lines_of(table, 28)
+    assert "\n".join(lines).count("\n\n") == 2
     for row in rows:
-        of_row = [line.split(maxsplit=1)[1] for line in shown if line.split()[:1] == row[:1]]
+        of_row = [line.split(maxsplit=1)[1] for line in lines if line.split()[:1] == row[:1]]
         assert of_row == row[1:]
 
 
@@ -88,14 +88,14 @@ def test_columns_are_put_below_each_other_where_turning_does_not_help() -> None:
     names = [f"measure-{i}" for i in range(9)]
     rows = [[f"run{r}", *(f"0.{r}{c}" for c in range(9))] for r in range(9)]
     table = Table(["run", *names], rows, bold_cells=frozenset({(3, 7)}), ruled_rows=frozenset({5}))
-    shown = lines_of(table, 40)
-    blocks = "\n".join(shown).split("\n\n")
+    lines = lines_of(table, 40)
+    blocks = "\n".join(lines).split("\n\n")
     assert len(blocks) == 5
     for row in rows:
-        of_row = [line.split() for line in shown if line.split()[:1] == row[:1]]
+        of_row = [line.split() for line in lines if line.split()[:1] == row[:1]]
         assert [cell for cells in of_row for cell in cells[1:]] == row[1:]
         assert len(of_row) == len(blocks)
-    assert [line.split()[1:] for line in shown if line.startswith(" run  ")] == [
+    assert [line.split()[1:] for line in lines if line.startswith(" run  ")] == [
         names[i : i + 2] for i in range(0, 9, 2)
     ]
     assert to_text(table, width=40, color=True).count("\x1b[1m0.36\x1b[0m") == 1
@@ -110,5 +110,5 @@ def test_what_cannot_be_narrower_is_as_wide_as_it_has_to_be(width: int) -> None:
 def test_letters_with_accents_are_as_wide_as_rich_says() -> None:
     """Without it: it is not imported where nothing needs it."""
     for number in range(0x20, 0x400):
-        shown = escape_unprintable(chr(number))
-        assert text_width(f"x{shown}") == 1 + cell_len(shown)
+        printable_text = escape_unprintable(chr(number))
+        assert text_width(f"x{printable_text}") == 1 + cell_len(printable_text)

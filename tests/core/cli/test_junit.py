@@ -44,29 +44,29 @@ def checked(content: str) -> ElementTree.Element:
     """Parse a report, and hold it against the schema and its own counts."""
     root = ElementTree.fromstring(content.encode())  # noqa: S314 - our own
     assert root.tag == "testsuites"
-    for one in root.iter():
-        needed, allowed, children = SCHEMA[one.tag]
-        assert needed <= {*one.keys()} <= needed | allowed
-        assert {child.tag for child in one} <= children
-    for one in (root, *root):
+    for node in root.iter():
+        needed_attributes, allowed_attributes, children = SCHEMA[node.tag]
+        assert needed_attributes <= {*node.keys()} <= needed_attributes | allowed_attributes
+        assert {child.tag for child in node} <= children
+    for node in (root, *root):
         for name, tag in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
-            if name != "skipped" or one.tag == "testsuite":
-                assert int(one.get(name, "")) == len([*one.iter(tag)])
-        assert one.get("errors") == "0"
+            if name != "skipped" or node.tag == "testsuite":
+                assert int(node.get(name, "")) == len([*node.iter(tag)])
+        assert node.get("errors") == "0"
     return root
 
 
 def outcomes(root: ElementTree.Element) -> dict[tuple[str | None, str | None], str]:
     cases = root.iter("testcase")
-    ended = {(one.get("classname"), one.get("name")): [child.tag for child in one] for one in cases}
-    return {name: (tags or ["passed"])[0] for name, tags in ended.items()}
+    tags_of_case = {(case.get("classname"), case.get("name")): [child.tag for child in case] for case in cases}
+    return {name: (tags or ["passed"])[0] for name, tags in tags_of_case.items()}
 
 
 def test_each_verdict_and_threshold_is_a_test_case() -> None:
     runs = [BM25, DENSE, TFIDF]
-    how: dict[str, Any] = {"baseline": "bm25", "margin": 0.02, "at_least": {"R@5": 0.5}}
-    found = gate(QRELS, runs, "nDCG@10 AP", **how)
-    root = checked(found.to_junit())
+    gate_options: dict[str, Any] = {"baseline": "bm25", "margin": 0.02, "at_least": {"R@5": 0.5}}
+    gate_result = gate(QRELS, runs, "nDCG@10 AP", **gate_options)
+    root = checked(gate_result.to_junit())
     assert outcomes(root) == {
         ("dense", "nDCG@10"): "passed",
         ("dense", "AP"): "passed",
@@ -75,39 +75,39 @@ def test_each_verdict_and_threshold_is_a_test_case() -> None:
         ("dense", "R@5 >= 0.5"): "passed",
         ("tfidf", "R@5 >= 0.5"): "failure",
     }
-    for one in root.iter("failure"):
-        assert (one.get("message") or "").startswith("FAIL")
-        assert "tfidf" in (one.text or "")
-        assert "dense" not in (one.text or "")
+    for node in root.iter("failure"):
+        assert (node.get("message") or "").startswith("FAIL")
+        assert "tfidf" in (node.text or "")
+        assert "dense" not in (node.text or "")
 
 
 @pytest.mark.parametrize(
     ("undecided", "tag"), [(None, "failure"), ("fail", "failure"), ("pass", "skipped")]
 )
 def test_undecided_is_what_it_is_taken_for(undecided: Any, tag: str) -> None:
-    found = gate(QRELS, DENSE, at_least={"R@5": 0.55}, limit=True, undecided=undecided)
-    assert found.outcome == "UNDECIDED"
-    root = checked(found.to_junit())
+    gate_result = gate(QRELS, DENSE, at_least={"R@5": 0.55}, limit=True, undecided=undecided)
+    assert gate_result.outcome == "UNDECIDED"
+    root = checked(gate_result.to_junit())
     assert outcomes(root) == {("dense", "R@5 >= 0.55"): tag}
     assert (next(root.iter(tag)).get("message") or "").startswith("UNDECIDED")
 
 
 def test_the_command_writes_it_by_the_suffix_beside_other_forms(tmp_path: Path) -> None:
     outputs = [tmp_path / f"gate.{end}" for end in ("xml", "md", "json")]
-    paths = [part for one in outputs for part in ("-o", str(one))]
-    done = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", *paths)
-    assert done.exit_code == 1
+    paths = [part for output_path in outputs for part in ("-o", str(output_path))]
+    outcome = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", *paths)
+    assert outcome.exit_code == 1
     assert outcomes(checked(outputs[0].read_text("utf-8"))) == {("tfidf", "RR >= 0.9"): "failure"}
     assert re.search(r"^\| tfidf +\| RR +\| FAIL", outputs[1].read_text("utf-8"), re.M)
-    printed = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", "--format", "junit")
-    assert printed.stdout == outputs[0].read_text("utf-8")
+    printed_report = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", "--format", "junit")
+    assert printed_report.stdout == outputs[0].read_text("utf-8")
 
 
 def test_only_a_gate_has_this_form() -> None:
     assert "junit" not in FORMS
-    done = invoke("compare", QRELS, BM25, DENSE, "-o", "found.xml")
-    assert done.exit_code == 2
-    assert ".jsonl" in done.output
+    outcome = invoke("compare", QRELS, BM25, DENSE, "-o", "found.xml")
+    assert outcome.exit_code == 2
+    assert ".jsonl" in outcome.output
     assert invoke("evaluate", QRELS, BM25, "--format", "junit").exit_code == 2
 
 

@@ -52,40 +52,40 @@ def test_a_function_hears_of_every_stored_byte_once(
     """Of the judgments and of each run: not of what is looked at beforehand."""
     monkeypatch.setattr(SIZES, "bytes", 1 << 10)
     qrels, runs = files
-    heard: list[int] = []
-    verb(qrels, runs, progress=heard.append)
-    assert sum(heard) == sum(os.path.getsize(path) for path in (qrels, *runs))
-    assert len(heard) > 3, "not all at once"
+    byte_counts: list[int] = []
+    verb(qrels, runs, progress=byte_counts.append)
+    assert sum(byte_counts) == sum(os.path.getsize(path) for path in (qrels, *runs))
+    assert len(byte_counts) > 3, "not all at once"
 
 
 def test_whatever_reads_tells_of_it(files: tuple[Path, list[Path]], tmp_path: Path) -> None:
     qrels, runs = files
     n_qrels, n_run = os.path.getsize(qrels), os.path.getsize(runs[0])
-    for call, least in (
+    for call, n_bytes in (
         (lambda hear: read_qrels(qrels, progress=hear), n_qrels),
         (lambda hear: read_run(runs[0]).write(tmp_path / "out.csv", progress=hear), n_run),
         (lambda hear: check(qrels, runs[0], progress=hear), n_qrels + n_run),
     ):
-        heard: list[int] = []
-        call(heard.append)
-        assert sum(heard) >= least
+        byte_counts: list[int] = []
+        call(byte_counts.append)
+        assert sum(byte_counts) >= n_bytes
 
 
 def test_parquet_tells_of_its_share(files: tuple[Path, list[Path]], tmp_path: Path) -> None:
     read_run(files[1][0]).write(path := tmp_path / "a.parquet")
-    heard: list[int] = []
-    evaluate(read_qrels(files[0]), path, "RR", progress=heard.append)
-    assert sum(heard) == os.path.getsize(path)
+    byte_counts: list[int] = []
+    evaluate(read_qrels(files[0]), path, "RR", progress=byte_counts.append)
+    assert sum(byte_counts) == os.path.getsize(path)
 
 
 def test_nothing_watches_after_the_call(files: tuple[Path, list[Path]]) -> None:
-    heard: list[int] = []
+    byte_counts: list[int] = []
     qrels, runs = files
-    evaluate(qrels, runs, "RR", progress=heard.append)
-    n = len(heard)
+    evaluate(qrels, runs, "RR", progress=byte_counts.append)
+    n = len(byte_counts)
     evaluate(qrels, runs, "RR")
     evaluate(qrels, runs, "RR", progress=False)
-    assert len(heard) == n
+    assert len(byte_counts) == n
 
 
 # ---- a bar shows all ----------------------------------------------------------------------------
@@ -96,16 +96,16 @@ def test_stages_within_steps_are_a_part_of_them(bar: Bar) -> None:
     with watch_calls(True):
         for i in watch_steps("abcd", "letters"):
             if i == "b":
-                with stage("flips", 100, "flips") as done:
-                    done(25)
+                with stage("flips", 100, "flips") as report_done:
+                    report_done(25)
     assert ("flips", (1 + 25 / 100) / 4, (25, "flips")) in bar.drawings
     assert bar.drawings[-1] == ("letters", 1.0, (4, "steps"))
     assert bar.n_closed == 1
 
 
 def test_of_what_has_no_known_end_no_share_is_shown(bar: Bar) -> None:
-    with watch_calls(True), stage("reading a pipe", None, "bytes") as done:
-        done(10)
+    with watch_calls(True), stage("reading a pipe", None, "bytes") as report_done:
+        report_done(10)
     assert bar.drawings[-1] == ("reading a pipe", None, (10, "bytes"))
 
 
@@ -128,10 +128,10 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
 )
 def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: Bar) -> None:
     call()
-    of_this = [(share, done) for what, share, done in bar.drawings if what == shown]
-    assert of_this
-    assert all(unit == shown for _, (_, unit) in of_this)
-    assert all(share is not None and 0 <= share <= 1 for share, _ in of_this)
+    shares_and_counts = [(share, n_done) for stage_name, share, n_done in bar.drawings if stage_name == shown]
+    assert shares_and_counts
+    assert all(unit == shown for _, (_, unit) in shares_and_counts)
+    assert all(share is not None and 0 <= share <= 1 for share, _ in shares_and_counts)
     assert bar.n_closed
 
 
@@ -140,8 +140,8 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
     qrels, runs = files
     evaluate(read_qrels(qrels), runs, "RR", progress=True)
     total = sum(map(os.path.getsize, runs))
-    read = [(what, share, n) for what, share, (n, unit) in bar.drawings if unit == "bytes" and n]
-    assert {what for what, _, _ in read} == {"reading a.run", "reading b.run.gz"}
+    read = [(stage_name, share, n) for stage_name, share, (n, unit) in bar.drawings if unit == "bytes" and n]
+    assert {stage_name for stage_name, _, _ in read} == {"reading a.run", "reading b.run.gz"}
     assert all(share == n / total for _, share, n in read)
     assert read[-1][2] == total
 
@@ -151,9 +151,9 @@ def test_it_is_looked_at_while_threads_work(bar: Bar, monkeypatch: pytest.Monkey
     monkeypatch.setattr(threads, "_LOOK_EVERY", 0.001)
     drawn_twice = threading.Event()
 
-    def work(item: int) -> int:
+    def work(number: int) -> int:
         assert drawn_twice.wait(PATIENCE)
-        return item
+        return number
 
     def draw(*_: Any) -> None:
         bar.drawings.append(("", None, (0, "")))
@@ -193,23 +193,23 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_terminal_has_a_bar_after_a_second(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stderr", seen := _Terminal())
+    monkeypatch.setattr(sys, "stderr", terminal := _Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    with watch_calls(True), stage("reading [red]\x1b[31ma.run", 100, "bytes") as done:
+    with watch_calls(True), stage("reading [red]\x1b[31ma.run", 100, "bytes") as report_done:
         clock.append(0.9)
-        done(10)
-        assert seen.getvalue() == "", "nothing in the first second"
+        report_done(10)
+        assert terminal.getvalue() == "", "nothing in the first second"
         clock.append(2.0)
-        done(15)
-        shown = seen.getvalue()
-        assert "25%, 0:06 left" in shown, "a quarter took 2 seconds: three take 6"
-        assert "reading [red]\\x1b[31ma.run" in shown, (
+        report_done(15)
+        output = terminal.getvalue()
+        assert "25%, 0:06 left" in output, "a quarter took 2 seconds: three take 6"
+        assert "reading [red]\\x1b[31ma.run" in output, (
             "a name is shown as it is, and commands nothing"
         )
         clock.append(2.05)
-        done(1)
-        assert seen.getvalue() == shown, "nor more often than can be seen"
-    assert seen.getvalue().endswith("\x1b[2K"), "the line is erased"
+        report_done(1)
+        assert terminal.getvalue() == output, "nor more often than can be seen"
+    assert terminal.getvalue().endswith("\x1b[2K"), "the line is erased"
 
 
 @pytest.mark.parametrize(("stream", "term"), [(io.StringIO, "xterm"), (_Terminal, "dumb")])
@@ -219,42 +219,42 @@ def test_what_is_no_terminal_gets_nothing(
     clock: list[float],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys, "stderr", seen := stream())
+    monkeypatch.setattr(sys, "stderr", stderr_stream := stream())
     monkeypatch.setenv("TERM", term)
-    with watch_calls(True), stage("flips", 100, "flips") as done:
+    with watch_calls(True), stage("flips", 100, "flips") as report_done:
         clock.append(5.0)
-        done(10)
-    assert seen.getvalue() == ""
+        report_done(10)
+    assert stderr_stream.getvalue() == ""
 
 
 def test_a_notebook_has_one_bar_that_changes(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One output of the cell, no matter what happens: that of `display`, changed by its handle."""
-    shown: list[dict[str, str]] = []
+    bars: list[dict[str, str]] = []
 
     class Handle:
         def update(self, bundle: dict[str, str], *, raw: bool) -> None:
             assert raw
-            shown.append(bundle)
+            bars.append(bundle)
 
     def display(bundle: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
         assert raw
         assert display_id
-        assert shown == [], "only once"
-        shown.append(bundle)
+        assert bars == [], "only once"
+        bars.append(bundle)
         return Handle()
 
     module: Any = ModuleType("IPython")
     module.get_ipython = lambda: SimpleNamespace(kernel=object())
     module.display = SimpleNamespace(display=display)
     monkeypatch.setitem(sys.modules, "IPython", module)
-    with watch_calls(True), stage("reading <b>.run", 10, "bytes") as done:
+    with watch_calls(True), stage("reading <b>.run", 10, "bytes") as report_done:
         clock.append(2.0)
-        done(5)
+        report_done(5)
         clock.append(4.0)
-        done(3)
-    first, second, last = shown
+        report_done(3)
+    first, second, last = bars
     assert first["text/plain"] == "reading <b>.run 50%, 0:02 left"
     assert "reading &lt;b&gt;.run <progress" in second["text/html"]
     assert set(last.values()) == {""}
@@ -266,8 +266,8 @@ def test_a_short_call_loads_nothing() -> None:
         "evaluate({'q': {'d': 1}}, {'q': ['d']}, 'RR', progress=True)\n"
         "print([name for name in sys.modules if name.startswith(('rich', 'IPython'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"
 
 
 # ---- broken off ---------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 
 @contextlib.contextmanager
 def _on_a_terminal(
-    *arguments: str, **how: Any
+    *arguments: str, **popen_options: Any
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], bytes]]]:
     """A command whose standard error is a terminal; and what waits until it has printed something.
 
@@ -333,18 +333,18 @@ def _on_a_terminal(
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     # Where tests run in the background of a shell, they inherit that SIGINT is ignored.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    at_once = f"{heard}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+    byte_counts = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    at_once = f"{byte_counts}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
     command = [sys.executable, "-c", at_once, *arguments]
-    process = subprocess.Popen(command, stderr=theirs, env=env, **how)
+    process = subprocess.Popen(command, stderr=theirs, env=env, **popen_options)
     os.close(theirs)
     timer = threading.Timer(PATIENCE, process.kill)
     timer.start()
     seen = b""
 
-    def waits(wanted: bytes) -> bytes:
+    def waits(expected: bytes) -> bytes:
         nonlocal seen
-        while not wanted or wanted not in seen:
+        while not expected or expected not in seen:
             ready, _, _ = select.select([ours], [], [], PATIENCE)
             assert ready
             try:
@@ -352,7 +352,7 @@ def _on_a_terminal(
             except OSError:  # the other end is closed
                 piece = b""
             if not piece:
-                assert not wanted, seen
+                assert not expected, seen
                 break
             seen += piece
         return seen
@@ -368,9 +368,9 @@ def _on_a_terminal(
             process.stdout.close()
 
 
-def _last_line(seen: bytes) -> bytes:
+def _last_line(output: bytes) -> bytes:
     """Return what a terminal shows when all before it was erased."""
-    return seen.rpartition(b"\x1b[2K")[2]
+    return output.rpartition(b"\x1b[2K")[2]
 
 
 @pytest.fixture
@@ -390,12 +390,12 @@ def test_a_command_shows_a_bar_and_takes_it_away(saved: list[str]) -> None:
     arguments = ("compare", "--saved", *saved, "--flips", "1000000", "--format", "csv")
     with _on_a_terminal(*arguments, stdout=subprocess.PIPE) as (process, waits):
         waits(b"flips")
-        printed, _ = process.communicate(timeout=PATIENCE)
-        seen = waits(b"")
+        printed_output, _ = process.communicate(timeout=PATIENCE)
+        output = waits(b"")
     assert process.returncode == 0
-    assert b"\x1b" not in printed, "what goes into a pipe is the result alone"
-    assert b"\x1b[?25h" in seen, "the cursor is there again"
-    assert b"left" not in _last_line(seen)
+    assert b"\x1b" not in printed_output, "what goes into a pipe is the result alone"
+    assert b"\x1b[?25h" in output, "the cursor is there again"
+    assert b"left" not in _last_line(output)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
@@ -408,12 +408,12 @@ def test_a_command_is_broken_off_while_it_draws(
         waits(b" left")
         process.send_signal(ending)
         process.wait(PATIENCE)
-        seen = waits(b"")
+        output = waits(b"")
     assert process.returncode == -ending
-    said = _last_line(seen).decode()
-    assert said.count("\n") == 1
-    assert said.startswith("Interrupted" if ending == signal.SIGINT else "Ended")
-    assert b"Traceback" not in seen
+    last_line = _last_line(output).decode()
+    assert last_line.count("\n") == 1
+    assert last_line.startswith("Interrupted" if ending == signal.SIGINT else "Ended")
+    assert b"Traceback" not in output
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -426,15 +426,15 @@ def test_a_shell_is_told_130(saved: list[str]) -> None:
     )
     line = '"$@"; echo $?'
     command = ["sh", "-c", line, "sh", sys.executable, "-c", code, "compare", "--saved", *saved]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.stdout == "130\n"
-    assert done.stderr.count("\n") == 1
+    process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert process.stdout == "130\n"
+    assert process.stderr.count("\n") == 1
 
 
 def test_a_watch_forgets_stages_that_end_in_another_order() -> None:
     """As where a generator is left before its end, and closed later."""
     watch = Watch(shows_bar=True)
-    outer, inner = (watch.begin(what, None, "steps") for what in ("outer", "inner"))
+    outer, inner = (watch.begin(stage_name, None, "steps") for stage_name in ("outer", "inner"))
     watch.end(outer)
     assert watch.stages == [inner]
     watch.end(inner)
@@ -442,7 +442,7 @@ def test_a_watch_forgets_stages_that_end_in_another_order() -> None:
 
 
 def test_a_run_in_memory_needs_no_function_to_hear(bar: Bar) -> None:
-    heard: list[int] = []
-    evaluate({"q": {"d": 1}}, Run({"q": ["d"]}), "RR", progress=heard.append)
-    assert heard == []
+    byte_counts: list[int] = []
+    evaluate({"q": {"d": 1}}, Run({"q": ["d"]}), "RR", progress=byte_counts.append)
+    assert byte_counts == []
     assert bar.drawings == []

@@ -25,8 +25,8 @@ NASTY = Table(
 
 
 def test_columns_are_aligned_and_markup_is_text() -> None:
-    shown = to_text(NASTY)
-    assert shown == (
+    shown_text = to_text(NASTY)
+    assert shown_text == (
         " run                AP\n"
         " ─────────────────────\n"
         " [bold]x[/bold]    0.5\n"
@@ -39,32 +39,32 @@ def test_columns_are_aligned_and_markup_is_text() -> None:
 
 
 def test_color_makes_the_best_bold_and_nothing_else() -> None:
-    shown = to_text(NASTY, color=True)
-    assert "\x1b[1m0.5\x1b[0m" in shown
-    assert "\x1b[1m0.25" not in shown
-    assert "\x1b[2J" not in shown
+    shown_text = to_text(NASTY, color=True)
+    assert "\x1b[1m0.5\x1b[0m" in shown_text
+    assert "\x1b[1m0.25" not in shown_text
+    assert "\x1b[2J" not in shown_text
 
 
 def test_a_table_too_wide_is_turned_and_loses_nothing() -> None:
     names = [f"measure-{i}" for i in range(20)]
     table = Table(["run", *names], [["bm25", *(f"0.{i:04}" for i in range(20))]])
-    shown = to_text(table, width=60)
-    assert max(map(len, shown.splitlines())) <= 60
+    shown_text = to_text(table, width=60)
+    assert max(map(len, shown_text.splitlines())) <= 60
     for i, name in enumerate(names):
-        assert f"{name}" in shown
-        assert f"0.{i:04}" in shown
+        assert f"{name}" in shown_text
+        assert f"0.{i:04}" in shown_text
 
 
 @pytest.mark.parametrize("width", [None, 1, 20, 80])
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=4))
 def test_every_cell_is_shown_whole(width: int | None, rows: list[tuple[str, str]]) -> None:
     """Blanks are ignored where it is folded to fit a terminal."""
-    shown = to_text(Table(["a", "b"], [list(row) for row in rows]), width=width)
+    shown_text = to_text(Table(["a", "b"], [list(row) for row in rows]), width=width)
     for row in rows:
         for cell in row:
-            whole = escape_unprintable(cell).strip()
-            for part in [whole] if width is None else whole.split(" "):
-                assert part in shown
+            cell_text = escape_unprintable(cell).strip()
+            for part in [cell_text] if width is None else cell_text.split(" "):
+                assert part in shown_text
 
 
 class _Tags(HTMLParser):
@@ -193,10 +193,10 @@ def test_superscripts_in_text() -> None:
         " b          0.5        _10.5_ a",
         " c            \N{EN DASH}",
     ]
-    coloured = to_text(MARKED, color=True)
-    assert "\x1b[1m0.75\x1b[0m b|\N{DAGGER}" in coloured
-    assert "\x1b[4m10.5\x1b[0m a" in coloured
-    assert "*" not in coloured
+    colour_text = to_text(MARKED, color=True)
+    assert "\x1b[1m0.75\x1b[0m b|\N{DAGGER}" in colour_text
+    assert "\x1b[4m10.5\x1b[0m a" in colour_text
+    assert "*" not in colour_text
 
 
 def test_parts_of_a_table_keep_what_is_marked() -> None:
@@ -205,11 +205,11 @@ def test_parts_of_a_table_keep_what_is_marked() -> None:
     assert part.superscripts == {(1, 1): "a"}
     assert part.group_spans() == [("", 1), ("tw&o", 1)]
     assert not part.bold_cells
-    turned = MARKED.transpose()
-    assert turned.rows == [("one AP", "0.75", "0.5", "\N{EN DASH}"), ("tw&o n", "9", "10.5", "")]
-    assert turned.bold_cells == {(0, 1)}
-    assert turned.underlined_cells == {(1, 2)}
-    assert turned.superscripts == {(0, 1): "b|\N{DAGGER}", (1, 2): "a"}
+    transpose = MARKED.transpose()
+    assert transpose.rows == [("one AP", "0.75", "0.5", "\N{EN DASH}"), ("tw&o n", "9", "10.5", "")]
+    assert transpose.bold_cells == {(0, 1)}
+    assert transpose.underlined_cells == {(1, 2)}
+    assert transpose.superscripts == {(0, 1): "b|\N{DAGGER}", (1, 2): "a"}
 
 
 def test_latex_with_booktabs() -> None:
@@ -280,10 +280,10 @@ NOTIFYING = re.compile(
     ],
 )
 def test_nobody_is_notified_by_markdown(content: str, page: str) -> None:
-    shown = to_markdown(Table(["run", "AP"], [[content, "1"]], [content]))
-    assert f"\n| {page} " in shown
-    assert shown.endswith(f"\n- {page}\n")
-    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(shown)
+    markdown = to_markdown(Table(["run", "AP"], [[content, "1"]], [content]))
+    assert f"\n| {page} " in markdown
+    assert markdown.endswith(f"\n- {page}\n")
+    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown)
     assert "<a" not in html
     text_of_cell = re.sub(
         "<[^>]*>", "", html.partition("<td")[2].partition(">")[2].split("</td")[0]
@@ -304,27 +304,27 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
     tokens = parser.parse(to_markdown(table))
     expected = [cell for row in (rows[0], *rows, rows[0]) for cell in row]
     kinds = {"paragraph", "table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
-    assert {one.type.removesuffix("_open") for one in tokens if one.nesting == 1} <= kinds
+    assert {token.type.removesuffix("_open") for token in tokens if token.nesting == 1} <= kinds
     for kind, n in ("table", 1), ("tr", len(rows)), ("th", 2), ("td", 2 * len(rows) - 2):
-        assert sum(one.type == f"{kind}_open" for one in tokens) == n
-    assert sum(one.type == "list_item_open" for one in tokens) == 2
-    seen = [one for one in tokens if one.type == "inline"]
-    for one in seen:
-        inner = {part.type for part in one.children or ()}
+        assert sum(token.type == f"{kind}_open" for token in tokens) == n
+    assert sum(token.type == "list_item_open" for token in tokens) == 2
+    inline_tokens = [token for token in tokens if token.type == "inline"]
+    for token in inline_tokens:
+        inner = {part.type for part in token.children or ()}
         assert inner <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
-        signs = [part.content for part in one.children or () if part.type == "code_inline"]
+        signs = [part.content for part in token.children or () if part.type == "code_inline"]
         assert all(set(sign) in ({"@"}, {"#"}) for sign in signs)
-        shown = "".join(
-            "\0" if part.type == "code_inline" else part.content for part in one.children or ()
+        visible_text = "".join(
+            "\0" if part.type == "code_inline" else part.content for part in token.children or ()
         )
-        assert not NOTIFYING.search(shown), shown
-    texts = ["".join(part.content for part in one.children or ()) for one in seen]
+        assert not NOTIFYING.search(visible_text), visible_text
+    texts = ["".join(part.content for part in token.children or ()) for token in inline_tokens]
 
     def blanks(content: str) -> str:
         return " ".join(escape_unprintable(content).split())
 
-    assert [blanks(one) for one in texts if blanks(one)] == [
-        blanks(one) for one in expected if blanks(one)
+    assert [blanks(text_line) for text_line in texts if blanks(text_line)] == [
+        blanks(text_line) for text_line in expected if blanks(text_line)
     ]
 
 
@@ -348,10 +348,10 @@ MEANT = {
 
 def meant(latex: str) -> str:
     """Return the text that LaTeX sets; fail at what is no text."""
-    known = "|".join(map(re.escape, MEANT))
-    rest = re.sub(known, "", latex)
+    command_pattern = "|".join(map(re.escape, MEANT))
+    rest = re.sub(command_pattern, "", latex)
     assert not set(rest) & set("\\{}$&#%_^~`<>|[*"), rest
-    return re.sub(known, lambda found: MEANT[found[0]], latex)
+    return re.sub(command_pattern, lambda match: MEANT[match[0]], latex)
 
 
 def plain(content: str) -> str:
@@ -363,8 +363,8 @@ def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None
     table = Table(list(rows[0]), rows, rows[0], ruled_rows=frozenset({0}), title=rows[0])
     lines = to_latex(table).splitlines()
     begin, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
-    shown = [one for one in lines[begin + 1 : end] if one != r"\midrule"]
-    for line, row in zip(shown, [rows[0], *rows], strict=True):
+    body_lines = [line for line in lines[begin + 1 : end] if line != r"\midrule"]
+    for line, row in zip(body_lines, [rows[0], *rows], strict=True):
         # No cell begins with what the line break before it would take for its own.
         assert not re.match(r"\s*[\[*]", line)
         assert line.endswith(r" \\")
@@ -387,14 +387,14 @@ def test_separated_values_come_back(rows: list[tuple[str, str]], delimiter: str)
 def test_formulas_are_quoted_where_that_is_asked_for(delimiter: str) -> None:
     bad = ["=cmd|'/C calc'!A0", "+1+1", "-1-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
     good = ["a=1", "-1.5", "+3", "-.5e-3", "", "'=1", "2-1", f"x{delimiter}=1", 'say "=1"']
-    rows: list[list[object]] = [["name", "value"], *([one, -1.5] for one in [*bad, *good])]
+    rows: list[list[object]] = [["name", "value"], *([cell, -1.5] for cell in [*bad, *good])]
 
     def read(page: str) -> list[list[str]]:
         return list(csv.reader(io.StringIO(page, newline=""), delimiter=delimiter))
 
     assert read(to_delimited(rows, delimiter)) == [[str(cell) for cell in row] for row in rows]
     page = to_delimited(rows, delimiter, "quoted")
-    inert = [[f"'{one}", "-1.5"] for one in bad] + [[one, "-1.5"] for one in good]
+    inert = [[f"'{cell}", "-1.5"] for cell in bad] + [[cell, "-1.5"] for cell in good]
     assert read(page) == [["name", "value"], *inert]
     # Where the separator is another, no cell begins but at a quotation mark.
     assert to_delimited([["a|=1", 2]], delimiter, "quoted") == f'"a|=1"{delimiter}2\n'

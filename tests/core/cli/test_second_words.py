@@ -23,16 +23,16 @@ def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said_of(*arguments: str) -> str:
     """Return what a command says that is refused."""
-    done = CliRunner().invoke(cli, arguments)
-    assert done.exit_code == 2
-    assert not done.stdout
-    return done.stderr
+    outcome = CliRunner().invoke(cli, arguments)
+    assert outcome.exit_code == 2
+    assert not outcome.stdout
+    return outcome.stderr
 
 
 def test_a_query_behind_q_is_no_file() -> None:
-    said = said_of("evaluate", QRELS, BM25, "-q", "q22")
-    assert "q22: no such file" in said
-    assert "explain" in said
+    message = said_of("evaluate", QRELS, BM25, "-q", "q22")
+    assert "q22: no such file" in message
+    assert "explain" in message
     assert "-m MAP" in said_of("evaluate", QRELS, BM25, "-q", "MAP")
 
 
@@ -45,16 +45,16 @@ def test_other_words_for_chunks(option: str, meant: str) -> None:
 
 def test_measures_beside_the_same_in_at_least() -> None:
     mean = (1 / 2 + 1 / 1) / 2
-    for least, passed in ((mean, True), (0.9, False)):
-        assert gate(ROWS, measures="recall@5", at_least={"R@5": least}).passed is passed
+    for number_to_reach, is_passed in ((mean, True), (0.9, False)):
+        assert gate(ROWS, measures="recall@5", at_least={"R@5": number_to_reach}).passed is is_passed
     with pytest.raises(OptionError, match="at_least names the measures"):
         gate(ROWS, measures="recall@5 AP", at_least={"R@5": mean})
 
 
 def test_a_file_as_baseline_is_one_of_the_systems() -> None:
-    found = gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
+    gate_result = gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
     assert (
-        found.to_dict() == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
+        gate_result.to_dict() == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
     )
     with pytest.raises(InputError, match="this file is not"):
         gate(QRELS, [BM25], "AP", baseline=DENSE, margin=0.01)
@@ -67,8 +67,8 @@ def test_columns_of_one_side(side: str) -> None:
 
 
 def test_scores_as_a_dict() -> None:
-    found = evaluate(ROWS, "recall@5 P@1")
-    assert dict(found) == {"R@5": (1 / 2 + 1 / 1) / 2, "P@1": (1 + 1) / 2}
+    scores = evaluate(ROWS, "recall@5 P@1")
+    assert dict(scores) == {"R@5": (1 / 2 + 1 / 1) / 2, "P@1": (1 + 1) / 2}
 
 
 def test_a_run_of_lists_says_its_size() -> None:
@@ -83,8 +83,8 @@ def test_a_measure_called_with_the_lists_of_many_queries() -> None:
 
 
 def test_gate_takes_the_measure_after_a_table_of_both_sides() -> None:
-    found = gate(ROWS, "recall@5", at_least={"R@5": 0.7})
-    assert [one.mean for one in found.thresholds] == [(1 / 2 + 1) / 2]
-    assert found.passed == gate(ROWS, measures="recall@5", at_least={"R@5": 0.7}).passed
+    gate_result = gate(ROWS, "recall@5", at_least={"R@5": 0.7})
+    assert [threshold.mean for threshold in gate_result.thresholds] == [(1 / 2 + 1) / 2]
+    assert gate_result.passed == gate(ROWS, measures="recall@5", at_least={"R@5": 0.7}).passed
     with pytest.raises(InputError, match="is a measure"):
         gate(QRELS, "recall@5", at_least={"R@5": 0.7})

@@ -116,10 +116,10 @@ FILES: dict[str, str] = {
 def test_files(name: str, mark: str, write: Write) -> None:
     path = write(name, mark + FILES[name])
     assert read_texts(path, WANTED) == TEXTS
-    for one in WANTED:
-        assert read_texts(path, [one, "other"]) == {one: TEXTS[one]}
-    packed = write(f"{name}.gz", gzip.compress(FILES[name].encode()))
-    assert read_texts(packed, WANTED) == TEXTS
+    for text_kind in WANTED:
+        assert read_texts(path, [text_kind, "other"]) == {text_kind: TEXTS[text_kind]}
+    packed_path = write(f"{name}.gz", gzip.compress(FILES[name].encode()))
+    assert read_texts(packed_path, WANTED) == TEXTS
     assert read_texts(path, []) == {}
 
 
@@ -175,9 +175,9 @@ def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> Non
 )
 def test_what_holds_no_texts_is_refused(content: str, problem: str, write: Write) -> None:
     path = write("broken", content)
-    with pytest.raises(InputError, match="broken") as refused:
+    with pytest.raises(InputError, match="broken") as refusal:
         read_texts(path, ["q1"])
-    assert problem in str(refused.value)
+    assert problem in str(refusal.value)
 
 
 # ---- beside the ids of results ------------------------------------------------------------------
@@ -201,10 +201,10 @@ def results() -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["scores", "systems", "queries", "mean", "gate", "check"])
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_every_row_of_a_query_has_its_text(name: str) -> None:
-    found, how = results()[name]
-    shown = with_texts(found, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **how)
-    plain = found.tables(**how)
-    for table, before in zip(shown.tables(), plain, strict=True):
+    plain_result, arguments = results()[name]
+    texted_result = with_texts(plain_result, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **arguments)
+    plain = plain_result.tables(**arguments)
+    for table, before in zip(texted_result.tables(), plain, strict=True):
         if "query_id" not in before.header:
             assert table == before
             continue
@@ -213,95 +213,95 @@ def test_every_row_of_a_query_has_its_text(name: str) -> None:
         assert [row[:-1] for row in table.rows] == [list(row) for row in before.rows]
         texts = {"q1": "one", "q2": "two"}
         assert [row[-1] for row in table.rows] == [texts.get(row[at], "") for row in table.rows]
-    assert not {one.code for one in shown.notes} - {one.code for one in found.notes}
-    for row in shown.rows():
-        if "query_id" in found.header:
+    assert not {note.code for note in texted_result.notes} - {note.code for note in plain_result.notes}
+    for row in texted_result.rows():
+        if "query_id" in plain_result.header:
             assert row["query_text"] == {"q1": "one", "q2": "two"}.get(row["query_id"])
-    assert json.loads(shown.to_json())["query_texts"] == {"q1": "one", "q2": "two"}
+    assert json.loads(texted_result.to_json())["query_texts"] == {"q1": "one", "q2": "two"}
 
 
 def test_findings_are_lines_with_the_question_below_the_example() -> None:
-    found = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
-    plain = found.to_text().splitlines()
-    texts = with_texts(found, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
-    added = [line for line in texts if line not in plain]
-    assert added == ["           q2: two | 2\\x1b[31m"] * 2  # no relevant one, and no results
-    at = texts.index(added[0])
+    findings = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
+    plain = findings.to_text().splitlines()
+    texts = with_texts(findings, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
+    added_lines = [line for line in texts if line not in plain]
+    assert added_lines == ["           q2: two | 2\\x1b[31m"] * 2  # no relevant one, and no results
+    at = texts.index(added_lines[0])
     assert "without a relevant document" in texts[at - 1]
-    wide = [*with_texts(found, query_texts={"q2": "word " * 14}).to_text(60).splitlines()]
+    wide = [*with_texts(findings, query_texts={"q2": "word " * 14}).to_text(60).splitlines()]
     assert max(map(len, wide)) <= 60
     unread = check(QRELS, {"q": {"a": 1.0}})
     assert with_texts(unread, query_texts={"q1": "one"}).to_text() == unread.to_text()
 
 
 def test_changes_of_a_comparison_have_texts() -> None:
-    found = with_texts(compare(QRELS, RUNS, "AP"), query_texts={"q1": "one"}, changes=2)
-    table = found.tables()[-1]
+    texted_comparison = with_texts(compare(QRELS, RUNS, "AP"), query_texts={"q1": "one"}, changes=2)
+    table = texted_comparison.tables()[-1]
     assert [row[-1] for row in table.rows if row[1] == "q1"] == ["one"]
     assert any("1 of the 2 queries shown have no text" in note for note in table.notes)
 
 
 def test_documents_and_the_query_of_an_explanation() -> None:
-    found = explain(QRELS, OLD, "nDCG@5", "q2")
-    shown = with_texts(found, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"})
-    table = shown.tables()[0]
+    explanation = explain(QRELS, OLD, "nDCG@5", "q2")
+    texted_explanation = with_texts(explanation, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"})
+    table = texted_explanation.tables()[0]
     assert table.title[1] == "q2: two"
     assert {row[1]: row[-1] for row in table.rows} == {"a": "of a", "b": "of b"}
-    row = shown.rows()[0]
+    row = texted_explanation.rows()[0]
     assert (row["query_text"], row["document_text"]) == ("two", f"of {row['document']}")
-    both = with_texts(explain(QRELS, RUNS, "AP", "q1"), doc_texts={"a": "of a"})
-    assert {row[0]: row[-1] for row in both.tables()[0].rows}["a"] == "of a"
-    assert json.loads(both.to_json())["document_texts"] == {"a": "of a"}
-    assert both.to_dict()["document_texts"] == {"a": "of a"}
-    assert both.to_dict().items() >= both.result.to_dict().items()
+    texted_difference = with_texts(explain(QRELS, RUNS, "AP", "q1"), doc_texts={"a": "of a"})
+    assert {row[0]: row[-1] for row in texted_difference.tables()[0].rows}["a"] == "of a"
+    assert json.loads(texted_difference.to_json())["document_texts"] == {"a": "of a"}
+    assert texted_difference.to_dict()["document_texts"] == {"a": "of a"}
+    assert texted_difference.to_dict().items() >= texted_difference.result.to_dict().items()
 
 
 def test_ids_without_a_text_are_counted() -> None:
-    found = explain(QRELS, RUNS, "AP")
-    codes = {one.code: one for one in with_texts(found, query_texts={"q1": "one"}).notes}
+    explanation = explain(QRELS, RUNS, "AP")
+    codes = {note.code: note for note in with_texts(explanation, query_texts={"q1": "one"}).notes}
     assert (codes["no-text"].count, codes["no-text"].severity) == (1, "info")
-    codes = {one.code: one for one in with_texts(found, query_texts={"x": "one"}).notes}
+    codes = {note.code: note for note in with_texts(explanation, query_texts={"x": "one"}).notes}
     assert (codes["no-text"].count, codes["no-text"].severity) == (2, "warning")
-    (table,) = with_texts(found, query_texts={"x": "one"}).tables()
-    assert table.header == found.tables()[0].header
+    (table,) = with_texts(explanation, query_texts={"x": "one"}).tables()
+    assert table.header == explanation.tables()[0].header
 
 
 def test_where_the_middle_of_a_table_is_left_out_nothing_is_missing() -> None:
     docs = [f"d{i}" for i in range(40)]
-    found = explain({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "AP")
+    explanation = explain({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "AP")
     texts = {doc: f"of {doc}" for doc in docs}
-    shown = with_texts(found, doc_texts=texts)
-    assert not [one for one in shown.notes if one.code == "no-text"]
-    assert not any("no text" in note for table in shown.tables() for note in table.notes)
+    texted_explanation = with_texts(explanation, doc_texts=texts)
+    assert not [note for note in texted_explanation.notes if note.code == "no-text"]
+    assert not any("no text" in note for table in texted_explanation.tables() for note in table.notes)
 
 
 def test_texts_are_data() -> None:
     """Nothing in them is markup, or a command; a long one is cut in tables, and whole in rows."""
     long = "word " * 100
     texts = {"q1": "<script>|*x*\x1b[31m\n=1+1", "q2": long}
-    shown = with_texts(explain(QRELS, RUNS, "AP"), query_texts=texts)
+    texted_explanation = with_texts(explain(QRELS, RUNS, "AP"), query_texts=texts)
     for form in ("to_text", "to_html", "to_markdown", "to_latex"):
-        page = getattr(shown, form)()
+        page = getattr(texted_explanation, form)()
         assert "\x1b" not in page
         assert "<script>" not in page or form in ("to_text",)
-    cells = {row[0]: row[-1] for row in shown.tables()[0].rows}
+    cells = {row[0]: row[-1] for row in texted_explanation.tables()[0].rows}
     assert len(cells["q2"]) <= MAX_TEXT_LENGTH
     assert cells["q2"].endswith("word...")
-    rows = {row["query_id"]: row["query_text"] for row in shown.rows()}
+    rows = {row["query_id"]: row["query_text"] for row in texted_explanation.rows()}
     assert rows["q2"] == long.strip()
-    assert shown.to_text(60).count("word...") == 1
-    assert max(map(len, shown.to_text(60).splitlines())) <= 60
+    assert texted_explanation.to_text(60).count("word...") == 1
+    assert max(map(len, texted_explanation.to_text(60).splitlines())) <= 60
 
 
 def test_the_standard_input(demo_folder: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
     topics = (demo_folder / "demo/queries.tsv").read_text()
     for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
-        done = run_command("explain", *files, "q02", "--topics", "-", input=content)
-        assert done.stdout.splitlines()[1].startswith("q02: ")
-    done = run_command("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "only once" in done.stderr
+        outcome = run_command("explain", *files, "q02", "--topics", "-", input=content)
+        assert outcome.stdout.splitlines()[1].startswith("q02: ")
+    outcome = run_command("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert "only once" in outcome.stderr
 
 
 def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,27 +317,27 @@ def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["gate", files[0], files[2], "--baseline", files[1], "--margin", "0.01"],
         ["check", "demo/qrels.txt", "demo/fusion.run"],
     ):
-        done = invoke(*arguments, *topics)
-        assert done.exit_code in (0, 1, 3)
-        assert done.stdout != invoke(*arguments).stdout
+        outcome = invoke(*arguments, *topics)
+        assert outcome.exit_code in (0, 1, 3)
+        assert outcome.stdout != invoke(*arguments).stdout
     assert "parse command line arguments" in invoke("explain", *files, *topics).stdout
-    done = invoke("explain", *files, "--query-texts", "demo/queries.tsv", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    outcome = invoke("explain", *files, "--query-texts", "demo/queries.tsv", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
     assert {row["query_id"]: row["query_text"] for row in rows}["q01"] == "read a CSV file"
     for arguments in (["evaluate", *files], ["compare", *files]):
-        done = invoke(*arguments, *topics)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert "has no effect without" in done.stderr
+        outcome = invoke(*arguments, *topics)
+        assert (outcome.exit_code, outcome.stdout) == (2, "")
+        assert "has no effect without" in outcome.stderr
     for arguments in (
         ["check", files[0], files[1]],
         ["gate", files[0], files[1], "--baseline", files[1], "--margin", "0.01"],
     ):  # no query is shown
         assert invoke(*arguments).exit_code == 0
-        done = invoke(*arguments, "--query-texts", "no such file")
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert "no such file: cannot be read" in done.stderr
-    done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
-    assert (done.exit_code, done.stdout) == (2, "")
+        outcome = invoke(*arguments, "--query-texts", "no such file")
+        assert (outcome.exit_code, outcome.stdout) == (2, "")
+        assert "no such file: cannot be read" in outcome.stderr
+    outcome = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
 
 
 def test_a_gate_with_texts_has_its_report(
@@ -346,14 +346,14 @@ def test_a_gate_with_texts_has_its_report(
     monkeypatch.chdir(demo_folder)
     report = tmp_path / "gate.xml"
     files = ["demo/qrels.txt", "demo/tfidf.run", "--baseline", "demo/bm25.run", "--margin", "0.01"]
-    done = invoke("gate", *files, "--query-texts", "demo/queries.tsv", "-o", str(report))
-    assert done.exit_code in (1, 3)
-    asked = with_texts(gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), query_texts=TEXTS)
-    assert asked.forms == Gate.forms
+    outcome = invoke("gate", *files, "--query-texts", "demo/queries.tsv", "-o", str(report))
+    assert outcome.exit_code in (1, 3)
+    texted_gate = with_texts(gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), query_texts=TEXTS)
+    assert texted_gate.forms == Gate.forms
     failure = next(ElementTree.parse(report).iter("failure"))  # noqa: S314 - our own
-    changed = [line for line in (failure.text or "").split("\n") if line.startswith(" tfidf")]
+    change_lines = [line for line in (failure.text or "").split("\n") if line.startswith(" tfidf")]
     texts = [line.split("\t")[1] for line in Path("demo/queries.tsv").read_text().splitlines()]
-    assert any(text in line for line in changed for text in texts)
+    assert any(text in line for line in change_lines for text in texts)
 
 
 def test_what_is_no_result_is_refused() -> None:
@@ -411,14 +411,14 @@ def test_a_line_of_many_megabytes_takes_time_as_it_is_long(write: Write) -> None
 def test_half_of_a_surrogate_pair_is_shown_as_an_escape(form: str, write: Write) -> None:
     texts = write("t.json", '{"q1": "\\ud800 x", "d1": "\\udfff y"}')
     qrels, run_path = write("a.qrels", "q1 0 d1 1\n"), write("a.run", "q1 Q0 d1 1 2 x\n")
-    saved = Path(texts).with_name("out.csv")
+    saved_path = Path(texts).with_name("out.csv")
     for command in (
-        ["evaluate", qrels, run_path, "-m", "AP", "-q", "--topics", texts, "-o", str(saved)],
+        ["evaluate", qrels, run_path, "-m", "AP", "-q", "--topics", texts, "-o", str(saved_path)],
         ["evaluate", qrels, run_path, "-m", "AP", "--slices", texts],
     ):
         result = invoke(*command, "--format", form)
         assert (result.exit_code, result.exception) == (0, None), result.output
-    assert "\\ud800 x" in saved.read_text("utf-8")
+    assert "\\ud800 x" in saved_path.read_text("utf-8")
 
 
 def test_half_of_a_surrogate_pair_in_memory_is_an_escape() -> None:

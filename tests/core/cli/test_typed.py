@@ -23,12 +23,12 @@ def test_an_option_that_the_command_does_not_have_is_not_meant() -> None:
 
 
 def test_a_query_named_twice() -> None:
-    said = refusal_text("explain", QRELS, BM25, "q20", "--query", "q21")
-    assert "q20" in said
-    assert "--query q21" in said
-    assert "once" in said
-    done = CliRunner().invoke(cli, ["explain", QRELS, BM25, DENSE, "--query", "q21"])
-    assert done.exit_code == 0
+    message = refusal_text("explain", QRELS, BM25, "q20", "--query", "q21")
+    assert "q20" in message
+    assert "--query q21" in message
+    assert "once" in message
+    outcome = CliRunner().invoke(cli, ["explain", QRELS, BM25, DENSE, "--query", "q21"])
+    assert outcome.exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_a_query_named_twice() -> None:
 def test_the_baseline_of_a_gate_may_be_named(runs: tuple[str, ...]) -> None:
     """As in compare, and in Python: the same as its file."""
     gate = ["gate", QRELS, *runs, "--margin", "0.1", "--format", "csv", "--baseline"]
-    found = [CliRunner().invoke(cli, [*gate, baseline]) for baseline in ("bm25", BM25)]
-    assert found[0].exit_code == found[1].exit_code != 2
-    assert found[0].stdout == found[1].stdout
+    outcomes = [CliRunner().invoke(cli, [*gate, baseline]) for baseline in ("bm25", BM25)]
+    assert outcomes[0].exit_code == outcomes[1].exit_code != 2
+    assert outcomes[0].stdout == outcomes[1].stdout
 
 
 def test_a_baseline_that_is_nothing_is_told_what_there_is() -> None:
     gate = ("gate", QRELS, BM25, DENSE, "--margin", "0.1", "--baseline")
     assert "bm25, dense" in refusal_text(*gate, "bm52")
-    said = refusal_text(*gate, "demo/nowhere.run")
-    assert "no such file" in said
-    assert "bm25, dense" in said
+    message = refusal_text(*gate, "demo/nowhere.run")
+    assert "no such file" in message
+    assert "bm25, dense" in message
 
 
 def test_a_wrong_line_of_judgments_is_no_hint_at_saved_scores(
@@ -59,16 +59,16 @@ def test_a_wrong_line_of_judgments_is_no_hint_at_saved_scores(
 
 def test_columns_are_refused_by_the_option() -> None:
     for option in ("--run-columns", "--qrels-columns"):
-        said = refusal_text("evaluate", QRELS, BM25, option, "foo=1")
-        assert option in said
-        assert "foo" in said
-        assert "query_id" in said
+        message = refusal_text("evaluate", QRELS, BM25, option, "foo=1")
+        assert option in message
+        assert "foo" in message
+        assert "query_id" in message
 
 
 def test_convert_names_its_own_option(tmp_path: Path) -> None:
-    said = refusal_text("convert", BM25, str(tmp_path / "q.bad"))
-    assert "--to" in said
-    assert "format=" not in said
+    message = refusal_text("convert", BM25, str(tmp_path / "q.bad"))
+    assert "--to" in message
+    assert "format=" not in message
 
 
 def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
@@ -107,23 +107,23 @@ def test_dropped_queries_are_said_once(tmp_path: Path) -> None:
     lines = Path(DENSE).read_text().splitlines(keepends=True)
     path = tmp_path / "part.run"
     path.write_text("".join(line for line in lines if not line.startswith("q03")))
-    done = CliRunner().invoke(cli, ["compare", QRELS, BM25, str(path), "--missing", "drop"])
-    assert done.stdout.count("left out") == 1
-    assert "1 of 40 queries left out: not every system has a score." in done.stdout
-    assert "queries=both" not in done.stdout
+    outcome = CliRunner().invoke(cli, ["compare", QRELS, BM25, str(path), "--missing", "drop"])
+    assert outcome.stdout.count("left out") == 1
+    assert "1 of 40 queries left out: not every system has a score." in outcome.stdout
+    assert "queries=both" not in outcome.stdout
 
 
 def test_a_gate_of_the_baseline_alone_warns() -> None:
-    done = CliRunner().invoke(cli, ["gate", QRELS, BM25, "--baseline", BM25, "--margin", "0.1"])
-    assert done.exit_code == 0
-    assert "warning: the only run is the baseline itself" in done.stderr
-    done = CliRunner().invoke(cli, ["gate", QRELS, DENSE, "--baseline", BM25, "--margin", "0.1"])
-    assert done.stderr == ""
+    outcome = CliRunner().invoke(cli, ["gate", QRELS, BM25, "--baseline", BM25, "--margin", "0.1"])
+    assert outcome.exit_code == 0
+    assert "warning: the only run is the baseline itself" in outcome.stderr
+    outcome = CliRunner().invoke(cli, ["gate", QRELS, DENSE, "--baseline", BM25, "--margin", "0.1"])
+    assert outcome.stderr == ""
 
 
 def test_what_is_typed_is_quoted_as_it_is() -> None:
-    said = refusal_text("gate", QRELS, BM25, "--at-least", "P(rel=2)@5")
-    assert "--at-least P(rel=2)@5:" in said
+    message = refusal_text("gate", QRELS, BM25, "--at-least", "P(rel=2)@5")
+    assert "--at-least P(rel=2)@5:" in message
     assert "--at-least" in refusal_text(
         "gate", QRELS, BM25, "--baseline", BM25, "--margin", "1%", "--limit"
     )
@@ -137,12 +137,12 @@ def test_a_command_that_can_be_pasted(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("-new.run").write_text("-q1 Q0 x 1 2 t\nq2 Q0 b 1 2 t\n")
     Path("old.run").write_text("-q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n")
     command = ["gate", "--baseline", "old.run", "--margin", "0.1", "--", "-q.txt", "-new.run"]
-    done = CliRunner().invoke(cli, command)
-    why = " ".join(done.stdout.partition("Why: ")[2].split())
+    outcome = CliRunner().invoke(cli, command)
+    why = " ".join(outcome.stdout.partition("Why: ")[2].split())
     assert why == "cranfield explain ./-q.txt old.run ./-new.run -m nDCG@10 --query=-q1"
-    done = CliRunner().invoke(cli, shlex.split(why)[1:])
-    assert done.exit_code == 0
+    outcome = CliRunner().invoke(cli, shlex.split(why)[1:])
+    assert outcome.exit_code == 0
     Path("old.run").rename("o\nld.run")
     command = ["gate", "--baseline", "o\nld.run", "--margin", "0.1", "--", "-q.txt", "-new.run"]
-    done = CliRunner().invoke(cli, command)
-    assert "Why: cranfield explain ... -m nDCG@10 --query=-q1, or explain(..." in done.stdout
+    outcome = CliRunner().invoke(cli, command)
+    assert "Why: cranfield explain ... -m nDCG@10 --query=-q1, or explain(..." in outcome.stdout

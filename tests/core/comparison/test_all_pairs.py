@@ -34,7 +34,7 @@ def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, fl
     values = (hard + source.normal(0, 0.2, (n_queries, n_systems))).clip(0, 1).round(3)
     ids = [f"q{i:05}" for i in range(n_queries)]
     columns = {
-        f"s{i:02}": dict(zip(ids, one.tolist(), strict=True)) for i, one in enumerate(values.T)
+        f"s{i:02}": dict(zip(ids, system_scores.tolist(), strict=True)) for i, system_scores in enumerate(values.T)
     }
     return values, columns
 
@@ -56,15 +56,15 @@ def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, fl
     ],
 )
 def test_aligned_scores_give_what_compare_finds(options: dict[str, Any]) -> None:
-    wanted = compare(*DEMO, "nDCG@10 AP GMAP", **options)
-    found = compare_scores(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
-    assert same(found, wanted)
+    expected_comparison = compare(*DEMO, "nDCG@10 AP GMAP", **options)
+    comparison = compare_scores(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
+    assert same(comparison, expected_comparison)
 
 
 def test_aligned_scores_are_compared_on_labelled_queries() -> None:
-    wanted = compare(*DEMO, "AP", slices=LABELS)
-    assert same(compare_scores(wanted.aligned, wanted.settings, LABELS), wanted)
-    assert [one.slice for one in wanted.results] == [None, "odd", "even"]
+    comparison = compare(*DEMO, "AP", slices=LABELS)
+    assert same(compare_scores(comparison.aligned, comparison.settings, LABELS), comparison)
+    assert [result.slice for result in comparison.results] == [None, "odd", "even"]
 
 
 # ---- every pair ---------------------------------------------------------------------------------
@@ -72,13 +72,13 @@ def test_aligned_scores_are_compared_on_labelled_queries() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"test": "sign"}, {"correction": "rtukey"}])
 def test_every_pair_is_what_all_pairs_finds(options: dict[str, Any]) -> None:
-    found = compare_all_pairs(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
-    assert same(found, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
+    comparison = compare_all_pairs(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
+    assert same(comparison, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
 
 
 def test_a_comparison_of_all_pairs_is_left_as_it_is() -> None:
-    found = compare(*DEMO, all_pairs=True)
-    assert compare_all_pairs(found) is found
+    comparison = compare(*DEMO, all_pairs=True)
+    assert compare_all_pairs(comparison) is comparison
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_many_pairs_of_many_queries_draw_no_flips(
     monkeypatch.setattr(module, "MANY_DIFFERENCES", 66 * 200)
     values, columns = many(12, 201)
     base = compare(columns, **options)
-    found = compare_all_pairs(base)
-    assert (found.settings.test, found.settings.correction) == (test, correction)
-    assert found.settings.baseline is None
-    codes = [note.code for note in found.notes]
+    comparison = compare_all_pairs(base)
+    assert (comparison.settings.test, comparison.settings.correction) == (test, correction)
+    assert comparison.settings.baseline is None
+    codes = [note.code for note in comparison.notes]
     assert ("pairs-by-t" in codes) == (test == "t")
     assert "pairs-by-t" not in [note.code for note in base.notes]
-    assert len(found["score"].pairs) == found["score"].comparisons == 66
+    assert len(comparison["score"].pairs) == comparison["score"].comparisons == 66
     if correction in ("holm", "by"):
-        assert_by_loop(found, values, correction)
+        assert_by_loop(comparison, values, correction)
 
 
 def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
@@ -115,39 +115,39 @@ def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
     for pair, (a, b) in zip(pairs, combinations(range(values.shape[1]), 2), strict=True):
         apart = values[:, a] - values[:, b]
         assert (pair.system, pair.other) == (f"s{a:02}", f"s{b:02}")
-        assert pair.wins == sum(one > 1e-9 for one in apart.tolist())
-        assert pair.losses == sum(one < -1e-9 for one in apart.tolist())
+        assert pair.wins == sum(difference > 1e-9 for difference in apart.tolist())
+        assert pair.losses == sum(difference < -1e-9 for difference in apart.tolist())
         assert pair.wins + pair.ties + pair.losses == len(values)
         p.append(float(ttest_rel(values[:, a], values[:, b]).pvalue))
         assert pair.p == pytest.approx(p[-1], rel=1e-6, abs=1e-300)
     rising, m = sorted(p), len(p)
     if correction == "holm":
-        steps = {one: max((m - i) * rising[i] for i in range(rising.index(one) + 1)) for one in p}
+        steps = {p_value: max((m - i) * rising[i] for i in range(rising.index(p_value) + 1)) for p_value in p}
     else:
         harmonic = sum(1 / i for i in range(1, m + 1))
         steps = {
-            one: min(harmonic * m * rising[i] / (i + 1) for i in range(rising.index(one), m))
-            for one in p
+            p_value: min(harmonic * m * rising[i] / (i + 1) for i in range(rising.index(p_value), m))
+            for p_value in p
         }
-    for pair, one in zip(pairs, p, strict=True):
-        assert pair.p_adjusted == pytest.approx(min(steps[one], 1), rel=1e-6, abs=1e-300)
-        assert (pair.verdict is not None) == (min(steps[one], 1) <= 0.05)
+    for pair, p_value in zip(pairs, p, strict=True):
+        assert pair.p_adjusted == pytest.approx(min(steps[p_value], 1), rel=1e-6, abs=1e-300)
+        assert (pair.verdict is not None) == (min(steps[p_value], 1) <= 0.05)
 
 
 def test_differences_of_many_pairs_are_not_kept() -> None:
     values, _ = many(3, 100)
-    few = PairedScores(values, np.array([0, 1]), np.array([1, 2]))
-    assert few.differences is few.differences
-    every = np.triu_indices(100, 1)
+    two_pairs = PairedScores(values, np.array([0, 1]), np.array([1, 2]))
+    assert two_pairs.differences is two_pairs.differences
+    all_pairs = np.triu_indices(100, 1)
     source = np.random.default_rng(1)
-    large = PairedScores(source.integers(0, 9, (60, 100)) / 8, *every)
+    large = PairedScores(source.integers(0, 9, (60, 100)) / 8, *all_pairs)
     assert len(large) == 60 * 100 * 99 / 2 > MAX_CACHED_ROWS
     assert large.differences is not large.differences
-    wanted = [
-        [row[a] - row[b] for a, b in zip(*every, strict=True)] for row in large.scores.tolist()
+    expected = [
+        [row[a] - row[b] for a, b in zip(*all_pairs, strict=True)] for row in large.scores.tolist()
     ]
-    assert large.differences.tolist() == wanted
-    assert large.totals.tolist() == pytest.approx(np.sum(wanted, axis=0).tolist())
+    assert large.differences.tolist() == expected
+    assert large.totals.tolist() == pytest.approx(np.sum(expected, axis=0).tolist())
 
 
 # ---- one system ---------------------------------------------------------------------------------
@@ -156,15 +156,15 @@ def test_differences_of_many_pairs_are_not_kept() -> None:
 @pytest.mark.parametrize("measure", ["nDCG@10", "GMAP"])
 @pytest.mark.parametrize("all_pairs", [False, True])
 def test_one_system_has_no_pairs(measure: str, all_pairs: bool) -> None:
-    found = compare(DEMO[0], DEMO[1][0], measure, all_pairs=all_pairs)
-    (result,) = found.results
+    comparison = compare(DEMO[0], DEMO[1][0], measure, all_pairs=all_pairs)
+    (result,) = comparison.results
     assert result.by_ratio == (measure == "GMAP")
     assert (len(result.systems), len(result.pairs), result.comparisons) == (1, 0, 0)
-    assert compare_all_pairs(found)[measure].pairs == []
-    for form in found.forms:
-        assert found.in_form(form) or form == "jsonl"  # which has a line for each pair
-    assert json.loads(found.to_json())["results"][0]["pairs"] == []
-    assert len(found.tables(means=True, changes=3)) == 1
+    assert compare_all_pairs(comparison)[measure].pairs == []
+    for form in comparison.forms:
+        assert comparison.in_form(form) or form == "jsonl"  # which has a line for each pair
+    assert json.loads(comparison.to_json())["results"][0]["pairs"] == []
+    assert len(comparison.tables(means=True, changes=3)) == 1
 
 
 # ---- a pair as an object ------------------------------------------------------------------------

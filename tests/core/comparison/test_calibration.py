@@ -32,9 +32,9 @@ BLOCKS = 8
 
 def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    nothing = np.zeros((1, len(paired.left_column)))
-    found: Floats = one_sided_tests(paired.differences, nothing, flips, 0.05)[2][0]
-    return found
+    zero_bounds = np.zeros((1, len(paired.left_column)))
+    p: Floats = one_sided_tests(paired.differences, zero_bounds, flips, 0.05)[2][0]
+    return p
 
 
 def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:
@@ -57,10 +57,10 @@ def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) ->
     """Return differences that are symmetric about 0; each query has a spread of its own."""
     spread = chance.uniform(0.1, 1, (shape[0], 1))
     if kind == "tied":
-        found: Floats = chance.integers(-3, 4, shape) / 10
-        return found
-    drawn: Floats = chance.laplace(size=shape) if kind == "laplace" else chance.normal(size=shape)
-    return drawn * spread
+        differences: Floats = chance.integers(-3, 4, shape) / 10
+        return differences
+    random_differences: Floats = chance.laplace(size=shape) if kind == "laplace" else chance.normal(size=shape)
+    return random_differences * spread
 
 
 @pytest.mark.parametrize(
@@ -106,40 +106,40 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
 def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alpha: float) -> None:
     times = repetitions(times) // BLOCKS
     chance = np.random.default_rng(2_000 + n)
-    held = 0
+    n_held = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("laplace", chance, (n, times))
         _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, drawn, seed), alpha)
-        held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
+        n_held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
-    assert within(held, times * BLOCKS, 1 - alpha)
+    assert within(n_held, times * BLOCKS, 1 - alpha)
 
 
 @pytest.mark.parametrize("n", [30, 500])
 def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
     chance = np.random.default_rng(3_000 + n)
-    missed = 0
+    n_missed = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("tied", chance, (n, repetitions(250)))
         _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, 1_999, seed), ALPHA)
-        missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
-    assert at_most(missed, repetitions(250) * BLOCKS)
+        n_missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
+    assert at_most(n_missed, repetitions(250) * BLOCKS)
 
 
 @pytest.mark.parametrize(("n", "drawn", "stop"), [(40, 999, 20), (200, 1_999, 100)])
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
 def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, kind: str) -> None:
     chance = np.random.default_rng(7_000 + n)
-    every, times = np.ones(n, np.bool_), repetitions(8_000)
-    found = []
+    is_every_query, times = np.ones(n, np.bool_), repetitions(8_000)
+    tests_of_blocks = []
     for seed in range(BLOCKS):
-        paired = PairedScores.from_differences(symmetric(kind, chance, (n, times // BLOCKS)))
-        wanted = np.ones(len(paired.left_column), np.bool_)
-        [[one]] = run_sequential_tests([every], [[paired]], [[wanted]], n_drawn=drawn, seed=seed, n_large_to_stop=stop)
-        found.append(one)
-    p = np.concatenate([one.p for one in found])
-    stopped = np.concatenate([one.stopped for one in found])
-    assert 0.5 < stopped.mean() < 1
+        paired_scores = PairedScores.from_differences(symmetric(kind, chance, (n, times // BLOCKS)))
+        is_requested = np.ones(len(paired_scores.left_column), np.bool_)
+        [[tests]] = run_sequential_tests([is_every_query], [[paired_scores]], [[is_requested]], n_drawn=drawn, seed=seed, n_large_to_stop=stop)
+        tests_of_blocks.append(tests)
+    p = np.concatenate([tests.p for tests in tests_of_blocks])
+    is_stopped_early = np.concatenate([tests.stopped for tests in tests_of_blocks])
+    assert 0.5 < is_stopped_early.mean() < 1
     for alpha in (0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8):
         assert at_most(int(np.count_nonzero(p <= alpha)), times, alpha)
     if kind == "laplace":  # where p may be just 0.05, nothing of it is lost
@@ -160,23 +160,23 @@ def test_families_of_comparisons(better: bool) -> None:
     # Six systems, 15 pairs, 50 queries. If one is better, 10 pairs are between the others.
     times, n = repetitions(1_000), 50
     chance = np.random.default_rng(5_000)
-    left, right = np.array(list(combinations(range(6), 2))).T
-    assert len(left) == comb(6, 2)
-    same: Bools = left > 0 if better else left >= 0
+    left_system, right = np.array(list(combinations(range(6), 2))).T
+    assert len(left_system) == comb(6, 2)
+    is_true_null: Bools = left_system > 0 if better else left_system >= 0
     alarms = {"holm": 0, "step_down": 0}
-    found = {"holm": 0, "step_down": 0}
+    n_false_alarms = {"holm": 0, "step_down": 0}
     for seed in range(times):
         values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
         values[:, 0] += better
-        paired, flips = PairedScores(values, left, right), Flips(n, 999, seed)
-        adjusted = {"holm": holm(sign_flip_p_values(paired, flips)), "step_down": step_down_p_values(paired, flips)}
-        for name, p in adjusted.items():
-            alarms[name] += bool((p[same] <= ALPHA).any())
-            found[name] += int(np.count_nonzero(p[~same] <= ALPHA))
+        paired_scores, flips = PairedScores(values, left_system, right), Flips(n, 999, seed)
+        p_of_method = {"holm": holm(sign_flip_p_values(paired_scores, flips)), "step_down": step_down_p_values(paired_scores, flips)}
+        for name, p in p_of_method.items():
+            alarms[name] += bool((p[is_true_null] <= ALPHA).any())
+            n_false_alarms[name] += int(np.count_nonzero(p[~is_true_null] <= ALPHA))
     assert at_most(alarms["holm"], times)
     assert at_most(alarms["step_down"], times)
     if better:  # the others are seen: 5 pairs whose mean is 50^0.5 / 2^0.5 = 5 standard errors
-        assert min(found.values()) > 0.9 * 5 * times
+        assert min(n_false_alarms.values()) > 0.9 * 5 * times
     else:  # the greatest t is one test, whose chance is 50 / 1,000
         assert within(alarms["step_down"], times)
 
@@ -201,42 +201,42 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
     chances.append(1 - sum(chances))
     mean = float(sizes @ np.array(chances))
     chance = np.random.default_rng(6_000 + n)
-    missed, doubted = [], []
+    misses, doubts = [], []
     for seed in range(BLOCKS):
-        paired = PairedScores.from_differences(chance.choice(sizes, (n, repetitions(250)), p=chances))
-        _, low, high = invert_sign_flips(paired, Flips(n, 1_999, seed), ALPHA)
-        missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
-        changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
-        skewness = effect_sizes(paired, Moments.of(paired))["skewness"]
-        pairs = zip(changed.tolist(), skewness.tolist(), strict=True)
-        doubted.append([find_doubt(n, k, None if g != g else g) is not None for k, g in pairs])
-    return np.concatenate(missed), np.concatenate(doubted)
+        paired_scores = PairedScores.from_differences(chance.choice(sizes, (n, repetitions(250)), p=chances))
+        _, low, high = invert_sign_flips(paired_scores, Flips(n, 1_999, seed), ALPHA)
+        misses.append((low > mean + 1e-12) | (high < mean - 1e-12))
+        n_changed = np.count_nonzero(np.abs(paired_scores.differences) > TIE, axis=0)
+        skewness = effect_sizes(paired_scores, Moments.of(paired_scores))["skewness"]
+        pairs = zip(n_changed.tolist(), skewness.tolist(), strict=True)
+        doubts.append([find_doubt(n, k, None if g != g else g) is not None for k, g in pairs])
+    return np.concatenate(misses), np.concatenate(doubts)
 
 
 @pytest.mark.parametrize("kind", RARE)
 def test_few_intervals_of_rare_changes_hold_and_all_are_doubted(kind: str) -> None:
-    missed, doubted = missed_and_doubted(kind, 25)
-    assert not at_most(int(np.count_nonzero(missed)), len(missed))
-    assert doubted.all()
+    is_missed, is_doubted = missed_and_doubted(kind, 25)
+    assert not at_most(int(np.count_nonzero(is_missed)), len(is_missed))
+    assert is_doubted.all()
 
 
 def test_intervals_of_rare_changes_that_are_not_doubted_hold() -> None:
-    every = [missed_and_doubted(kind, n) for kind in RARE for n in (25, 50, 100, 200)]
-    missed, doubted = map(np.concatenate, zip(*every, strict=True))
-    trusted = missed[~doubted]
-    assert len(trusted) > len(missed) / 8
-    assert at_most(int(np.count_nonzero(trusted)), len(trusted))
+    outcomes = [missed_and_doubted(kind, n) for kind in RARE for n in (25, 50, 100, 200)]
+    is_missed, is_doubted = map(np.concatenate, zip(*outcomes, strict=True))
+    is_missed_without_doubt = is_missed[~is_doubted]
+    assert len(is_missed_without_doubt) > len(is_missed) / 8
+    assert at_most(int(np.count_nonzero(is_missed_without_doubt)), len(is_missed_without_doubt))
 
 
 def test_losses_that_no_query_shows_are_missed_without_a_warning() -> None:
     """What the page says of them: without one of the losses, nothing can be seen of them."""
     for n, misses in ((25, 0.30), (50, 0.15), (100, 0.13), (200, 0.07)):
-        missed, doubted = missed_and_doubted("65 % change", n)
-        assert within(int(np.count_nonzero(missed)), len(missed), misses)
-        assert np.count_nonzero(missed[~doubted]) > 0.7 * np.count_nonzero(~doubted)
+        is_missed, is_doubted = missed_and_doubted("65 % change", n)
+        assert within(int(np.count_nonzero(is_missed)), len(is_missed), misses)
+        assert np.count_nonzero(is_missed[~is_doubted]) > 0.7 * np.count_nonzero(~is_doubted)
 
 
 def test_usual_changes_are_not_doubted() -> None:
-    missed, doubted = missed_and_doubted("40 % change", 100)
-    assert not doubted.any()
-    assert within(int(np.count_nonzero(missed)), len(missed))
+    is_missed, is_doubted = missed_and_doubted("40 % change", 100)
+    assert not is_doubted.any()
+    assert within(int(np.count_nonzero(is_missed)), len(is_missed))

@@ -79,8 +79,8 @@ def a_and_b() -> Comparison:
 
 def column(field: str, **options: Any) -> list[Any]:
     """Return one value of the pairs a-b, a-c, b-c."""
-    found = sakais(**options)["score"]
-    return [getattr(found[pair], field) for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
+    result = sakais(**options)["score"]
+    return [getattr(result[pair], field) for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_sakais_systems_by_other_tests(test: str, field: str, expected: list[flo
     ],
 )
 def test_sakais_systems_corrected(correction: str, expected: list[float]) -> None:
-    found = column("p_adjusted", test="t", correction=correction)
-    np.testing.assert_allclose(found, expected, atol=5e-11)
+    adjusted_p = column("p_adjusted", test="t", correction=correction)
+    np.testing.assert_allclose(adjusted_p, expected, atol=5e-11)
 
 
 def test_sakais_systems_by_max_t() -> None:
@@ -151,10 +151,10 @@ def test_sakais_systems_by_max_t() -> None:
 
 def test_sakais_systems_by_randomised_tukey() -> None:
     # Known to +-.0015 from a million permutations; ten thousand have a standard error of .005.
-    found = column("p_adjusted", correction="rtukey", test="t")
-    np.testing.assert_allclose(found, [0.3035, 0.1066, 0.8916], atol=0.02)
-    more = randomised_tukey(SAKAI_PAIRED, permutations=200_000)
-    np.testing.assert_allclose(more, [0.3035, 0.1066, 0.8916], atol=0.0015 + 4 * 0.00107)
+    adjusted_p = column("p_adjusted", correction="rtukey", test="t")
+    np.testing.assert_allclose(adjusted_p, [0.3035, 0.1066, 0.8916], atol=0.02)
+    p_values = randomised_tukey(SAKAI_PAIRED, permutations=200_000)
+    np.testing.assert_allclose(p_values, [0.3035, 0.1066, 0.8916], atol=0.0015 + 4 * 0.00107)
 
 
 def test_the_analysis_of_variance_of_sakais_systems() -> None:
@@ -195,9 +195,9 @@ def test_cliffs_delta_of_sakais_systems() -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 6).map(lambda x: x / 10)] * 2), min_size=1, max_size=9))
 def test_cliffs_delta_is_that_of_a_loop(values: list[tuple[float, float]]) -> None:
     ours, theirs = zip(*values, strict=True)
-    every = [(x > y) - (x < y) for x in ours for y in theirs]
-    paired = PairedScores(np.array(values), np.array([0, 1]), np.array([1, 0]))
-    assert cliffs_delta(paired).tolist() == [sum(every) / len(every), -sum(every) / len(every)]
+    signs = [(x > y) - (x < y) for x in ours for y in theirs]
+    paired_scores = PairedScores(np.array(values), np.array([0, 1]), np.array([1, 0]))
+    assert cliffs_delta(paired_scores).tolist() == [sum(signs) / len(signs), -sum(signs) / len(signs)]
 
 
 def test_cliffs_delta_sees_no_difference_in_rounding() -> None:
@@ -206,16 +206,16 @@ def test_cliffs_delta_sees_no_difference_in_rounding() -> None:
 
 
 def test_how_probable_it_is_that_sakais_systems_are_better() -> None:
-    found = sakais(test="t", rope=0.02)["score"]
-    pair = found["a", "b"]
+    result = sakais(test="t", rope=0.02)["score"]
+    pair = result["a", "b"]
     assert pair.probability_worse == pytest.approx(0.007407702949, abs=5e-13)
     assert pair.probability_same == pytest.approx(0.061225314116, abs=5e-13)
     assert pair.probability_better == pytest.approx(0.931366982935, abs=5e-13)
-    pair = found["a", "c"]
+    pair = result["a", "c"]
     assert pair.probability_worse == pytest.approx(0.033946808062, abs=5e-13)
     assert pair.probability_same == pytest.approx(0.072209913118, abs=5e-13)
     assert pair.probability_better == pytest.approx(0.893843278819, abs=5e-13)
-    pair = found["b", "c"]
+    pair = result["b", "c"]
     assert pair.probability_worse == pytest.approx(0.127284832661, abs=5e-13)
     assert pair.probability_same == pytest.approx(0.321471379850, abs=5e-13)
     assert pair.probability_better == pytest.approx(0.551243787489, abs=5e-13)
@@ -231,9 +231,9 @@ def test_the_bca_interval_of_sakais_systems() -> None:
 
 
 def test_the_accelerations_of_sakais_systems() -> None:
-    centred = SAKAI_PAIRED.differences - SAKAI_PAIRED.differences.mean(axis=0)
+    deviations = SAKAI_PAIRED.differences - SAKAI_PAIRED.differences.mean(axis=0)
     expected = [0.00662961025791, 0.01757245379909, 0.04038917569934]
-    np.testing.assert_allclose(accelerations(centred), expected, atol=5e-15)
+    np.testing.assert_allclose(accelerations(deviations), expected, atol=5e-15)
 
 
 # ---- cases D and E: one pair --------------------------------------------------------------------
@@ -250,8 +250,8 @@ def test_case_d() -> None:
 
 @cache
 def case_e(**options: Any) -> Pair:
-    given = scores(e=E, none=[0.0] * 30)
-    return compare(given, baseline="none", **options)["score"]["e"]
+    scores_of_e = scores(e=E, none=[0.0] * 30)
+    return compare(scores_of_e, baseline="none", **options)["score"]["e"]
 
 
 def test_case_e() -> None:
@@ -271,39 +271,39 @@ def test_case_e() -> None:
 
 def signed_rank_p(differences: list[float]) -> float:
     """Return the exact two-sided p of Wilcoxon's signed ranks, by counting all sums of ranks."""
-    sizes = [round(abs(one), 9) for one in differences]
+    sizes = [round(abs(difference), 9) for difference in differences]
     ranked = [
-        (2 * sum(other < size for other in sizes if other) + sizes.count(size) + 1, one > 0)
-        for size, one in zip(sizes, differences, strict=True)
+        (2 * sum(other < size for other in sizes if other) + sizes.count(size) + 1, difference > 0)
+        for size, difference in zip(sizes, differences, strict=True)
         if size
     ]  # twice the mean rank
     counts = {0: 1}
     for rank, _ in ranked:
-        kept: dict[int, int] = {}
+        rank_of_size: dict[int, int] = {}
         for total, count in counts.items():
             for end in (total - rank, total + rank):
-                kept[end] = kept.get(end, 0) + count
-        counts = kept
-    seen = abs(sum(rank if up else -rank for rank, up in ranked))
-    as_far = sum(count for total, count in counts.items() if abs(total) >= seen)
+                rank_of_size[end] = rank_of_size.get(end, 0) + count
+        counts = rank_of_size
+    rank_sum = abs(sum(rank if up else -rank for rank, up in ranked))
+    as_far = sum(count for total, count in counts.items() if abs(total) >= rank_sum)
     return float(as_far / 2 ** len(ranked))
 
 
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=10))
 @settings(max_examples=examples(60))
 def test_wilcoxons_test_is_exact_with_ties(tenths: list[int]) -> None:
-    given = scores(old=[0.0] * len(tenths), new=[one / 10 for one in tenths])
-    pair = compare(given, test="wilcoxon")["score"]["new"]
-    assert pair.p == pytest.approx(signed_rank_p([one / 10 for one in tenths]), rel=1e-12)
+    system_scores = scores(old=[0.0] * len(tenths), new=[tenth / 10 for tenth in tenths])
+    pair = compare(system_scores, test="wilcoxon")["score"]["new"]
+    assert pair.p == pytest.approx(signed_rank_p([tenth / 10 for tenth in tenths]), rel=1e-12)
     assert (pair.exact, pair.p_error) == (True, 0.0)
 
 
 def test_five_equal_wins_are_no_evidence_by_wilcoxons_test() -> None:
-    found = compare(scores(old=[0.1] * 5, new=[0.2] * 5), test="wilcoxon")
-    assert found["score"]["new"].p == 2 / 2**5
-    assert found["score"]["new"].verdict is None
-    assert "two-sided, exact: all flips" in str(found)
-    assert severities(found["score"])["none-significant"] == "warning"
+    comparison = compare(scores(old=[0.1] * 5, new=[0.2] * 5), test="wilcoxon")
+    assert comparison["score"]["new"].p == 2 / 2**5
+    assert comparison["score"]["new"].verdict is None
+    assert "two-sided, exact: all flips" in str(comparison)
+    assert severities(comparison["score"])["none-significant"] == "warning"
 
 
 def test_case_e_by_randomization() -> None:
@@ -319,16 +319,16 @@ def test_case_e_by_the_bootstrap() -> None:
     pair = case_e(test="bootstrap")
     assert pair.interval == "bca"
     assert (pair.low, pair.high) == pytest.approx((0.0073, 0.0593), abs=0.0007)
-    centred = (np.array(E) - np.mean(E))[:, None]
-    assert accelerations(centred) == pytest.approx(0.000279060352, abs=5e-13)
+    deviations = (np.array(E) - np.mean(E))[:, None]
+    assert accelerations(deviations) == pytest.approx(0.000279060352, abs=5e-13)
 
 
 def test_the_bca_interval_is_scipys() -> None:
     from scipy.stats import bootstrap
 
     difference = np.random.default_rng(3).gamma(0.7, size=60) - 0.5
-    paired = PairedScores.from_differences(difference[:, None])
-    low, high = bca_interval(paired, Moments.of(paired), 0.05, resamples=50_000)
+    paired_scores = PairedScores.from_differences(difference[:, None])
+    low, high = bca_interval(paired_scores, Moments.of(paired_scores), 0.05, resamples=50_000)
     theirs = bootstrap(
         (difference,), np.mean, n_resamples=50_000, method="BCa", rng=np.random.default_rng(4)
     ).confidence_interval
@@ -344,11 +344,11 @@ def test_the_bootstrap_test_is_that_of_its_definition() -> None:
     n, mean, sd = 15, difference.mean(), difference.std(ddof=1)
     t = abs(mean) / (sd / math.sqrt(n))
     repetitions = 20_000
-    drawn = (difference - mean)[rng.integers(0, n, (repetitions, n))]
-    of_drawn = np.abs(drawn.mean(axis=1)) / (drawn.std(axis=1, ddof=1) / math.sqrt(n))
+    resamples = (difference - mean)[rng.integers(0, n, (repetitions, n))]
+    of_drawn = np.abs(resamples.mean(axis=1)) / (resamples.std(axis=1, ddof=1) / math.sqrt(n))
     count = int(np.count_nonzero(of_drawn >= t))
-    paired = PairedScores.from_differences(difference[:, None])
-    p = bootstrap_test(paired, Moments.of(paired))[0]
+    paired_scores = PairedScores.from_differences(difference[:, None])
+    p = bootstrap_test(paired_scores, Moments.of(paired_scores))[0]
     assert p == pytest.approx(count / repetitions, abs=4 * math.sqrt(p * (1 - p) / repetitions))
 
 
@@ -358,8 +358,8 @@ FIFTEEN = np.array(CASE_B)
 
 
 def test_corrections_of_benjamini_and_hochbergs_values() -> None:
-    ones = [1.0] * 6
-    expected = [0.0015, 0.0056, 0.0247, 0.114, 0.2211, 0.278, 0.278, 0.278, 0.3213, *ones]
+    p_of_1 = [1.0] * 6
+    expected = [0.0015, 0.0056, 0.0247, 0.114, 0.2211, 0.278, 0.278, 0.278, 0.3213, *p_of_1]
     np.testing.assert_allclose(holm(FIFTEEN), expected, atol=5e-13)
     expected = [0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.063857142857, 0.063857142857, 0.0645]
     expected += [0.0765, 0.486, 0.581181818182, 0.714875, 0.753230769231, 0.813214285714, 1]
@@ -370,15 +370,15 @@ def test_corrections_of_benjamini_and_hochbergs_values() -> None:
 def test_corrections_follow_their_definitions(values: list[float]) -> None:
     p = np.array(values)
     m = len(p)
-    for i, one in enumerate(values):
-        rank = sorted(values).index(one)
-        smaller = [x * (m - r) for r, x in enumerate(sorted(values)) if r <= rank or x == one]
+    for i, p_value in enumerate(values):
+        rank = sorted(values).index(p_value)
+        smaller = [x * (m - r) for r, x in enumerate(sorted(values)) if r <= rank or x == p_value]
         assert holm(p)[i] == pytest.approx(min(1, max(smaller)))
-        above = [x * m / (r + 1) for r, x in enumerate(sorted(values)) if x >= one]
+        above = [x * m / (r + 1) for r, x in enumerate(sorted(values)) if x >= p_value]
         assert benjamini_hochberg(p)[i] == pytest.approx(min(1, *above, 1))
         harmonic = sum(1 / k for k in range(1, m + 1))
         assert benjamini_yekutieli(p)[i] == pytest.approx(min(1, *(x * harmonic for x in above), 1))
-        assert bonferroni(p)[i] == pytest.approx(min(1, one * m))
+        assert bonferroni(p)[i] == pytest.approx(min(1, p_value * m))
 
 
 def test_tukey_of_two_systems_is_the_t_test() -> None:
@@ -393,9 +393,9 @@ def test_tukey_of_two_systems_is_the_t_test() -> None:
 def everything(found: Any) -> list[Any]:
     """Return all plain values in a document."""
     if isinstance(found, dict):
-        return [value for one in found.values() for value in everything(one)]
+        return [value for part in found.values() for value in everything(part)]
     if isinstance(found, list):
-        return [value for one in found for value in everything(one)]
+        return [value for part in found for value in everything(part)]
     return [found]
 
 
@@ -420,15 +420,15 @@ DEGENERATE = {
 @pytest.mark.parametrize("test", TESTS)
 def test_nothing_is_ever_nan_or_a_p_of_0(name: str, test: Any) -> None:
     for all_pairs in (False, True):
-        found = compare(DEGENERATE[name], test=test, all_pairs=all_pairs, flips=999, rope=0.01)
-        document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        comparison = compare(DEGENERATE[name], test=test, all_pairs=all_pairs, flips=999, rope=0.01)
+        document = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
         for value in everything(document):
             assert not (isinstance(value, float) and value == 0 and math.copysign(1, value) < 0)
-        for pair in found["score"].pairs:
+        for pair in comparison["score"].pairs:
             for p in (pair.p, pair.p_adjusted, pair.p_t):
                 assert p is None or 0 < p <= 1
             assert pair.low is None or pair.low <= pair.difference <= pair.high  # type: ignore[operator]
-        for page in (str(found), found.to_markdown(), found.to_latex(), found.to_csv()):
+        for page in (str(comparison), comparison.to_markdown(), comparison.to_latex(), comparison.to_csv()):
             assert not re.search(r"\bnan\b|\binf\b", page.lower())
             assert "-0.0000" not in page
 
@@ -442,11 +442,11 @@ def test_corrected_p_values_are_in_range(name: str, correction: Any) -> None:
 
 
 def test_identical_systems_do_not_differ_and_count() -> None:
-    found = compare(DEGENERATE["identical"], baseline="a")["score"]
-    pair = found["b"]
+    result = compare(DEGENERATE["identical"], baseline="a")["score"]
+    pair = result["b"]
     assert (pair.difference, pair.p, pair.low, pair.high) == (0.0, 1.0, 0.0, 0.0)
     assert (pair.d_z, pair.p_t, pair.verdict) == (None, 1.0, None)
-    assert found.comparisons == 2
+    assert result.comparisons == 2
 
 
 def test_a_constant_difference_has_no_t() -> None:
@@ -459,33 +459,33 @@ def test_a_constant_difference_has_no_t() -> None:
 
 
 def test_one_query_has_a_difference_and_no_test() -> None:
-    found = compare(DEGENERATE["one query"])
-    pair = found["score"]["b"]
+    comparison = compare(DEGENERATE["one query"])
+    pair = comparison["score"]["b"]
     assert pair.difference == 0.25 - 0.5
     assert (pair.p, pair.p_adjusted, pair.low, pair.high) == (None,) * 4
-    row = next(line for line in str(found).splitlines() if line.startswith(" b "))
+    row = next(line for line in str(comparison).splitlines() if line.startswith(" b "))
     assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "1", "0/0/1"]
-    assert "there is no test" in str(found)
-    assert severities(found["score"]) == {"few-queries": "warning"}
+    assert "there is no test" in str(comparison)
+    assert severities(comparison["score"]) == {"few-queries": "warning"}
 
 
 def test_one_system_has_a_mean_and_its_interval() -> None:
-    found = compare(DEGENERATE["one system"])
-    (system,) = found["score"].systems
+    comparison = compare(DEGENERATE["one system"])
+    (system,) = comparison["score"].systems
     n, mean = 12, np.mean(A[:12])
     half = 2.200985160082949 * np.std(A[:12], ddof=1) / math.sqrt(n)  # t of 11 degrees, 97.5 %
     assert (system.low, system.high) == pytest.approx((mean - half, mean + half))
-    assert "nothing to compare it with" in str(found)
+    assert "nothing to compare it with" in str(comparison)
 
 
 def test_systems_of_one_name_are_both_there(tmp_path: Path) -> None:
     qrels = {"q1": {"d": 1}, "q2": {"e": 1}}
-    one = evaluate(qrels, {"q1": ["d"], "q2": ["e"]}, "RR")
+    scores = evaluate(qrels, {"q1": ["d"], "q2": ["e"]}, "RR")
     other = evaluate(qrels, {"q1": ["x", "d"], "q2": ["e"]}, "RR")
-    assert one.name == other.name
-    found = compare([one, other])
-    assert found.aligned.system_names == (one.name, f"{one.name} (2)")
-    assert found["RR"].pairs[0].difference == (0.5 + 1) / 2 - 1
+    assert scores.name == other.name
+    comparison = compare([scores, other])
+    assert comparison.aligned.system_names == (scores.name, f"{scores.name} (2)")
+    assert comparison["RR"].pairs[0].difference == (0.5 + 1) / 2 - 1
 
 
 def test_a_measure_of_which_less_is_better() -> None:
@@ -494,15 +494,15 @@ def test_a_measure_of_which_less_is_better() -> None:
         "late": {"q1": ["x", "y", "d"], "q2": ["x", "y", "z", "d"]},
         "soon": {q: ["d"] for q in qrels},
     }
-    found = compare(qrels, runs, "LastRel", rope=0.5)
-    pair = found["LastRel"]["soon"]
+    comparison = compare(qrels, runs, "LastRel", rope=0.5)
+    pair = comparison["LastRel"]["soon"]
     assert pair.difference == 1 - 3.5
     assert (pair.wins, pair.losses) == (2, 0)
     # The posterior is t around -2.5 with 1 degree of freedom, a Cauchy distribution of scale .5.
     assert pair.probability_better == pytest.approx(stats.cauchy.cdf((-0.5 + 2.5) / 0.5))
     assert pair.probability_worse == pytest.approx(stats.cauchy.sf((0.5 + 2.5) / 0.5))
-    assert "LastRel: less is better." in str(found)
-    rows = [line.split()[0] for line in str(found).splitlines() if line.startswith(" ")]
+    assert "LastRel: less is better." in str(comparison)
+    rows = [line.split()[0] for line in str(comparison).splitlines() if line.startswith(" ")]
     assert rows[-2:] == ["late", "soon"]  # the baseline first
 
 
@@ -512,23 +512,23 @@ def test_a_measure_of_which_less_is_better() -> None:
 def test_it_takes_what_evaluate_gives_and_what_evaluate_takes() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"e": 2}, "q3": {"f": 1}}
     runs = {"a": {"q1": ["d"], "q2": ["x", "e"]}, "b": {"q1": ["x", "d"], "q2": ["e"], "q3": ["f"]}}
-    whole = compare(qrels, runs, "nDCG@10 RR")
+    comparison = compare(qrels, runs, "nDCG@10 RR")
     systems = evaluate(qrels, runs, "nDCG@10 RR")
-    again = compare(systems)
-    assert [one.pairs[0].difference for one in whole.results] == [
-        one.pairs[0].difference for one in again.results
+    second_comparison = compare(systems)
+    assert [result.pairs[0].difference for result in comparison.results] == [
+        result.pairs[0].difference for result in second_comparison.results
     ]
     for name, of_system in systems.items():
         for measure in ("nDCG@10", "RR"):
-            means = {one.name: one.mean for one in whole[measure].systems}
+            means = {system.name: system.mean for system in comparison[measure].systems}
             assert means[name] == of_system[measure]  # to the last bit
-    nested = {
-        name: {measure: one.per_query(measure) for measure in ("nDCG@10", "RR")}
-        for name, one in systems.items()
+    nested_scores = {
+        name: {measure: scores.per_query(measure) for measure in ("nDCG@10", "RR")}
+        for name, scores in systems.items()
     }
-    for one in (list(systems.values()), dict(systems), nested):
-        assert compare(one).rows() == again.rows()
-    assert "a: 1 query without results: counted as retrieving nothing." in str(whole)
+    for source in (list(systems.values()), dict(systems), nested_scores):
+        assert compare(source).rows() == second_comparison.rows()
+    assert "a: 1 query without results: counted as retrieving nothing." in str(comparison)
     with pytest.raises(InputError, match="no system 'c' to be the baseline"):
         compare(systems, baseline="c")
 
@@ -542,13 +542,13 @@ def test_queries_are_paired_by_their_names_and_never_by_their_places() -> None:
 
 
 def test_a_missing_score_is_an_error_unless_said_otherwise() -> None:
-    given = {"a": {"q1": 1.0, "q2": 0.5, "q3": 0.25}, "b": {"q1": 0.5, "q3": 0.75}}
+    system_scores = {"a": {"q1": 1.0, "q2": 0.5, "q3": 0.25}, "b": {"q1": 0.5, "q3": 0.75}}
     with pytest.raises(InputError, match="b: 1 of 3 queries have no score: 'q2'"):
-        compare(given)
-    zero = compare(given, missing="zero")["score"]
-    assert [one.mean for one in zero.systems] == [1.75 / 3, 1.25 / 3]
-    drop = compare(given, missing="drop")
-    assert [one.mean for one in drop["score"].systems] == [1.25 / 2, 1.25 / 2]
+        compare(system_scores)
+    zero = compare(system_scores, missing="zero")["score"]
+    assert [system.mean for system in zero.systems] == [1.75 / 3, 1.25 / 3]
+    drop = compare(system_scores, missing="drop")
+    assert [system.mean for system in drop["score"].systems] == [1.25 / 2, 1.25 / 2]
     assert drop["score"].query_ids == ["q1", "q3"]
     assert "1 of 3 queries left out" in str(drop)
     with pytest.raises(InputError, match="no query has a score for every system"):
@@ -611,32 +611,32 @@ def test_a_measure_without_scores_is_refused() -> None:
 
 def many(n: int, systems: int, seed: int) -> dict[str, dict[str, float]]:
     values = np.random.default_rng(seed).beta(2, 2, (systems, n)).round(3)
-    return scores(**{f"s{i}": one.tolist() for i, one in enumerate(values)})
+    return scores(**{f"s{i}": column.tolist() for i, column in enumerate(values)})
 
 
 def test_more_systems_or_measures_change_no_p_value() -> None:
-    given = many(60, 6, 1)
-    every = compare(given, all_pairs=True, flips=2000)["score"]
-    few = {name: given[name] for name in ("s0", "s3")}
-    assert compare(few, flips=2000)["score"]["s3"].p == every["s0", "s3"].p
-    two = {name: {"AP": one, "RR": given["s5"]} for name, one in given.items()}
-    both = compare(two, all_pairs=True, flips=2000)
-    assert [one.p for one in both["AP"].pairs] == [one.p for one in every.pairs]
-    assert {one.p for one in both["RR"].pairs} == {1.0}
-    assert compare(given, flips=2000).rows() == compare(given, flips=2000).rows()
-    assert compare(given, flips=2000, seed=1).rows() != compare(given, flips=2000).rows()
+    system_scores = many(60, 6, 1)
+    all_pairs = compare(system_scores, all_pairs=True, flips=2000)["score"]
+    two_systems = {name: system_scores[name] for name in ("s0", "s3")}
+    assert compare(two_systems, flips=2000)["score"]["s3"].p == all_pairs["s0", "s3"].p
+    two = {name: {"AP": system_values, "RR": system_scores["s5"]} for name, system_values in system_scores.items()}
+    comparison = compare(two, all_pairs=True, flips=2000)
+    assert [pair.p for pair in comparison["AP"].pairs] == [pair.p for pair in all_pairs.pairs]
+    assert {pair.p for pair in comparison["RR"].pairs} == {1.0}
+    assert compare(system_scores, flips=2000).rows() == compare(system_scores, flips=2000).rows()
+    assert compare(system_scores, flips=2000, seed=1).rows() != compare(system_scores, flips=2000).rows()
 
 
 def test_a_family_of_all_measures_is_corrected_together() -> None:
-    given = many(60, 3, 2)
-    two = {name: {"AP": one, "RR": given[name]} for name, one in given.items()}
-    one = compare(two, flips=2000, correction="bonferroni")["AP"]
-    both = compare(two, flips=2000, correction="bonferroni", family="all")["AP"]
-    assert (one.comparisons, both.comparisons) == (2, 4)
-    for of_one, of_both in zip(one.pairs, both.pairs, strict=True):
+    system_scores = many(60, 3, 2)
+    two = {name: {"AP": system_values, "RR": system_scores[name]} for name, system_values in system_scores.items()}
+    result_of_one = compare(two, flips=2000, correction="bonferroni")["AP"]
+    joint_result = compare(two, flips=2000, correction="bonferroni", family="all")["AP"]
+    assert (result_of_one.comparisons, joint_result.comparisons) == (2, 4)
+    for of_one, joint_pair in zip(result_of_one.pairs, joint_result.pairs, strict=True):
         assert of_one.p is not None
         assert of_one.p_adjusted == min(1, 2 * of_one.p)
-        assert of_both.p_adjusted == min(1, 4 * of_one.p)
+        assert joint_pair.p_adjusted == min(1, 4 * of_one.p)
     # Twice the same comparisons: their greatest t is the same.
     alone = compare(two, flips=2000, correction="maxt")
     together = compare(two, flips=2000, correction="maxt", family="all")
@@ -647,36 +647,36 @@ def test_a_family_of_all_measures_is_corrected_together() -> None:
 
 
 def test_a_slice_is_compared_as_if_it_were_alone() -> None:
-    given = many(50, 4, 3)
+    system_scores = many(50, 4, 3)
     kind = {f"q{i:04}": "long" if i % 3 else "short" for i in range(49)}  # one has none
-    found = compare(given, slices=kind, flips=3000)
+    comparison = compare(system_scores, slices=kind, flips=3000)
     for name in ("long", "short"):
         part = {
-            s: {q: v for q, v in one.items() if kind.get(q) == name} for s, one in given.items()
+            s: {q: v for q, v in values_of_query.items() if kind.get(q) == name} for s, values_of_query in system_scores.items()
         }
         alone = compare(part, flips=3000)["score"]
-        of_slice = found.slice("score", name)
+        of_slice = comparison.slice("score", name)
         assert of_slice.pairs == alone.pairs
         assert of_slice.query_ids == alone.query_ids
-    assert "1 of 50 queries have no label" in str(found)
-    assert found["score"].pairs == compare(given, flips=3000)["score"].pairs
+    assert "1 of 50 queries have no label" in str(comparison)
+    assert comparison["score"].pairs == compare(system_scores, flips=3000)["score"].pairs
     with pytest.raises(InputError, match="none of the 50 queries here has a label"):
-        compare(given, slices={"other": "x"})
+        compare(system_scores, slices={"other": "x"})
 
 
 def test_too_few_flips_for_holm_are_said() -> None:
-    given = many(40, 12, 4)
-    said = str(compare(given, all_pairs=True, flips=1000))
-    assert "66 comparisons call for 26,400 flips; 1,000 were drawn" in said
-    assert "no corrected p can be below 0.066, and nothing can be significant" in said
-    assert "call for" not in str(compare(given, all_pairs=True, flips=26_400))
-    assert "call for" not in str(compare(given, all_pairs=True, flips=1000, correction="maxt"))
+    system_scores = many(40, 12, 4)
+    text = str(compare(system_scores, all_pairs=True, flips=1000))
+    assert "66 comparisons call for 26,400 flips; 1,000 were drawn" in text
+    assert "no corrected p can be below 0.066, and nothing can be significant" in text
+    assert "call for" not in str(compare(system_scores, all_pairs=True, flips=26_400))
+    assert "call for" not in str(compare(system_scores, all_pairs=True, flips=1000, correction="maxt"))
 
 
 def test_few_queries_are_said() -> None:
-    found = compare(scores(a=A[:5], b=B[:5]))
-    assert "5 queries: no p can be below 0.0625; nothing can be significant" in str(found)
-    assert severities(found["score"])["few-queries"] == "warning"
+    comparison = compare(scores(a=A[:5], b=B[:5]))
+    assert "5 queries: no p can be below 0.0625; nothing can be significant" in str(comparison)
+    assert severities(comparison["score"])["few-queries"] == "warning"
     assert "few-queries" not in severities(compare(scores(a=A[:10], b=B[:10]))["score"])
 
 
@@ -693,11 +693,11 @@ def test_skewed_differences_are_said(n: int, skewed: bool) -> None:
     n = 2 * n if not skewed else n
     gains = 10 if skewed else 40
     values = [0.5] * gains + [0.01, -0.01] * ((n - gains) // 2)
-    found = compare(scores(a=[0.0] * n, b=values), flips=999)["score"]
+    result = compare(scores(a=[0.0] * n, b=values), flips=999)["score"]
     size = np.array(values) - np.mean(values)
     skewness = (size**3).mean() / (size**2).mean() ** 1.5
     assert (n < 25 * skewness**2) == skewed
-    assert severities(found) == ({"skewed": "warning"} if skewed else {})
+    assert severities(result) == ({"skewed": "warning"} if skewed else {})
 
 
 def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
@@ -706,27 +706,27 @@ def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
 
 
 def test_few_queries_that_differ_are_said_and_listed() -> None:
-    given = changing(50, -0.4, 0.1, 0.25)
+    gate_result = changing(50, -0.4, 0.1, 0.25)
     with pytest.warns(
         CranfieldWarning, match="new: differs from old on only 3 of 50 queries"
-    ) as warned:
-        found = compare(given)
-    assert len(warned) == 1
-    assert warned[0].filename == __file__
-    pair = found["score"]["new"]
+    ) as caught_warnings:
+        comparison = compare(gate_result)
+    assert len(caught_warnings) == 1
+    assert caught_warnings[0].filename == __file__
+    pair = comparison["score"]["new"]
     assert (pair.changed, pair.wins, pair.ties, pair.losses) == (3, 2, 47, 1)
-    (note,) = found["score"].notes
+    (note,) = comparison["score"].notes
     assert (note.code, note.severity, note.source, note.queries) == (
         *("few-changes", "warning", "new"),
         3,
     )
     assert "q0000 0.5000 to 0.1000, q0001 0.5000 to 0.6000, q0002 0.5000 to 0.7500." in note.text
-    assert found.to_dict()["results"][0]["notes"] == [note.to_dict()]
-    table = found.tables()[0]
+    assert comparison.to_dict()["results"][0]["notes"] == [note.to_dict()]
+    table = comparison.tables()[0]
     assert table.notes[0] == f"Warning: new: {note.text}"  # before the legend
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert row["changed"] == "3"
-    header, values = (line.split(",") for line in found.to_csv().splitlines())
+    header, values = (line.split(",") for line in comparison.to_csv().splitlines())
     assert dict(zip(header, values, strict=True))["changed"] == "3"
 
 
@@ -742,38 +742,38 @@ def test_few_queries_that_differ_are_said_and_listed() -> None:
     ],
 )
 def test_which_doubt_is_said(n: int, gains: list[float], expected: str | None) -> None:
-    found = severities(compare(changing(n, *gains), test="t")["score"])
-    doubts = {"few-changes", "identical", "few-queries", "skewed"} & set(found)
-    assert expected is None or found[expected] == "warning"
+    severity_of_code = severities(compare(changing(n, *gains), test="t")["score"])
+    doubts = {"few-changes", "identical", "few-queries", "skewed"} & set(severity_of_code)
+    assert expected is None or severity_of_code[expected] == "warning"
     assert doubts - {"few-queries"} == {expected} - {None, "few-queries"}
 
 
 def test_identical_systems_are_said_apart() -> None:
-    found = compare(changing(40))
-    (note,) = found["score"].notes
+    comparison = compare(changing(40))
+    (note,) = comparison["score"].notes
     # Were a share x of all queries to differ, 40 without a difference have a chance of (1 - x)^40.
     share = 1 - 0.05 ** (1 / 40)
     assert "Identical on all 40 queries: new." in note.text
     assert f"up to {100 * share:.2g} % may differ." in note.text
-    assert found["score"]["new"].changed == 0
+    assert comparison["score"]["new"].changed == 0
 
 
 @pytest.mark.parametrize(("n", "n_systems"), [(50, 1), (8, 1), (30, 4)])
 def test_a_pair_has_the_queries_that_differ_where_these_are_few(n: int, n_systems: int) -> None:
-    given = changing(n, -0.4, 0.1, 0.25)
-    systems = {"old": given["old"], **{f"s{i}": given["new"] for i in range(n_systems)}}
-    found = compare(systems, test="t")
+    gate_result = changing(n, -0.4, 0.1, 0.25)
+    systems = {"old": gate_result["old"], **{f"s{i}": gate_result["new"] for i in range(n_systems)}}
+    comparison = compare(systems, test="t")
     expected = [
         {"query_id": "q0000", "other_score": 0.5, "score": 0.5 - 0.4},
         {"query_id": "q0001", "other_score": 0.5, "score": 0.5 + 0.1},
         {"query_id": "q0002", "other_score": 0.5, "score": 0.5 + 0.25},
     ]
-    for pair in found["score"].pairs:
-        assert [asdict(one) for one in pair.changes] == expected
-    shown = json.loads(json.dumps(found.to_dict()))["results"][0]["pairs"]
-    assert [one["changes"] for one in shown] == [expected] * n_systems
-    assert "changes" not in found.to_csv().splitlines()[0].split(",")
-    assert "changes" not in found.rows()[0]
+    for pair in comparison["score"].pairs:
+        assert [asdict(change) for change in pair.changes] == expected
+    pair_documents = json.loads(json.dumps(comparison.to_dict()))["results"][0]["pairs"]
+    assert [pair_document["changes"] for pair_document in pair_documents] == [expected] * n_systems
+    assert "changes" not in comparison.to_csv().splitlines()[0].split(",")
+    assert "changes" not in comparison.rows()[0]
 
 
 @pytest.mark.parametrize("gains", [[], [0.1, -0.1] * 5])
@@ -782,9 +782,9 @@ def test_a_pair_lists_no_query_where_none_or_many_differ(gains: list[float]) -> 
 
 
 def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
-    given = {f"s{i}": changing(30, *[0.1] * (i + 1))["new"] for i in range(4)}
-    found = compare({"old": changing(30)["old"], **given})
-    (note,) = [one for one in found["score"].notes if one.code == "few-changes"]
+    system_scores = {f"s{i}": changing(30, *[0.1] * (i + 1))["new"] for i in range(4)}
+    comparison = compare({"old": changing(30)["old"], **system_scores})
+    (note,) = [note for note in comparison["score"].notes if note.code == "few-changes"]
     assert note.count == 4
     assert "s0 (1), s1 (2), s2 (3), s3 (4)" in note.text
     assert "q0000" not in note.text
@@ -793,24 +793,24 @@ def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
 def test_a_usual_comparison_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = compare(*DEMO, "nDCG@10")
-    assert not any(note.is_grave for note in found.notes)
+        comparison = compare(*DEMO, "nDCG@10")
+    assert not any(note.is_grave for note in comparison.notes)
 
 
 def test_notes_have_their_place() -> None:
-    given = {name: {"AP": one, "RR": one} for name, one in changing(40, 0.1).items()}
+    system_scores = {name: {"AP": system_values, "RR": system_values} for name, system_values in changing(40, 0.1).items()}
     kind = {f"q{i:04}": "long" if i % 2 else "short" for i in range(39)}
-    found = compare(given, slices={"length": kind})
-    said = {note.code: note.text for note in found.notes}
-    assert said["without-label"] == "length: 1 of 40 queries have no label."
-    assert said["identical"].startswith("Identical on all 19 queries")
-    of = [(note.code, note.source) for note in found.notes if note.is_grave]
+    comparison = compare(system_scores, slices={"length": kind})
+    text_of_code = {note.code: note.text for note in comparison.notes}
+    assert text_of_code["without-label"] == "length: 1 of 40 queries have no label."
+    assert text_of_code["identical"].startswith("Identical on all 19 queries")
+    of = [(note.code, note.source) for note in comparison.notes if note.is_grave]
     assert sorted(of) == [
         ("few-changes", "AP of length=short, RR of length=short: new"),
         ("few-changes", "AP, RR: new"),
         ("identical", "AP of length=long, RR of length=long"),
     ]
-    (of_slices,) = [one for one in found.tables() if "by length" in one.title[0]][:1]
+    (of_slices,) = [table for table in comparison.tables() if "by length" in table.title[0]][:1]
     assert of_slices.notes[0].startswith("Warning: length=short: new: differs from ")
 
 
@@ -818,7 +818,7 @@ def test_notes_have_their_place() -> None:
 
 
 def by_gmap(**systems: list[float]) -> dict[str, dict[str, dict[str, float]]]:
-    return {name: {"GMAP": one, "AP": one} for name, one in scores(**systems).items()}
+    return {name: {"GMAP": system_values, "AP": system_values} for name, system_values in scores(**systems).items()}
 
 
 HARD = [0.0, 0.02, 0.5, 0.3, 0.1, 0.6, 0.25, 0.4, 0.05, 0.35, 0.15, 0.45]
@@ -827,22 +827,22 @@ BETTER_BUT_FOR_ONE = [0.1, 0.0, 0.7, 0.45, 0.15, 0.8, 0.3, 0.5, 0.0, 0.5, 0.2, 0
 
 @pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "bootstrap"])
 def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
-    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), test=test)
+    comparison = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), test=test)
     logs = [
         [math.log(max(value, 1e-5)) for value in system] for system in (BETTER_BUT_FOR_ONE, HARD)
     ]
-    pair = found["GMAP"]["new"]
+    pair = comparison["GMAP"]["new"]
     # The same as the means of differences of the logarithms, which no measure says to be so.
     of_logs = compare(scores(old=logs[1], new=logs[0]), test=test)["score"]["new"]
     fields = "difference low high p p_t sd d_z wins ties verdict changed skewness detectable"
     for field in fields.split():
         assert getattr(pair, field) == getattr(of_logs, field)
-    assert (pair.scale, of_logs.scale, found["AP"]["new"].scale) == (
+    assert (pair.scale, of_logs.scale, comparison["AP"]["new"].scale) == (
         *("ratio", "difference"),
         "difference",
     )
     assert of_logs.ratio is of_logs.ratio_low is of_logs.ratio_high is None
-    new, old = (math.exp(sum(one) / 12) for one in logs)
+    new, old = (math.exp(sum(system_logs) / 12) for system_logs in logs)
     assert (pair.mean, pair.other_mean) == pytest.approx((new, old), rel=1e-12)
     assert pair.ratio == pytest.approx(new / old, rel=1e-12)
     assert pair.percent == pytest.approx(100 * (new / old - 1), rel=1e-9)
@@ -851,58 +851,58 @@ def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
     assert (pair.ratio_low, pair.ratio_high) == (math.exp(pair.low), math.exp(pair.high))
     # By AP the new one is better, by GMAP it is worse.
     assert new < old
-    assert found["AP"]["new"].difference > 0
+    assert comparison["AP"]["new"].difference > 0
     assert pair.difference < 0
 
 
 def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
     result = compare(*DEMO, "GMAP")["GMAP"]
     of_evaluate = evaluate(*DEMO, "GMAP")
-    assert [one.mean for one in result.systems] == [one["GMAP"] for one in of_evaluate.values()]
-    for one in result.systems:
-        assert one.low is not None
-        assert one.high is not None
-        assert 0 < one.low < one.mean < one.high
+    assert [scores.mean for scores in result.systems] == [scores["GMAP"] for scores in of_evaluate.values()]
+    for system in result.systems:
+        assert system.low is not None
+        assert system.high is not None
+        assert 0 < system.low < system.mean < system.high
 
 
 def test_a_table_of_ratios_says_so() -> None:
-    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), measures="GMAP", rope=0.05)
-    table, pair = found.tables()[0], found["GMAP"]["new"]
+    comparison = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), measures="GMAP", rope=0.05)
+    table, pair = comparison.tables()[0], comparison["GMAP"]["new"]
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert float(row["ratio"]) == round(pair.ratio or 0, 4)
     assert row["95% interval"] == f"[{pair.ratio_low:.4f}, {pair.ratio_high:.4f}]"
     assert "diff" not in row
-    shown = "\n".join(table.notes)
-    assert "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in shown
+    notes_text = "\n".join(table.notes)
+    assert "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in notes_text
     assert pair.detectable is not None
-    assert f"missed in over 20% of cases: new {math.exp(pair.detectable):.4f}." in shown
-    assert "its logarithm within 0.05 of 0" in shown
-    every = compare(
+    assert f"missed in over 20% of cases: new {math.exp(pair.detectable):.4f}." in notes_text
+    assert "its logarithm within 0.05 of 0" in notes_text
+    comparison_of_all = compare(
         by_gmap(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), measures="GMAP", all_pairs=True
     )
-    means = sorted((one.mean for one in every["GMAP"].systems), reverse=True)
-    ratios = every.tables()[1]
+    means = sorted((system.mean for system in comparison_of_all["GMAP"].systems), reverse=True)
+    ratios = comparison_of_all.tables()[1]
     assert ratios.title == ["GMAP   ratios"]
     assert float(ratios.rows[0][1]) == pytest.approx(means[1] / means[0], abs=5e-5)
 
 
 def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A query's value counts as 1e-5 at least; where it is 1 at most, so are means and ratios."""
-    given = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
-    for one in compare(given, test="t")["GMAP"].systems:
-        assert one.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
+    system_scores = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
+    for system in compare(system_scores, test="t")["GMAP"].systems:
+        assert system.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
     monkeypatch.setattr(cells, "range_of", lambda measure, values: (0.0, 1.0))
-    result = compare(given, test="t")["GMAP"]
-    assert [one.high for one in result.systems] == [1.0, 1.0]
+    result = compare(system_scores, test="t")["GMAP"]
+    assert [system.high for system in result.systems] == [1.0, 1.0]
     pair = result["new"]
     assert pair.ratio_low == pytest.approx(1e-5, rel=1e-12)
     assert pair.ratio_high == pytest.approx(1e5, rel=1e-12)
 
 
 def test_sums_are_compared_by_their_means() -> None:
-    found = compare(*DEMO, "NumRelRet AP")
-    assert "mean-of-sum" in severities(found["NumRelRet"])
-    assert "mean-of-sum" not in severities(found["AP"])
+    comparison = compare(*DEMO, "NumRelRet AP")
+    assert "mean-of-sum" in severities(comparison["NumRelRet"])
+    assert "mean-of-sum" not in severities(comparison["AP"])
 
 
 # ---- many queries -------------------------------------------------------------------------------
@@ -912,24 +912,24 @@ def test_of_however_many_queries_the_interval_goes_with_p() -> None:
     # Few of many queries changed: Student's interval goes another way than the flips.
     chance = np.random.default_rng(249)
     new = np.where(chance.random(1001) < 0.02, chance.normal(0.3, 0.5, 1001), 0).tolist()
-    given = scores(old=[0.0] * 1001, new=new)
-    pair = compare(given)["score"]["new"]
-    t = compare(given, test="t")["score"]["new"]
+    system_scores = scores(old=[0.0] * 1001, new=new)
+    pair = compare(system_scores)["score"]["new"]
+    t = compare(system_scores, test="t")["score"]["new"]
     assert pair.p is not None
     assert pair.low is not None
     assert t.low is not None
     assert (pair.interval, t.interval) == ("randomization", "t")
     assert pair.p <= 0.05
     assert pair.low > 0 > t.low
-    assert "(the values that the test does not reject)" in str(compare(given, flips=1000))
+    assert "(the values that the test does not reject)" in str(compare(system_scores, flips=1000))
 
 
 def test_the_queries_that_change_most() -> None:
-    found = a_and_b()
+    comparison = a_and_b()
     change = {f"q{i:04}": b - a for i, (a, b) in enumerate(zip(A, B, strict=True))}
-    most = found.changes("b", n=3)
-    assert list(most.values()) == sorted(change.values(), key=lambda one: -abs(one))[:3]
-    assert all(change[query] == value for query, value in most.items())
+    largest_changes = comparison.changes("b", n=3)
+    assert list(largest_changes.values()) == sorted(change.values(), key=lambda gain: -abs(gain))[:3]
+    assert all(change[query] == value for query, value in largest_changes.items())
 
 
 def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better() -> None:
@@ -942,8 +942,8 @@ def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better()
     ]
     assert any("--query q0004" in note for note in table.notes)
     for text in (comparison.to_markdown(changes=1), comparison.to_latex(changes=1)):
-        (listed,) = (part for part in text.split("then those that get better most")[1:])
-        assert [query for query in ("q0004", "q0001", "q0000", "q0002") if query in listed] == [
+        (query_lines,) = (part for part in text.split("then those that get better most")[1:])
+        assert [query for query in ("q0004", "q0001", "q0000", "q0002") if query in query_lines] == [
             "q0004",
             "q0000",
         ]
@@ -953,21 +953,21 @@ def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better()
 
 
 def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> None:
-    found = compare(changing(20, 0.3, -0.1, 0.2, -0.4, 0.0))
+    comparison = compare(changing(20, 0.3, -0.1, 0.2, -0.4, 0.0))
     worse, better = ["q0003", "q0001"], ["q0000", "q0002"]
-    assert list(found.changes("new")) == ["q0003", "q0000", "q0002", "q0001"]
-    assert list(found.changes("new", only="worse")) == worse
-    assert list(found.changes("new", only="better")) == better
-    assert list(found.changes("new", only="worse", n=1)) == worse[:1]
-    shown = {n: [row[1] for row in found.tables(changes=n)[-1].rows] for n in (1, 2, 20)}
-    assert shown == {1: ["q0003", "q0000"], 2: [*worse, *better], 20: [*worse, *better]}
+    assert list(comparison.changes("new")) == ["q0003", "q0000", "q0002", "q0001"]
+    assert list(comparison.changes("new", only="worse")) == worse
+    assert list(comparison.changes("new", only="better")) == better
+    assert list(comparison.changes("new", only="worse", n=1)) == worse[:1]
+    queries_of_n = {n: [row[1] for row in comparison.tables(changes=n)[-1].rows] for n in (1, 2, 20)}
+    assert queries_of_n == {1: ["q0003", "q0000"], 2: [*worse, *better], 20: [*worse, *better]}
     with pytest.raises(OptionError, match="only='lost' is not known"):
-        found.changes("new", only="lost")  # type: ignore[arg-type]
+        comparison.changes("new", only="lost")  # type: ignore[arg-type]
     assert "No query changes." in str(compare(changing(12)).tables(changes=3)[-1].notes)
 
 
 def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
-    fewer = {name: {"LastRel": one} for name, one in changing(12, 0.3, -0.1).items()}
+    fewer = {name: {"LastRel": system_values} for name, system_values in changing(12, 0.3, -0.1).items()}
     assert list(compare(fewer).changes("new", only="worse")) == ["q0000"]
     table = compare(fewer).tables(changes=1)[-1]
     assert [(row[1], row[-1]) for row in table.rows] == [("q0000", "+0.3000"), ("q0001", "-0.1000")]
@@ -981,7 +981,7 @@ def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> N
 def test_everything_is_in_the_json_document() -> None:
     document = compare(SAKAI).to_dict()
     settings = document["settings"]
-    again = compare(
+    comparison = compare(
         SAKAI,
         baseline=settings["baseline"],
         **{key: settings[key] for key in ("test", "correction", "family", "alpha", "flips")},
@@ -989,28 +989,28 @@ def test_everything_is_in_the_json_document() -> None:
         tie=settings["tie"],
         rope=settings["rope"],
     )
-    assert again.to_dict() == document
+    assert comparison.to_dict() == document
     assert document["results"][0]["pairs"][0]["p"] == 69_120 / 2**20
 
 
 def test_sixty_systems() -> None:
     names = [f"s{i}" for i in range(60)]
     spread = np.random.default_rng(6).normal(np.linspace(0, 1, 60), 0.4, (30, 60)).round(3)
-    given = scores(**dict(zip(names, spread.T.tolist(), strict=True)))
-    found = compare(given, all_pairs=True, test="t")
-    result = found["score"]
+    system_scores = scores(**dict(zip(names, spread.T.tolist(), strict=True)))
+    comparison = compare(system_scores, all_pairs=True, test="t")
+    result = comparison["score"]
     assert len(result.pairs) == 60 * 59 / 2
-    shown = str(found)
-    assert all(re.search(rf"^ \d+ +{name} ", shown, re.MULTILINE) for name in names)
-    held = {
+    text = str(comparison)
+    assert all(re.search(rf"^ \d+ +{name} ", text, re.MULTILINE) for name in names)
+    marks = {
         name: set(letters.split(","))
-        for name, letters in zip(found.aligned.system_names, result.letters or (), strict=True)
+        for name, letters in zip(comparison.aligned.system_names, result.letters or (), strict=True)
     }
-    told = 0
+    n_marked = 0
     for pair in result.pairs:
-        assert bool(held[pair.system] & held[pair.other]) == (pair.verdict is None)
-        told += pair.verdict is not None
-    assert 0 < told < len(result.pairs)
+        assert bool(marks[pair.system] & marks[pair.other]) == (pair.verdict is None)
+        n_marked += pair.verdict is not None
+    assert 0 < n_marked < len(result.pairs)
 
 
 # ---- few flips, small alpha ---------------------------------------------------------------------
@@ -1028,19 +1028,19 @@ def clearly_better(n: int) -> dict[str, dict[str, float]]:
 )
 def test_too_few_flips_for_any_p_are_said(options: dict[str, Any], n: int, correction: Any) -> None:
     alpha = options.get("alpha", 0.05)
-    least = 2 / 2**n if n <= 20 else 1 / (options.get("flips", 100_000) + 1)
-    found = compare(clearly_better(n), correction=correction, **options)
-    pair = found["score"]["new"]
-    assert pair.p == pair.p_adjusted == least
-    json.dumps(found.to_dict(), allow_nan=False)
-    if least <= alpha:
+    smallest_p = 2 / 2**n if n <= 20 else 1 / (options.get("flips", 100_000) + 1)
+    comparison = compare(clearly_better(n), correction=correction, **options)
+    pair = comparison["score"]["new"]
+    assert pair.p == pair.p_adjusted == smallest_p
+    json.dumps(comparison.to_dict(), allow_nan=False)
+    if smallest_p <= alpha:
         assert pair.verdict == "better"
         assert pair.low is not None
         assert pair.low > 0
-        assert "nothing can be significant" not in str(found)
+        assert "nothing can be significant" not in str(comparison)
     else:
         assert (pair.low, pair.high, pair.verdict) == (None, None, None)
-        assert "nothing can be significant" in str(found)
+        assert "nothing can be significant" in str(comparison)
 
 
 @pytest.mark.parametrize("n", [7, 26])
@@ -1055,8 +1055,8 @@ def test_an_interval_leaves_0_out_if_and_only_if_p_is_at_most_alpha(
 ) -> None:
     values = np.random.default_rng(seed).integers(0, 5, (3, n)) / 4
     values[2] = np.clip(values[0] + 0.25, 0, 1)
-    given = scores(a=values[0].tolist(), b=values[1].tolist(), c=values[2].tolist())
-    result = compare(given, all_pairs=True, correction="none", flips=flips, alpha=alpha)["score"]
+    system_scores = scores(a=values[0].tolist(), b=values[1].tolist(), c=values[2].tolist())
+    result = compare(system_scores, all_pairs=True, correction="none", flips=flips, alpha=alpha)["score"]
     for pair in result.pairs:
         assert pair.p is not None
         if pair.low is None or pair.high is None:
@@ -1073,27 +1073,27 @@ def test_an_interval_leaves_0_out_if_and_only_if_p_is_at_most_alpha(
 @pytest.mark.parametrize("systems", [2, 4])
 def test_no_mark_contradicts_the_p_values_beside_it(systems: int, correction: Any) -> None:
     """The last column of p tells."""
-    seen = set()
+    marks_seen = set()
     for seed in range(6):
         chance = np.random.default_rng(seed)
         of_query, rising = chance.random((12, 1)), np.linspace(0, 0.12 * seed, systems)
         values = of_query + chance.normal(0, 0.3, (12, systems)) + rising
-        given = scores(**{f"s{i}": one.round(3).tolist() for i, one in enumerate(values.T)})
-        table = compare(given, correction=correction).tables()[0]
+        system_scores = scores(**{f"s{i}": column.round(3).tolist() for i, column in enumerate(values.T)})
+        table = compare(system_scores, correction=correction).tables()[0]
         column = max(i for i, name in enumerate(table.header) if re.match(r"p\b", name))
         for row in table.rows[1:]:
-            marked = row[table.header.index("diff")].endswith(("^", "v"))
-            assert marked == (float(row[column].lstrip("<")) <= 0.05)
-            seen.add(marked)
-        said = [one for one in table.notes if one.startswith("^ better")]
-        assert all(f": {table.header[column]} at most 0.05." in one for one in said)
-    assert seen == {False, True}
+            is_marked = row[table.header.index("diff")].endswith(("^", "v"))
+            assert is_marked == (float(row[column].lstrip("<")) <= 0.05)
+            marks_seen.add(is_marked)
+        legends = [note for note in table.notes if note.startswith("^ better")]
+        assert all(f": {table.header[column]} at most 0.05." in legend for legend in legends)
+    assert marks_seen == {False, True}
 
 
 def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
     """It goes by another test than p, of as many comparisons: one."""
-    given = clearly_better(5)
-    table = compare(given, correction="tukey").tables()[0]
+    system_scores = clearly_better(5)
+    table = compare(system_scores, correction="tukey").tables()[0]
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert row["p"] == "0.0625"  # 2 / 2^5: no flips are fewer
     assert row["p Tukey"] == "<0.0001"
@@ -1103,28 +1103,28 @@ def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
 def test_a_probability_marks_as_many_as_a_test_does() -> None:
     chance = np.random.default_rng(11)
     values = chance.normal(0, 1, (15, 40)) + np.linspace(-1, 1, 40)
-    given = scores(none=[0.0] * 15, **{f"s{i}": one.tolist() for i, one in enumerate(values.T)})
-    result = compare(given, test="bayes")["score"]
+    system_scores = scores(none=[0.0] * 15, **{f"s{i}": column.tolist() for i, column in enumerate(values.T)})
+    result = compare(system_scores, test="bayes")["score"]
     # The posterior is t around the mean: it is beyond 1 - alpha / 2 where p is at most alpha.
     assert [pair.verdict is not None for pair in result.pairs] == [
         pair.p_t is not None and pair.p_t <= 0.05 for pair in result.pairs
     ]
     assert {pair.verdict for pair in result.pairs} == {"better", "worse", None}
-    assert "with a probability of at least 0.975." in str(compare(given, test="bayes"))
+    assert "with a probability of at least 0.975." in str(compare(system_scores, test="bayes"))
     assert severities(result)["correction"] == "info"
-    with_rope = compare(given, test="bayes", rope=0.1)
+    with_rope = compare(system_scores, test="bayes", rope=0.1)
     for pair in with_rope["score"].pairs:
-        most = max(pair.probability_better or 0, pair.probability_worse or 0)
-        assert (pair.verdict is not None) == (most >= 0.95)
+        largest_probability = max(pair.probability_better or 0, pair.probability_worse or 0)
+        assert (pair.verdict is not None) == (largest_probability >= 0.95)
     assert "with a probability of at least 0.95." in str(with_rope)
 
 
 def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
-    given = many(30, 3, 2)
-    assert "it may exclude 0 although the pair has no mark" in str(compare(given))
-    assert "although the pair has no mark" not in str(compare(given, correction="none"))
+    system_scores = many(30, 3, 2)
+    assert "it may exclude 0 although the pair has no mark" in str(compare(system_scores))
+    assert "although the pair has no mark" not in str(compare(system_scores, correction="none"))
     assert "although the pair has no mark" not in str(
-        compare({name: given[name] for name in ("s0", "s1")})
+        compare({name: system_scores[name] for name in ("s0", "s1")})
     )
 
 
@@ -1142,20 +1142,20 @@ def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
     ],
 )
 def test_what_is_found_depends_on_the_correction(correction: Any, level: float) -> None:
-    found = compare(many(43, 12, 3), correction=correction, flips=9_999)
-    pair = found["score"].pairs[0]
+    comparison = compare(many(43, 12, 3), correction=correction, flips=9_999)
+    pair = comparison["score"].pairs[0]
     assert pair.verdict is None
     assert pair.sd is not None
     assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
-    assert ("of cases, before correction: " in str(found)) == (correction in ("maxt", "bh"))
-    assert ("of cases: " in str(found)) == (correction not in ("maxt", "bh"))
+    assert ("of cases, before correction: " in str(comparison)) == (correction in ("maxt", "bh"))
+    assert ("of cases: " in str(comparison)) == (correction not in ("maxt", "bh"))
 
 
 def test_what_is_found_depends_on_what_holm_has_told_already() -> None:
-    given = many(43, 4, 3)
-    given["s1"] = {query: value + 1 for query, value in given["s1"].items()}
-    given["s2"] = {query: value + 2 for query, value in given["s2"].items()}
-    result = compare(given, flips=9_999)["score"]
+    system_scores = many(43, 4, 3)
+    system_scores["s1"] = {query: value + 1 for query, value in system_scores["s1"].items()}
+    system_scores["s2"] = {query: value + 2 for query, value in system_scores["s2"].items()}
+    result = compare(system_scores, flips=9_999)["score"]
     assert [pair.verdict for pair in result.pairs] == ["better", "better", None]
     # Two of three are told: to the third alpha is left whole; without one of the two, the half.
     for pair, level in zip(result.pairs, (0.05 / 2, 0.05 / 2, 0.05), strict=True):
@@ -1168,31 +1168,31 @@ def test_what_is_found_depends_on_what_holm_has_told_already() -> None:
 
 def test_the_mark_goes_by_what_the_test_asks() -> None:
     old, new = [0.5] * 30, [0.51] * 29 + [0.0]  # wins 29 of 30, and loses more by one
-    given = scores(old=old, new=new)
-    pair = compare(given, test="sign")["score"]["new"]
+    system_scores = scores(old=old, new=new)
+    pair = compare(system_scores, test="sign")["score"]["new"]
     assert (pair.verdict, pair.wins, pair.losses) == ("better", 29, 1)
     assert pair.difference < 0
-    assert "The mean difference has the opposite sign: new." in str(compare(given, test="sign"))
-    assert severities(compare(given, test="sign")["score"])["mean-disagrees"] == "warning"
+    assert "The mean difference has the opposite sign: new." in str(compare(system_scores, test="sign"))
+    assert severities(compare(system_scores, test="sign")["score"])["mean-disagrees"] == "warning"
     even = scores(old=[0.0] * 8, new=[0.1] * 7 + [-0.7])
     assert compare(even, test="t", alpha=0.4)["score"]["new"].verdict is None
 
 
 def test_dicts_of_one_system_are_not_taken_for_systems() -> None:
     by_measure = {"AP": {"q1": 0.1}, "RR": {"q1": 0.2}}
-    for one in ({"q1": {"map": 0.1}, "q2": {"map": 0.5}}, by_measure):
+    for system_dict in ({"q1": {"map": 0.1}, "q2": {"map": 0.5}}, by_measure):
         with pytest.raises(InputError, match="these are scores of one system"):
-            compare(one)
+            compare(system_dict)
     of_one = {"q1": {"map": 0.1}, "q2": {"map": 0.5}}
-    both = compare({"a": of_one, "b": {"q1": {"map": 0.2}, "q2": {"map": 0.5}}})
-    assert both["AP"]["b"].difference == pytest.approx(0.05)
+    comparison = compare({"a": of_one, "b": {"q1": {"map": 0.2}, "q2": {"map": 0.5}}})
+    assert comparison["AP"]["b"].difference == pytest.approx(0.05)
 
 
 def test_the_value_over_all_queries_is_no_query() -> None:
-    given = {"a": {"q1": 0.1, "q2": 0.5, "all": 0.3}, "b": {"q1": 0.2, "q2": 0.5, "all": 0.35}}
-    found = compare(given)
-    assert found["score"].query_ids == ["q1", "q2"]
-    assert "a: 1 of 'all' left out: the value over all queries." in str(found)
+    system_scores = {"a": {"q1": 0.1, "q2": 0.5, "all": 0.3}, "b": {"q1": 0.2, "q2": 0.5, "all": 0.35}}
+    comparison = compare(system_scores)
+    assert comparison["score"].query_ids == ["q1", "q2"]
+    assert "a: 1 of 'all' left out: the value over all queries." in str(comparison)
 
 
 def test_what_is_the_same_as_text_occurs_twice() -> None:
@@ -1204,8 +1204,8 @@ def test_what_is_the_same_as_text_occurs_twice() -> None:
 
 def test_numpys_numbers_are_numbers() -> None:
     options: Any = {"alpha": np.float64(0.05), "seed": np.int64(42), "flips": np.int64(100)}
-    found = compare(SAKAI, measures="score", **options)
-    assert found["score"].pairs == sakais_baseline().pairs
+    comparison = compare(SAKAI, measures="score", **options)
+    assert comparison["score"].pairs == sakais_baseline().pairs
 
 
 @cache
@@ -1222,8 +1222,8 @@ def test_measures_are_named(measures: Any) -> None:
 
 
 def test_measures_of_texts_are_said_to_be_left_out() -> None:
-    given = {"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}
-    assert "Not compared, since they are texts: RelString." in str(compare(*given, "RR RelString"))
+    system_scores = {"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}
+    assert "Not compared, since they are texts: RelString." in str(compare(*system_scores, "RR RelString"))
 
 
 @pytest.mark.parametrize("value", [3, None, [1.0]])
@@ -1240,14 +1240,14 @@ def test_no_query_is_nothing_to_compare() -> None:
 def test_judgments_in_groups_are_compared_too() -> None:
     qrels = {"q1": {"s1": {"d": 1}, "s2": {"e": 1}}, "q2": {"s1": {"d": 1}}}
     runs = {"old": {"q1": ["e"], "q2": ["x"]}, "new": {"q1": ["e", "d"], "q2": ["d"]}}
-    found = compare(qrels, runs, "alpha_nDCG@5")
-    (name,) = found.aligned.measures
-    assert found[name]["new"].difference > 0
-    assert found[name].systems[0].judged is None
+    comparison = compare(qrels, runs, "alpha_nDCG@5")
+    (name,) = comparison.aligned.measures
+    assert comparison[name]["new"].difference > 0
+    assert comparison[name].systems[0].judged is None
 
 
 def test_randomised_tukey_does_not_hang_on_the_order_of_systems() -> None:
-    found = compare(SAKAI, correction="rtukey", baseline="a", flips=99)["score"]
-    turned = {name: SAKAI[name] for name in "cba"}
-    other = compare(turned, correction="rtukey", baseline="a", flips=99)["score"]
-    assert found["b"].p_adjusted == other["b"].p_adjusted
+    result = compare(SAKAI, correction="rtukey", baseline="a", flips=99)["score"]
+    reversed_scores = {name: SAKAI[name] for name in "cba"}
+    other = compare(reversed_scores, correction="rtukey", baseline="a", flips=99)["score"]
+    assert result["b"].p_adjusted == other["b"].p_adjusted

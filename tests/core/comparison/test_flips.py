@@ -23,9 +23,9 @@ D, E = np.array(CASE_D) / 100, np.array(CASE_E) / 100
 
 def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    nothing = np.zeros((1, len(paired.left_column)))
-    found: Floats = one_sided_tests(paired.differences, nothing, flips, 0.05)[2][0]
-    return found
+    zero_bounds = np.zeros((1, len(paired.left_column)))
+    p: Floats = one_sided_tests(paired.differences, zero_bounds, flips, 0.05)[2][0]
+    return p
 
 
 def inverted(paired: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
@@ -36,8 +36,8 @@ def inverted(paired: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, 
 
 
 def every_pair(values: Floats) -> PairedScores:
-    left, right = np.array(list(combinations(range(values.shape[1]), 2))).T
-    return PairedScores(values, left, right)
+    left_system, right = np.array(list(combinations(range(values.shape[1]), 2))).T
+    return PairedScores(values, left_system, right)
 
 
 def one(differences: Floats) -> PairedScores:
@@ -50,18 +50,18 @@ def all_signs(n: int) -> Floats:
 
 def slow_p(d: Floats, shift: float = 0.0) -> float:
     """Return the exact p-value of a mean difference `shift`, by all flips."""
-    moved = d - shift
-    least = abs(moved.sum()) - 1e-9 * np.abs(d).sum()
-    return float((np.abs(all_signs(len(d)) @ moved) >= least).mean())
+    shifted_d = d - shift
+    threshold = abs(shifted_d.sum()) - 1e-9 * np.abs(d).sum()
+    return float((np.abs(all_signs(len(d)) @ shifted_d) >= threshold).mean())
 
 
 def test_case_a() -> None:
-    paired, flips = every_pair(A), Flips(20)
+    paired_scores, flips = every_pair(A), Flips(20)
     assert flips.is_exact
-    p = sign_flip_p_values(paired, flips)
+    p = sign_flip_p_values(paired_scores, flips)
     assert p.tolist() == [0.06591796875, 0.1446075439453125, 0.62353515625]
-    assert not np.signbit(inverted(paired, flips, 0.05)[0][0])
-    low, high = inverted(paired, flips, 0.10)
+    assert not np.signbit(inverted(paired_scores, flips, 0.05)[0][0])
+    low, high = inverted(paired_scores, flips, 0.10)
     np.testing.assert_allclose(low, [0.0125, -0.0090909, -0.04], 0, 5e-8)
     np.testing.assert_allclose(high, [0.1363636, 0.2090909, 0.09], 0, 5e-8)
 
@@ -70,10 +70,10 @@ def test_case_c_differences_that_are_one_but_for_rounding() -> None:
     x, y = C.T
     assert len(set((x - y).tolist())) > 1
     values = np.stack((x, y, x), axis=1)
-    paired = every_pair(values)
-    assert sign_flip_p_values(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
-    assert step_down_p_values(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
-    low, high = inverted(paired, Flips(8), 0.05)
+    paired_scores = every_pair(values)
+    assert sign_flip_p_values(paired_scores, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    assert step_down_p_values(paired_scores, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    low, high = inverted(paired_scores, Flips(8), 0.05)
     np.testing.assert_allclose(low, [0.1, 0, -0.1], 1e-12)
     np.testing.assert_allclose(high, [0.1, 0, -0.1], 1e-12)
 
@@ -96,28 +96,28 @@ def test_exact_p_is_that_of_a_loop(drawn: list[float]) -> None:
     d = np.array(drawn, np.float64)
     n = len(d)
     assert sign_flip_p_values(one(d), Flips(n)).tolist() == [slow_p(d)]
-    least = d.sum() - 1e-9 * np.abs(d).sum()
-    greater = float((all_signs(n) @ d >= least).mean())
+    threshold = d.sum() - 1e-9 * np.abs(d).sum()
+    greater = float((all_signs(n) @ d >= threshold).mean())
     assert greater_than_0(one(d), Flips(n)).tolist() == [greater]
 
 
 def slow_step_down(values: Floats) -> list[float]:
     """Return step-down maxT p-values by Student's t of every flip."""
-    paired = every_pair(values)
-    d, n = paired.differences, paired.n_units
+    paired_scores = every_pair(values)
+    d, n = paired_scores.differences, paired_scores.n_units
 
     def t(x: Floats) -> Floats:
         spread = np.sqrt((x**2).sum(axis=0) - x.sum(axis=0) ** 2 / n)
-        found: Floats = np.abs(x.sum(axis=0)) / spread
-        return found
+        t_values: Floats = np.abs(x.sum(axis=0)) / spread
+        return t_values
 
-    seen = t(d)
-    flipped = np.array([t(d * signs[:, None]) for signs in all_signs(n)])
-    p, least = np.empty(len(seen)), 0.0
-    order = np.argsort(-seen)
+    observed_t = t(d)
+    flipped_t = np.array([t(d * signs[:, None]) for signs in all_signs(n)])
+    p, largest_p = np.empty(len(observed_t)), 0.0
+    order = np.argsort(-observed_t)
     for i, pair in enumerate(order):
-        greatest = flipped[:, order[i:]].max(axis=1)
-        least = p[pair] = max(least, float((greatest >= seen[pair] * (1 - 1e-9)).mean()))
+        greatest = flipped_t[:, order[i:]].max(axis=1)
+        largest_p = p[pair] = max(largest_p, float((greatest >= observed_t[pair] * (1 - 1e-9)).mean()))
     return p.tolist()
 
 
@@ -155,10 +155,10 @@ def test_zero_is_outside_if_and_only_if_significant(
     flips = Flips(n if n > 20 else min(n, 12), drawn)
     chance, shape = np.random.default_rng(seed), (flips.n_units, 20)
     d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
-    paired = PairedScores.from_differences(d)
-    low, high = inverted(paired, flips, alpha)
+    paired_scores = PairedScores.from_differences(d)
+    low, high = inverted(paired_scores, flips, alpha)
     outside = (low > 0) | (high < 0)
-    assert outside.tolist() == (sign_flip_p_values(paired, flips) <= alpha).tolist()
+    assert outside.tolist() == (sign_flip_p_values(paired_scores, flips) <= alpha).tolist()
 
 
 @pytest.mark.parametrize("n", [12, 30, 70, 200])
@@ -169,22 +169,22 @@ def test_the_size_of_a_part_changes_no_bit(
     n: int, cells: int, fewest: int, tables: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = np.random.default_rng(n).random((n, 4)).round(2)
-    paired, flips = every_pair(values), Flips(n, 500)
+    paired_scores, flips = every_pair(values), Flips(n, 500)
 
     def answers() -> list[list[float]]:
-        found = [test(paired, flips) for test in (sign_flip_p_values, greater_than_0, step_down_p_values)]
+        answers_of_tests = [test(paired_scores, flips) for test in (sign_flip_p_values, greater_than_0, step_down_p_values)]
         bounds = np.full((1, 6), -0.01)
-        found += [
-            *inverted(paired, flips, 0.05),
-            *one_sided_tests(paired.differences, bounds, flips, 0.1),
+        answers_of_tests += [
+            *inverted(paired_scores, flips, 0.05),
+            *one_sided_tests(paired_scores.differences, bounds, flips, 0.1),
         ]
-        return [p.tolist() for p in found]
+        return [p.tolist() for p in answers_of_tests]
 
-    whole = answers()
+    undivided_answers = answers()
     for name, number in ("_CELLS", cells), ("_FEWEST", fewest), ("_TABLES", tables):
         monkeypatch.setattr(module, name, number)
     assert len(list(flips.split(4))) > 1
-    assert answers() == whole
+    assert answers() == undivided_answers
 
 
 @pytest.mark.parametrize("n_cores", [1, 2, 7])
@@ -194,10 +194,10 @@ def test_the_number_of_threads_changes_no_bit(
     monkeypatch.setattr(module, "_FEWEST", 100)
     monkeypatch.setattr(module, "_CELLS", 100)
     values = np.random.default_rng(5).random((80, 4))
-    paired, flips = every_pair(values), Flips(80, 5_000)
-    alone = [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down_p_values(paired, flips))]
+    paired_scores, flips = every_pair(values), Flips(80, 5_000)
+    alone = [x.tolist() for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))]
     monkeypatch.setattr("cranfield.arrays.threads._n_cores", lambda: n_cores)
-    assert [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down_p_values(paired, flips))] == alone
+    assert [x.tolist() for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))] == alone
 
 
 def signs_of(flips: Flips, begin: int, end: int) -> Floats:
@@ -208,21 +208,21 @@ def signs_of(flips: Flips, begin: int, end: int) -> Floats:
 
 
 def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
-    few, many = Flips(70, 100), Flips(70, 1_000)
-    drawn = [signs_of(flips, 0, flips.n_drawn) for flips in (few, many)]
-    assert (drawn[0] == drawn[1][:100]).all()
-    assert (signs_of(many, 37, 90) == drawn[1][37:90]).all()
+    small_flips, large_flips = Flips(70, 100), Flips(70, 1_000)
+    sign_arrays = [signs_of(flips, 0, flips.n_drawn) for flips in (small_flips, large_flips)]
+    assert (sign_arrays[0] == sign_arrays[1][:100]).all()
+    assert (signs_of(large_flips, 37, 90) == sign_arrays[1][37:90]).all()
     words = np.random.Generator(np.random.PCG64(42)).integers(0, 2**64, (100, 2), np.uint64)
-    assert (drawn[0] == np.unpackbits(words.view(np.uint8), axis=1, count=70)).all()
+    assert (sign_arrays[0] == np.unpackbits(words.view(np.uint8), axis=1, count=70)).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 17])
 def test_of_few_queries_each_half_of_all_signs_is_there_once(n: int) -> None:
     flips = Flips(n)
     signs = signs_of(flips, 0, flips.n_flips)
-    found = {tuple(row) for row in (2 * signs - 1).tolist()}
-    assert len(found) == len(signs) == 2 ** (n - 1)
-    assert found | {tuple(-x for x in row) for row in found} == set(map(tuple, all_signs(n)))
+    sign_rows = {tuple(row) for row in (2 * signs - 1).tolist()}
+    assert len(sign_rows) == len(signs) == 2 ** (n - 1)
+    assert sign_rows | {tuple(-x for x in row) for row in sign_rows} == set(map(tuple, all_signs(n)))
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 63, 64, 65, 127, 200])
@@ -251,17 +251,17 @@ def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
     alone = p_of_first(values, flips)
     assert alone == sign_flip_p_values(one(values[:, 0] - values[:, 1]), flips)[0]
     near = values[:, :1] + 1e-4 * chance.random((n, 1))
-    others = {
+    other_systems = {
         "random": chance.random((n, 3)),
         "huge": 1e9 * chance.random((n, 1)),
         "constant": np.full((n, 1), 0.1),
         "twins": values,
         "nearly the same": near,
     }
-    for columns in others.values():
+    for columns in other_systems.values():
         assert p_of_first(np.concatenate((values, columns), axis=1), flips) == alone
-    everything = np.concatenate((values, *others.values()), axis=1)
-    assert p_of_first(everything, flips) == alone
+    all_values = np.concatenate((values, *other_systems.values()), axis=1)
+    assert p_of_first(all_values, flips) == alone
 
 
 @settings(max_examples=examples(40))
@@ -270,16 +270,16 @@ def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
     chance = np.random.default_rng(seed)
     values = chance.integers(0, 9, (n, 5)) / 8
     flips = Flips(n, 999)
-    paired = every_pair(values)
+    paired_scores = every_pair(values)
     place = chance.permutation(5)
-    moved = PairedScores(values[:, np.argsort(place)], place[paired.left_column], place[paired.right_column])
-    turned = PairedScores(values, paired.right_column, paired.left_column)
+    permuted_pairs = PairedScores(values[:, np.argsort(place)], place[paired_scores.left_column], place[paired_scores.right_column])
+    reversed_pairs = PairedScores(values, paired_scores.right_column, paired_scores.left_column)
     for test in (sign_flip_p_values, step_down_p_values):
-        p = test(paired, flips).tolist()
-        assert test(moved, flips).tolist() == p
-        assert test(turned, flips).tolist() == p  # two-sided
-    low, high = inverted(paired, flips, 0.1)
-    other_low, other_high = inverted(turned, flips, 0.1)
+        p = test(paired_scores, flips).tolist()
+        assert test(permuted_pairs, flips).tolist() == p
+        assert test(reversed_pairs, flips).tolist() == p  # two-sided
+    low, high = inverted(paired_scores, flips, 0.1)
+    other_low, other_high = inverted(reversed_pairs, flips, 0.1)
     np.testing.assert_allclose(other_low, -high, 1e-9, 1e-12)
     np.testing.assert_allclose(other_high, -low, 1e-9, 1e-12)
 
@@ -290,18 +290,18 @@ def test_pairs_that_nearly_agree_among_others() -> None:
     chance = np.random.default_rng(1)
     a, b = 1 + chance.random((2, 12))
     values = np.stack((a, a + 1e-3 * chance.random(12), b, b + 1e-3 * chance.random(12)), axis=1)
-    paired = every_pair(values)
-    expected = [slow_p(d) for d in paired.differences.T]
-    assert sign_flip_p_values(paired, Flips(12)).tolist() == expected
+    paired_scores = every_pair(values)
+    expected = [slow_p(d) for d in paired_scores.differences.T]
+    assert sign_flip_p_values(paired_scores, Flips(12)).tolist() == expected
 
 
 @pytest.mark.parametrize("n", [1, 2, 12, 21, 100])
 def test_no_difference_at_all(n: int) -> None:
     values = np.tile(np.random.default_rng(n).random((n, 1)), 3)
-    paired, flips = every_pair(values), Flips(n, 999)
+    paired_scores, flips = every_pair(values), Flips(n, 999)
     for test in (sign_flip_p_values, greater_than_0, step_down_p_values):
-        assert test(paired, flips).tolist() == [1.0] * 3
-    low, high = inverted(paired, flips, 0.05)
+        assert test(paired_scores, flips).tolist() == [1.0] * 3
+    low, high = inverted(paired_scores, flips, 0.05)
     end = np.inf if 2 / 2**n > 0.05 else 0.0  # the p-value of anything else, at its least
     assert low.tolist() == [-end] * 3
     assert high.tolist() == [end] * 3
@@ -313,20 +313,20 @@ def test_scores_that_differ_by_rounding_alone_are_the_same(n: int) -> None:
     a = np.random.default_rng(n).random(n)
     b = np.nextafter(a, 2)  # as from another tool, which adds in another order
     for values in np.stack((a, b), axis=1), np.stack((a, b, 1 - a, a, 1 - b), axis=1):
-        paired, flips = every_pair(values), Flips(n, 999)
+        paired_scores, flips = every_pair(values), Flips(n, 999)
         for test in (sign_flip_p_values, step_down_p_values):
-            assert test(paired, flips)[0] == 1.0
-        assert [end[0] for end in inverted(paired, flips, 0.05)] == [0.0, 0.0]
+            assert test(paired_scores, flips)[0] == 1.0
+        assert [end[0] for end in inverted(paired_scores, flips, 0.05)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 20, 21, 64, 65])
 def test_the_least_p_there_is(n: int) -> None:
     d = np.random.default_rng(n).random(n) + 1
     flips = Flips(n, 999)
-    least = 2 / 2**n if n <= 20 else 1 / 1000
-    assert sign_flip_p_values(one(d), flips).tolist() == [least]
-    assert step_down_p_values(one(d), flips).tolist() == [least]
-    assert greater_than_0(one(d), flips)[0] == (1 / 2**n if n <= 20 else least)
+    smallest_p = 2 / 2**n if n <= 20 else 1 / 1000
+    assert sign_flip_p_values(one(d), flips).tolist() == [smallest_p]
+    assert step_down_p_values(one(d), flips).tolist() == [smallest_p]
+    assert greater_than_0(one(d), flips)[0] == (1 / 2**n if n <= 20 else smallest_p)
 
 
 def test_a_mean_of_equal_differences_counts_its_ties() -> None:

@@ -59,12 +59,12 @@ PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}
 )
 def test_t_of_case_a(pair: str, at_05: float, at_10: float, lower: float) -> None:
     for margin, p in ((0.05, at_05), (0.1, at_10)):
-        one = gate_scores(*PAIRS[pair], margin, test="t").verdicts[0]
-        assert one.p == pytest.approx(p, abs=6e-13)
-        assert one.lower == pytest.approx(lower, abs=6e-11)
-        assert one.outcome == "PASS"
-        assert one.better == (lower > 0)
-        assert str(one) == ("PASS, better" if lower > 0 else "PASS")
+        verdict = gate_scores(*PAIRS[pair], margin, test="t").verdicts[0]
+        assert verdict.p == pytest.approx(p, abs=6e-13)
+        assert verdict.lower == pytest.approx(lower, abs=6e-11)
+        assert verdict.outcome == "PASS"
+        assert verdict.better == (lower > 0)
+        assert str(verdict) == ("PASS, better" if lower > 0 else "PASS")
 
 
 @pytest.mark.parametrize(
@@ -77,52 +77,52 @@ def test_t_of_case_a(pair: str, at_05: float, at_10: float, lower: float) -> Non
 )
 def test_two_one_sided_t_tests_of_case_a(pair: str, at_05: float, at_10: float) -> None:
     for margin, p in ((0.05, at_05), (0.1, at_10)):
-        one = gate_scores(*PAIRS[pair], margin, test="t", equivalence=True).verdicts[0]
-        assert one.p == pytest.approx(p, abs=6e-13)
-        assert one.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
+        verdict = gate_scores(*PAIRS[pair], margin, test="t", equivalence=True).verdicts[0]
+        assert verdict.p == pytest.approx(p, abs=6e-13)
+        assert verdict.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
 
 
 @pytest.mark.parametrize(("margin", "p"), [(1, 0.00149287097), (2, 0.00020816736)])
 def test_sign_flips_of_case_e(margin: int, p: float) -> None:
     exact = meet_in_the_middle([d + margin for d in E])
     assert exact == pytest.approx(p, abs=6e-12)
-    one = gate_differences(E, margin / 100).verdicts[0]
-    assert one.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
+    verdict = gate_differences(E, margin / 100).verdicts[0]
+    assert verdict.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
     t = gate_differences(E, margin / 100, test="t").verdicts[0].p
     assert t == pytest.approx({1: 0.00144590859, 2: 0.00020066133}[margin], abs=6e-12)
-    assert str(one) == "PASS, better"
+    assert str(verdict) == "PASS, better"
 
 
 def test_one_sided_sign_flips_of_case_e() -> None:
     exact = meet_in_the_middle(E)
     assert exact == pytest.approx(0.00945248082280159, abs=1e-17)
-    one = gate_differences([-d for d in E], 0.001).verdicts[0]
-    assert one.p_worse == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
-    assert one.outcome == "FAIL"
+    verdict = gate_differences([-d for d in E], 0.001).verdicts[0]
+    assert verdict.p_worse == pytest.approx(exact, abs=4 * np.sqrt(exact / 100_000))
+    assert verdict.outcome == "FAIL"
 
 
 def meet_in_the_middle(whole: list[int]) -> float:
     """Return the share of all sign flips of whole numbers with at least their sum."""
 
-    def sums(some: list[int]) -> Any:
-        found = np.zeros(1, np.int64)
-        for one in some:
-            found = np.concatenate((found + one, found - one))
-        return np.sort(found)
+    def sums(half_integers: list[int]) -> Any:
+        sums_so_far = np.zeros(1, np.int64)
+        for integer in half_integers:
+            sums_so_far = np.concatenate((sums_so_far + integer, sums_so_far - integer))
+        return np.sort(sums_so_far)
 
     half = len(whole) // 2
-    left, right = sums(whole[:half]), sums(whole[half:])
-    below = np.searchsorted(right, sum(whole) - left)
+    left_sums, right = sums(whole[:half]), sums(whole[half:])
+    below = np.searchsorted(right, sum(whole) - left_sums)
     as_large = int((len(right) - below).sum())
     return as_large / float(2 ** len(whole))
 
 
 def all_flips(differences: list[int], bound: Fraction) -> Fraction:
     """Return the one-sided p-value of a mean of at most the bound, by its definition."""
-    shifted = [d - bound for d in differences]
-    least, n = sum(shifted), len(shifted)
+    shifted_d = [d - bound for d in differences]
+    total, n = sum(shifted_d), len(shifted_d)
     as_large = [
-        sum(s * d for s, d in zip(signs, shifted, strict=True)) >= least
+        sum(s * d for s, d in zip(signs, shifted_d, strict=True)) >= total
         for signs in product((1, -1), repeat=n)
     ]
     return Fraction(sum(as_large), 2**n)
@@ -172,18 +172,18 @@ def test_limits_and_p_values_never_contradict_each_other(n: int) -> None:
     assert ((below <= 0.05) == (upper < bounds)).all()
     assert (above[-1] > 0.05).all()
     for b in range(5):  # a bound is but a shift
-        shifted = one_sided_tests(differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05)
-        assert (above[b] == shifted[2][0]).all()
+        shifted_tests = one_sided_tests(differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05)
+        assert (above[b] == shifted_tests[2][0]).all()
 
 
 def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
     chance = np.random.default_rng(3)
     differences = chance.normal(0, 0.1, (30, 40))
     bounds = np.zeros((1, 40))
-    every = one_sided_tests(differences, bounds, Flips(30, 120_000), 0.05)
+    tests_of_all = one_sided_tests(differences, bounds, Flips(30, 120_000), 0.05)
     for i in (0, 39):
         alone = one_sided_tests(differences[:, [i]], bounds[:, [i]], Flips(30, 120_000), 0.05)
-        for ours, theirs in zip(every, alone, strict=True):
+        for ours, theirs in zip(tests_of_all, alone, strict=True):
             assert ours[..., i] == pytest.approx(theirs[..., 0], rel=1e-12)
 
 
@@ -191,50 +191,50 @@ def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
 @pytest.mark.parametrize("n", [1, 2, 20, 150])
 def test_identical_runs_pass_and_it_is_said_apart(test: Any, n: int) -> None:
     """There is nothing to test, so that there is no limit, and no p-value, to be believed."""
-    same = {"nDCG@10": {f"q{i}": 0.3 for i in range(n)}}
-    found = gate({"old": same, "new": same}, baseline="old", margin=0.02, test=test)
-    one = found.verdicts[0]
-    assert (one.outcome, one.changed, one.difference) == ("PASS", 0, 0)
-    assert (one.p, one.p_worse, one.lower, one.upper) == (None, None, None, None)
-    assert (one.better, one.worse) == (False, False)
-    assert str(one) == f"PASS, identical on {'1 query' if n == 1 else f'all {n} queries'}"
-    (note,) = found.notes
+    equal_scores = {"nDCG@10": {f"q{i}": 0.3 for i in range(n)}}
+    gate_result = gate({"old": equal_scores, "new": equal_scores}, baseline="old", margin=0.02, test=test)
+    verdict = gate_result.verdicts[0]
+    assert (verdict.outcome, verdict.changed, verdict.difference) == ("PASS", 0, 0)
+    assert (verdict.p, verdict.p_worse, verdict.lower, verdict.upper) == (None, None, None, None)
+    assert (verdict.better, verdict.worse) == (False, False)
+    assert str(verdict) == f"PASS, identical on {'1 query' if n == 1 else f'all {n} queries'}"
+    (note,) = gate_result.notes
     assert (note.code, note.severity, note.queries) == ("identical", "info", n)
     # The least n of which (1 - 0.02 / 1)^n is at most 0.05.
     assert 0.98**149 <= 0.05 < 0.98**148
     assert "it takes 149 queries without a change" in note.text
     assert note.text.endswith("these are that many." if n == 150 else f"these are {n}.")
-    assert "nothing to test" in str(found)
-    assert "nan" not in str(found)
-    assert "-0.0000" not in str(found)
+    assert "nothing to test" in str(gate_result)
+    assert "nan" not in str(gate_result)
+    assert "-0.0000" not in str(gate_result)
 
 
 def test_how_many_unchanged_queries_would_do_needs_a_range() -> None:
-    same = {f"q{i}": 0.3 for i in range(30)}
-    data = {"old": same, "new": same}
+    equal_scores = {f"q{i}": 0.3 for i in range(30)}
+    data = {"old": equal_scores, "new": equal_scores}
     assert "it takes" not in gate(data, baseline="old", margin=0.02).notes[0].text
-    found = gate(data, baseline="old", margin=0.02, range=(0, 0.4), alpha=0.1)
-    needed = math.ceil(math.log(0.1) / math.log(1 - 0.02 / 0.4))
-    assert f"it takes {needed} queries" in found.notes[0].text
+    gate_result = gate(data, baseline="old", margin=0.02, range=(0, 0.4), alpha=0.1)
+    n_needed = math.ceil(math.log(0.1) / math.log(1 - 0.02 / 0.4))
+    assert f"it takes {n_needed} queries" in gate_result.notes[0].text
 
 
 @pytest.mark.parametrize(("n", "p"), [(2, 2**-2), (4, 2**-4), (5, 2**-5)])
 def test_few_queries(n: int, p: float) -> None:
     """All are better by the same: the exact p-value is 1 / 2^n."""
-    found = gate_scores([51] * n, [50] * n, 0.1)
-    one = found.verdicts[0]
-    assert one.p == p
-    assert one.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
-    assert (one.lower is None) == (p > 0.05)
-    assert one.queries_needed == (None if n == 5 else max(5, math.ceil(10 * n / n)))
-    assert f"{n} queries, one-sided" in str(found)
-    assert codes(found) == ["few-changes"]
+    gate_result = gate_scores([51] * n, [50] * n, 0.1)
+    verdict = gate_result.verdicts[0]
+    assert verdict.p == p
+    assert verdict.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
+    assert (verdict.lower is None) == (p > 0.05)
+    assert verdict.queries_needed == (None if n == 5 else max(5, math.ceil(10 * n / n)))
+    assert f"{n} queries, one-sided" in str(gate_result)
+    assert codes(gate_result) == ["few-changes"]
 
 
 def test_one_query_has_no_test() -> None:
     for test in ("randomization", "t"):
-        one = gate_scores([51], [50], 0.1, test=test).verdicts[0]
-        assert (one.outcome, one.p, one.lower, one.sd) == ("UNDECIDED", None, None, None)
+        verdict = gate_scores([51], [50], 0.1, test=test).verdicts[0]
+        assert (verdict.outcome, verdict.p, verdict.lower, verdict.sd) == ("UNDECIDED", None, None, None)
     assert "1 query, one-sided" in str(gate_scores([51], [50], 0.1))
 
 
@@ -242,10 +242,10 @@ def test_one_query_has_no_test() -> None:
 @pytest.mark.parametrize("n", [1, 50])
 def test_nothing_is_shown_where_every_score_is_0(n: int, test: Any) -> None:
     for equivalence in (False, True):
-        found = gate_differences([0] * n, 0.1, test=test, equivalence=equivalence)
-        assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
-        assert found.notes[0].severity == "warning"
-        assert (found.verdicts[0].queries_needed, found.verdicts[0].p) == (None, None)
+        gate_result = gate_differences([0] * n, 0.1, test=test, equivalence=equivalence)
+        assert (gate_result.outcome, codes(gate_result)) == ("UNDECIDED", ["nothing-shown"])
+        assert gate_result.notes[0].severity == "warning"
+        assert (gate_result.verdicts[0].queries_needed, gate_result.verdicts[0].p) == (None, None)
 
 
 def test_the_worst_score_of_a_measure_that_falls_shows_nothing_either() -> None:
@@ -258,34 +258,34 @@ def test_a_forgotten_pattern_of_chunks_does_not_pass(tmp_path: Path) -> None:
     paths = []
     for name, run in (("old", BM25), ("new", DENSE)):
         lines = [line.split() for line in Path(run).read_text().splitlines()]
-        rows = [" ".join([*one[:2], f"{one[2]}#0", *one[3:]]) for one in lines]
+        rows = [" ".join([*fields[:2], f"{fields[2]}#0", *fields[3:]]) for fields in lines]
         paths.append(tmp_path / f"{name}.run")
         paths[-1].write_text("\n".join(rows) + "\n")
     old, new = map(str, paths)
-    status, shown, said = run_gate(QRELS, new, "--baseline", old, "--margin", "0.05")
+    status, output, message = run_gate(QRELS, new, "--baseline", old, "--margin", "0.05")
     assert status == 3
-    assert "UNDECIDED" in shown
-    assert "--map-docs-pattern" in shown + said
-    mapped = ["--map-docs-pattern", "^([^#]*)"]
-    assert run_gate(QRELS, new, "--baseline", old, "--margin", "0.05", *mapped)[0] == 0
+    assert "UNDECIDED" in output
+    assert "--map-docs-pattern" in output + message
+    chunk_options = ["--map-docs-pattern", "^([^#]*)"]
+    assert run_gate(QRELS, new, "--baseline", old, "--margin", "0.05", *chunk_options)[0] == 0
 
 
 def test_a_baseline_without_a_margin_is_told_what_to_add() -> None:
-    status, _, said = run_gate(QRELS, DENSE, "--baseline", BM25)
+    status, _, message = run_gate(QRELS, DENSE, "--baseline", BM25)
     assert status == 2
-    assert "a baseline needs a margin" in said
-    assert "the largest loss that does not matter: --margin 0.01, or '2%'" in said
-    assert "None" not in said
+    assert "a baseline needs a margin" in message
+    assert "the largest loss that does not matter: --margin 0.01, or '2%'" in message
+    assert "None" not in message
 
 
 def test_few_changes_say_why_it_passes_or_why_not() -> None:
     passes = gate_differences([10] * 6 + [0] * 44, 0.1)
     assert passes.outcome == "PASS"
     assert "it passes as its mean is not lower" in passes.notes[0].text
-    undecided = gate_differences([-1] * 6 + [0] * 44, 0.1)
-    assert undecided.outcome == "UNDECIDED"
-    assert "too few for limits of a mean" in undecided.notes[0].text
-    assert "passes" not in undecided.notes[0].text
+    undecided_gate = gate_differences([-1] * 6 + [0] * 44, 0.1)
+    assert undecided_gate.outcome == "UNDECIDED"
+    assert "too few for limits of a mean" in undecided_gate.notes[0].text
+    assert "passes" not in undecided_gate.notes[0].text
 
 
 def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
@@ -295,32 +295,32 @@ def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
 
 def test_few_flips_give_no_limit() -> None:
     """Of 10 flips and the signs as they are, no p is below 1 / 11."""
-    found = gate_differences([30] * 25, 0.1, flips=10)
-    one = found.verdicts[0]
-    assert (one.outcome, one.lower, one.upper) == ("UNDECIDED", None, None)
-    assert one.p == pytest.approx(1 / 11)
-    rows = [list(row) for row in found.tables()[0].rows]
+    gate_result = gate_differences([30] * 25, 0.1, flips=10)
+    verdict = gate_result.verdicts[0]
+    assert (verdict.outcome, verdict.lower, verdict.upper) == ("UNDECIDED", None, None)
+    assert verdict.p == pytest.approx(1 / 11)
+    rows = [list(row) for row in gate_result.tables()[0].rows]
     assert rows[0][6:8] == ["-", "-"]
-    assert "-: no limit: too few queries, or flips, for a p of 0.05 or less" in str(found)
+    assert "-: no limit: too few queries, or flips, for a p of 0.05 or less" in str(gate_result)
 
 
 def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
     data = (QRELS, [BM25, DENSE])
-    found = gate(*data, "NumRelRet", baseline="bm25", margin=0.02)
-    assert "NumRelRet: the means of the queries' values are compared, not the sums" in str(found)
+    gate_result = gate(*data, "NumRelRet", baseline="bm25", margin=0.02)
+    assert "NumRelRet: the means of the queries' values are compared, not the sums" in str(gate_result)
     assert "are compared" not in str(gate(*data, "AP", baseline="bm25", margin=0.02))
 
 
 def test_constant_differences() -> None:
     for test in ("randomization", "t"):
         for constant, outcome in ((-9, "PASS"), (-10, "FAIL"), (-11, "FAIL"), (3, "PASS")):
-            one = gate_differences([constant] * 12, 0.1, test=test).verdicts[0]
-            assert one.outcome == outcome
-            assert one.lower == pytest.approx(constant / 100)
-            assert one.lower is not None
-            assert (one.lower > -0.1) == (outcome == "PASS")
+            verdict = gate_differences([constant] * 12, 0.1, test=test).verdicts[0]
+            assert verdict.outcome == outcome
+            assert verdict.lower == pytest.approx(constant / 100)
+            assert verdict.lower is not None
+            assert (verdict.lower > -0.1) == (outcome == "PASS")
             worse = "PASS, worse by less than the margin"
-            assert str(one) == {-9: worse, 3: "PASS, better"}.get(constant, outcome)
+            assert str(verdict) == {-9: worse, 3: "PASS, better"}.get(constant, outcome)
 
 
 def test_equivalence_fails_beyond_either_margin() -> None:
@@ -342,30 +342,30 @@ def test_every_measure_must_pass() -> None:
             "Y": make_scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A[:12])]),
         },
     }
-    found = gate(data, baseline="old", margin=0.01)
-    assert found.outcomes == {"new": "PASS", "worse": "FAIL", "odd": "UNDECIDED"}
-    assert found.outcome == "FAIL"
-    assert found["worse", "X"].outcome == "PASS"
-    assert found["worse", "Y"].outcome == "FAIL"
+    gate_result = gate(data, baseline="old", margin=0.01)
+    assert gate_result.outcomes == {"new": "PASS", "worse": "FAIL", "odd": "UNDECIDED"}
+    assert gate_result.outcome == "FAIL"
+    assert gate_result["worse", "X"].outcome == "PASS"
+    assert gate_result["worse", "Y"].outcome == "FAIL"
     with pytest.raises(KeyError, match="was not judged"):
-        found["worse", "Z"]
-    assert "all" in str(found)
+        gate_result["worse", "Z"]
+    assert "all" in str(gate_result)
     alone = gate({k: data[k] for k in ("old", "worse")}, measures="Y", baseline="old", margin=0.01)
-    assert alone.verdicts[0] == found["worse", "Y"]
+    assert alone.verdicts[0] == gate_result["worse", "Y"]
 
 
 def test_less_may_be_better() -> None:
     data = {"old": {"Unjudged@10": make_scores([a + 5 for a in A])}, "new": {"Unjudged@10": make_scores(A)}}
-    found = gate(data, baseline="old", margin=0.01)
-    assert str(found.verdicts[0]) == "PASS, better"
-    assert found.verdicts[0].difference == pytest.approx(0.05)
-    assert "less is better" in str(found)
+    gate_result = gate(data, baseline="old", margin=0.01)
+    assert str(gate_result.verdicts[0]) == "PASS, better"
+    assert gate_result.verdicts[0].difference == pytest.approx(0.05)
+    assert "less is better" in str(gate_result)
     assert gate(data, baseline="new", margin=0.01).outcome == "FAIL"
 
 
 def test_a_margin_may_be_a_share_of_the_mean_of_the_baseline() -> None:
-    one = gate_scores(A, B, "2%").verdicts[0]
-    assert one.margin == pytest.approx(0.02 * 0.27)
+    verdict = gate_scores(A, B, "2%").verdicts[0]
+    assert verdict.margin == pytest.approx(0.02 * 0.27)
     assert gate_scores(A, B, "0.02").verdicts[0].margin == 0.02
     with pytest.raises(OptionError, match="is 0; state a number"):
         gate_differences(A, "2%")
@@ -403,15 +403,15 @@ def test_systems_must_be_there() -> None:
 
 
 def test_the_result_holds_what_repeats_it() -> None:
-    found = gate_differences(E, 0.01)
-    held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert held["recipe"]["flips"] == 100_000
-    assert (held["recipe"]["seed"], held["recipe"]["exact"]) == (42, False)
-    assert held["verdicts"][0]["outcome"] == held["outcome"] == "PASS"
-    assert gate_differences(E, 0.01).to_dict() == found.to_dict()
-    assert gate_differences(E, 0.01, seed=1).verdicts[0].p != found.verdicts[0].p
-    assert "<table>" in found._repr_html_()
-    assert repr(found) + "\n" == str(found), "at the prompt, and where an assertion fails"
+    gate_result = gate_differences(E, 0.01)
+    document = json.loads(json.dumps(gate_result.to_dict(), allow_nan=False))
+    assert document["recipe"]["flips"] == 100_000
+    assert (document["recipe"]["seed"], document["recipe"]["exact"]) == (42, False)
+    assert document["verdicts"][0]["outcome"] == document["outcome"] == "PASS"
+    assert gate_differences(E, 0.01).to_dict() == gate_result.to_dict()
+    assert gate_differences(E, 0.01, seed=1).verdicts[0].p != gate_result.verdicts[0].p
+    assert "<table>" in gate_result._repr_html_()
+    assert repr(gate_result) + "\n" == str(gate_result), "at the prompt, and where an assertion fails"
 
 
 @pytest.mark.parametrize(
@@ -431,29 +431,29 @@ def test_the_result_holds_what_repeats_it() -> None:
 )
 def test_exit_status(new: list[str], old: str, more: list[str], status: int) -> None:
     margin = [] if "--margin" in more else ["--margin", "0.02"]
-    done = CliRunner().invoke(cli, ["gate", QRELS, *new, "--baseline", old, *margin, *more])
-    assert done.exit_code == status, done.output
+    outcome = CliRunner().invoke(cli, ["gate", QRELS, *new, "--baseline", old, *margin, *more])
+    assert outcome.exit_code == status, outcome.output
 
 
 def test_margin_and_baseline_must_be_given() -> None:
     for left_out in ("--margin", "--baseline"):
-        given = {"--margin": "0.1", "--baseline": BM25}
-        del given[left_out]
-        done = CliRunner().invoke(cli, ["gate", QRELS, DENSE, *sum(given.items(), ())])
-        assert done.exit_code == 2
-        assert left_out in done.stderr
+        value_of_option = {"--margin": "0.1", "--baseline": BM25}
+        del value_of_option[left_out]
+        outcome = CliRunner().invoke(cli, ["gate", QRELS, DENSE, *sum(value_of_option.items(), ())])
+        assert outcome.exit_code == 2
+        assert left_out in outcome.stderr
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "markdown", "latex", "html"])
 def test_forms(form: str, tmp_path: Path) -> None:
     arguments = ["gate", QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--format", form]
-    done = CliRunner().invoke(cli, arguments)
-    assert done.exit_code == 1
-    assert "FAIL" in done.stdout
+    outcome = CliRunner().invoke(cli, arguments)
+    assert outcome.exit_code == 1
+    assert "FAIL" in outcome.stdout
     if form == "json":
-        assert json.loads(done.stdout)["outcomes"] == {"tfidf": "FAIL"}
+        assert json.loads(outcome.stdout)["outcomes"] == {"tfidf": "FAIL"}
     if form == "csv":
-        assert done.stdout.splitlines()[1].startswith("tfidf,nDCG@10,FAIL,False,True,40,")
+        assert outcome.stdout.splitlines()[1].startswith("tfidf,nDCG@10,FAIL,False,True,40,")
 
 
 # ---- few queries differ -------------------------------------------------------------------------
@@ -469,36 +469,36 @@ def changing(n: int, by: dict[int, float], margin: Any, **options: Any) -> Gate:
 @pytest.mark.parametrize("test", ["randomization", "t"])
 def test_a_rare_large_loss_is_not_ruled_out_by_queries_that_have_none(test: Any) -> None:
     """One of 50 queries loses 0.4: the limit, -0.019 of the flips, would let it pass."""
-    found = changing(50, {7: -0.4}, 0.02, test=test, flips=9_999)
-    one = found.verdicts[0]
-    assert (one.outcome, one.changed) == ("UNDECIDED", 1)
+    gate_result = changing(50, {7: -0.4}, 0.02, test=test, flips=9_999)
+    verdict = gate_result.verdicts[0]
+    assert (verdict.outcome, verdict.changed) == ("UNDECIDED", 1)
     if test == "randomization":
-        assert one.lower is not None
-        assert one.p is not None
-        assert one.lower > -0.02
-        assert one.p <= 0.05
-    assert codes(found) == ["few-changes"]
-    assert found.notes[0].severity == "warning"
-    assert (found.notes[0].queries, found.notes[0].source) == (1, "new (score)")
+        assert verdict.lower is not None
+        assert verdict.p is not None
+        assert verdict.lower > -0.02
+        assert verdict.p <= 0.05
+    assert codes(gate_result) == ["few-changes"]
+    assert gate_result.notes[0].severity == "warning"
+    assert (gate_result.notes[0].queries, gate_result.notes[0].source) == (1, "new (score)")
     # So that 10 differ, if one in 50 does.
-    assert (one.queries_needed or 0) >= 10 * 50 / 1
-    assert "1 of 50" in str(found)
+    assert (verdict.queries_needed or 0) >= 10 * 50 / 1
+    assert "1 of 50" in str(gate_result)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_warning_is_given_once() -> None:
     with pytest.warns(
         CranfieldWarning, match=r"^new \(score\): only 1 of 50 queries differs"
-    ) as seen:
+    ) as caught_warnings:
         changing(50, {7: -0.4}, 0.02, flips=999)
-    assert len(seen) == 1
-    assert seen[0].filename == __file__
+    assert len(caught_warnings) == 1
+    assert caught_warnings[0].filename == __file__
     changing(50, {i: 0.01 * (i % 5 - 2) for i in range(50)}, 0.02, flips=999)  # which gives none
 
 
 def test_few_changes_fail_as_before_and_gains_pass() -> None:
-    lost = gate_differences([-100] * 9 + [0] * 31, 0.02)
-    assert (lost.outcome, lost.verdicts[0].changed) == ("FAIL", 9)
+    losing_gate = gate_differences([-100] * 9 + [0] * 31, 0.02)
+    assert (losing_gate.outcome, losing_gate.verdicts[0].changed) == ("FAIL", 9)
     assert changing(40, dict.fromkeys(range(9), 0.1), 0.02).outcome == "PASS"
     # Ten are not few: here a test decides.
     ten = changing(400, dict.fromkeys(range(10), -0.1), 0.02)
@@ -508,39 +508,39 @@ def test_few_changes_fail_as_before_and_gains_pass() -> None:
 
 
 def test_few_gains_do_not_pass_as_equivalent() -> None:
-    few = dict.fromkeys(range(9), 0.1)
-    assert changing(400, few, 0.02, equivalence=True).outcome == "UNDECIDED"
-    many = dict.fromkeys(range(10), 0.1)
-    assert changing(400, many, 0.02, equivalence=True).outcome == "PASS"
+    nine_gains = dict.fromkeys(range(9), 0.1)
+    assert changing(400, nine_gains, 0.02, equivalence=True).outcome == "UNDECIDED"
+    ten_gains = dict.fromkeys(range(10), 0.1)
+    assert changing(400, ten_gains, 0.02, equivalence=True).outcome == "PASS"
 
 
 def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
-    found = changing(50, {9: 0.2, 7: -0.4, 30: -0.1}, 0.02)
-    shown = [(one.query_id, round(one.difference, 9)) for one in found.verdicts[0].changes]
-    assert shown == [("q007", -0.4), ("q030", -0.1), ("q009", 0.2)]
-    assert (found.verdicts[0].changes[0].baseline, found.verdicts[0].changes[0].score) == (
+    gate_result = changing(50, {9: 0.2, 7: -0.4, 30: -0.1}, 0.02)
+    change_pairs = [(change.query_id, round(change.difference, 9)) for change in gate_result.verdicts[0].changes]
+    assert change_pairs == [("q007", -0.4), ("q030", -0.1), ("q009", 0.2)]
+    assert (gate_result.verdicts[0].changes[0].baseline, gate_result.verdicts[0].changes[0].score) == (
         0.5,
         0.5 - 0.4,
     )
-    assert "q007       0.5000   0.1000      -0.4000" in str(found)
-    held = json.loads(json.dumps(found.to_dict()))["verdicts"][0]
-    assert held["changed"] == 3
-    assert [one["query_id"] for one in held["changes"]] == ["q007", "q030", "q009"]
+    assert "q007       0.5000   0.1000      -0.4000" in str(gate_result)
+    document = json.loads(json.dumps(gate_result.to_dict()))["verdicts"][0]
+    assert document["changed"] == 3
+    assert [change["query_id"] for change in document["changes"]] == ["q007", "q030", "q009"]
     losses = {i: -0.01 * (i + 1) for i in range(30)}
-    failed = changing(40, losses, 0.02)
-    assert failed.outcome == "FAIL"
-    assert [one.query_id for one in failed.verdicts[0].changes] == [
+    failed_gate = changing(40, losses, 0.02)
+    assert failed_gate.outcome == "FAIL"
+    assert [change.query_id for change in failed_gate.verdicts[0].changes] == [
         f"q{i:03}" for i in (29, 28, 27, 26, 25)
     ]
     two = changing(40, losses, 0.02, changes=2).verdicts[0].changes
-    assert [one.query_id for one in two] == ["q029", "q028"]
-    every = changing(40, losses, 0.02, changes=100).verdicts[0].changes
-    assert len(every) == 30  # without those that did not change
-    few = changing(40, {7: -0.4, 30: -0.1, 9: 0.2}, 0.02, changes=1).verdicts[0].changes
-    assert [one.query_id for one in few] == ["q007"]  # as stated, not all of them
-    passed = changing(40, dict.fromkeys(range(30), 0.01), 0.02)
-    assert (passed.outcome, passed.verdicts[0].changes) == ("PASS", ())
-    assert len(passed.tables()) == 1
+    assert [change.query_id for change in two] == ["q029", "q028"]
+    all_changes = changing(40, losses, 0.02, changes=100).verdicts[0].changes
+    assert len(all_changes) == 30  # without those that did not change
+    changes_kept_by_option = changing(40, {7: -0.4, 30: -0.1, 9: 0.2}, 0.02, changes=1).verdicts[0].changes
+    assert [change.query_id for change in changes_kept_by_option] == ["q007"]  # as stated, not all of them
+    passed_gate = changing(40, dict.fromkeys(range(30), 0.01), 0.02)
+    assert (passed_gate.outcome, passed_gate.verdicts[0].changes) == ("PASS", ())
+    assert len(passed_gate.tables()) == 1
 
 
 def test_skewed_differences_are_warned_of_by_cochrans_rule() -> None:
@@ -576,11 +576,11 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
     limits_of: dict[GateTestName, tuple[bool, bool]]
     limits_of = {"randomization": (False, True), "t": (False, False)}
     for test, limits in limits_of.items():
-        found = gate(data, baseline="old", margin="2%", test=test)
-        one = found.verdicts[0]
-        assert (one.lower is None, one.upper is None) == limits
-        assert ("the baseline's scores vary so much" in str(found)) == any(limits)
-        assert "too few" not in str(found)
+        gate_result = gate(data, baseline="old", margin="2%", test=test)
+        verdict = gate_result.verdicts[0]
+        assert (verdict.lower is None, verdict.upper is None) == limits
+        assert ("the baseline's scores vary so much" in str(gate_result)) == any(limits)
+        assert "too few" not in str(gate_result)
     assert "too few queries, or flips, for" in str(gate_scores([51] * 3, [50] * 3, "2%"))
     assert "too few differences, all of them equal" in str(
         gate_scores([51] * 3, [50] * 3, "2%", test="t")
@@ -595,12 +595,12 @@ def test_the_least_p_value_of_so_many_queries() -> None:
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:
     gains = dict.fromkeys(range(3), 0.2)
-    found, same = (changing(30, gains, 0.1, equivalence=same) for same in (False, True))
-    assert "no system with a lower mean passes" in str(found)
-    assert "a rare, large loss is not ruled out" in str(found)
-    assert "no system with a different mean passes" in str(same)
-    assert "a rare, large difference is not ruled out" in str(same)
-    assert "lower mean" not in str(same)
+    noninferior_gate, equivalent_gate = (changing(30, gains, 0.1, equivalence=equivalent_gate) for equivalent_gate in (False, True))
+    assert "no system with a lower mean passes" in str(noninferior_gate)
+    assert "a rare, large loss is not ruled out" in str(noninferior_gate)
+    assert "no system with a different mean passes" in str(equivalent_gate)
+    assert "a rare, large difference is not ruled out" in str(equivalent_gate)
+    assert "lower mean" not in str(equivalent_gate)
 
 
 # ---- a share of the baseline's mean -------------------------------------------------------------
@@ -616,27 +616,27 @@ def test_a_share_is_the_test_of_a_contrast(test: Any, rising: bool) -> None:
         old = chance.uniform(0, 0.8, n)
         new = np.clip(old + chance.normal(0.02 if rising else -0.02, 0.1, n), 0, 1)
         data = {"old": {measure: number_queries(old)}, "new": {measure: number_queries(new)}}
-        one = gate(data, baseline="old", margin="10%", test=test, flips=9_999).verdicts[0]
+        verdict = gate(data, baseline="old", margin="10%", test=test, flips=9_999).verdicts[0]
         z = new - 0.9 * old if rising else 1.1 * old - new
         if test == "t":
             expected = stats.ttest_1samp(z, 0, alternative="greater").pvalue
         else:
             expected = one_sided_tests(z[:, None], np.zeros((1, 1)), Flips(n, 9_999), 0.05)[2][0, 0]
-        assert one.p == pytest.approx(expected, rel=1e-9)
-        assert one.margin == pytest.approx(0.1 * old.mean())
+        assert verdict.p == pytest.approx(expected, rel=1e-9)
+        assert verdict.margin == pytest.approx(0.1 * old.mean())
         # The limit is where the test of new - kept * old just stops rejecting.
-        assert one.lower is not None
-        kept = 1 + (one.lower if rising else -one.lower) / old.mean()
-        z = new - kept * old if rising else kept * old - new
+        assert verdict.lower is not None
+        share_of_baseline = 1 + (verdict.lower if rising else -verdict.lower) / old.mean()
+        z = new - share_of_baseline * old if rising else share_of_baseline * old - new
         if test == "t":
             at_limit = stats.ttest_1samp(z, 0, alternative="greater").pvalue
             assert at_limit == pytest.approx(0.05, rel=1e-9)
         else:
             flips = Flips(n, 9_999)
-            for shift, rejected in ((1e-6, False), (-1e-6, True)):
+            for shift, is_rejected in ((1e-6, False), (-1e-6, True)):
                 p = one_sided_tests((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][0, 0]
-                assert (p <= 0.05) == rejected
-        assert (one.p is not None and one.p <= 0.05) == (one.lower > -one.margin)
+                assert (p <= 0.05) == is_rejected
+        assert (verdict.p is not None and verdict.p <= 0.05) == (verdict.lower > -verdict.margin)
 
 
 def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
@@ -659,12 +659,12 @@ def test_what_is_plainly_better_passes_where_the_baseline_varies_much() -> None:
     old = [float(i < 2) for i in range(20)]
     assert stats.ttest_1samp(old, 0).statistic < stats.t.ppf(0.95, 19)
     data = {"old": number_queries(old), "new": number_queries([1.0] * 20)}
-    one = gate(data, baseline="old", margin="2%", test="t").verdicts[0]
+    verdict = gate(data, baseline="old", margin="2%", test="t").verdicts[0]
     theirs = stats.ttest_1samp([1 - 0.98 * x for x in old], 0, alternative="greater")
-    assert str(one) == "PASS, better"
-    assert one.p == pytest.approx(theirs.pvalue, rel=1e-9)
-    assert one.lower is not None
-    assert one.lower > 0
+    assert str(verdict) == "PASS, better"
+    assert verdict.p == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert verdict.lower is not None
+    assert verdict.lower > 0
 
 
 @pytest.mark.parametrize("equivalence", [False, True])
@@ -682,11 +682,11 @@ def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
             continue
         data = {"old": number_queries(old), "new": number_queries(new)}
         options: dict[str, Any] = {"margin": f"{100 * share:g}%", "equivalence": equivalence}
-        one = gate(data, baseline="old", test="t", **options).verdicts[0]
-        assert one.lower is not None
-        assert one.upper is not None
-        assert one.p is not None
-        assert one.p_worse is not None
+        verdict = gate(data, baseline="old", test="t", **options).verdicts[0]
+        assert verdict.lower is not None
+        assert verdict.upper is not None
+        assert verdict.p is not None
+        assert verdict.p_worse is not None
         flat = stats.ttest_1samp(old, 0).statistic <= stats.t.ppf(0.95, n - 1)
         without_fieller += flat
         p = stats.ttest_1samp(new - (1 - share) * old, 0, alternative="greater").pvalue
@@ -694,20 +694,20 @@ def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
         if equivalence:
             within = stats.ttest_1samp(new - (1 + share) * old, 0, alternative="less").pvalue
             p = max(p, within)
-            assert (p <= 0.05) == (-one.margin < one.lower and one.upper < one.margin)
-            assert (one.outcome == "FAIL") == (one.upper < -one.margin or one.lower > one.margin)
+            assert (p <= 0.05) == (-verdict.margin < verdict.lower and verdict.upper < verdict.margin)
+            assert (verdict.outcome == "FAIL") == (verdict.upper < -verdict.margin or verdict.lower > verdict.margin)
             if not flat:
-                assert one.p_worse == pytest.approx(worse, rel=1e-6)
+                assert verdict.p_worse == pytest.approx(worse, rel=1e-6)
         else:
-            assert one.p_worse == pytest.approx(worse, rel=1e-6)
-            assert (p <= 0.05) == (one.lower > -one.margin)
-            failed = p > 0.05 and worse <= 0.05
-            assert (one.outcome == "FAIL") == failed
-        assert one.p == pytest.approx(p, rel=1e-6)
-        assert (one.p_worse <= 0.05) == (one.upper < 0) == one.worse
-        assert one.better == (one.lower > 0)
-        if one.changed >= 10:
-            assert (one.outcome == "PASS") == (p <= 0.05)
+            assert verdict.p_worse == pytest.approx(worse, rel=1e-6)
+            assert (p <= 0.05) == (verdict.lower > -verdict.margin)
+            is_failed = p > 0.05 and worse <= 0.05
+            assert (verdict.outcome == "FAIL") == is_failed
+        assert verdict.p == pytest.approx(p, rel=1e-6)
+        assert (verdict.p_worse <= 0.05) == (verdict.upper < 0) == verdict.worse
+        assert verdict.better == (verdict.lower > 0)
+        if verdict.changed >= 10:
+            assert (verdict.outcome == "PASS") == (p <= 0.05)
     assert without_fieller > repetitions(400) / 10
 
 
@@ -718,9 +718,9 @@ def test_few_differences_that_do_not_vary_show_nothing_whatever_the_margin(
 ) -> None:
     old = np.linspace(0.3, 0.9, n)
     data = {"old": number_queries(old), "new": number_queries(old - 0.1)}
-    one = gate(data, baseline="old", margin=margin, test="t").verdicts[0]
-    assert (one.outcome, one.worse, one.p_worse) == ("UNDECIDED", False, None)
-    assert one.upper is None or one.upper >= 0
+    verdict = gate(data, baseline="old", margin=margin, test="t").verdicts[0]
+    assert (verdict.outcome, verdict.worse, verdict.p_worse) == ("UNDECIDED", False, None)
+    assert verdict.upper is None or verdict.upper >= 0
 
 
 def test_shares_need_scores_of_one_sign() -> None:
@@ -742,29 +742,29 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
     old[:15], new[:15] = 0.02, 0.0
     data = {"old": {"AP": number_queries(old), "GMAP": number_queries(old)}}
     data["new"] = {"AP": number_queries(new), "GMAP": number_queries(new)}
-    found = gate(data, baseline="old", margin="2%")
-    assert found.outcomes == {"new": "FAIL"}
-    one = found["new", "GMAP"]
-    assert (one.outcome, one.scale, found["new", "AP"].scale) == ("FAIL", "ratio", "difference")
-    assert found["new", "AP"].difference > 0 > one.difference
+    gate_result = gate(data, baseline="old", margin="2%")
+    assert gate_result.outcomes == {"new": "FAIL"}
+    verdict = gate_result["new", "GMAP"]
+    assert (verdict.outcome, verdict.scale, gate_result["new", "AP"].scale) == ("FAIL", "ratio", "difference")
+    assert gate_result["new", "AP"].difference > 0 > verdict.difference
     over_all = [math.exp(np.log(np.maximum(x, 1e-5)).mean()) for x in (new, old)]
-    assert [one.mean, one.baseline_mean] == pytest.approx(over_all)
-    assert math.exp(one.difference) == pytest.approx(over_all[0] / over_all[1])
-    assert one.margin == pytest.approx(-math.log(0.98))
-    assert f"x{over_all[0] / over_all[1]:.4f}" in str(found)
-    assert "margin a ratio of 0.98 (2%)" in str(found)
+    assert [verdict.mean, verdict.baseline_mean] == pytest.approx(over_all)
+    assert math.exp(verdict.difference) == pytest.approx(over_all[0] / over_all[1])
+    assert verdict.margin == pytest.approx(-math.log(0.98))
+    assert f"x{over_all[0] / over_all[1]:.4f}" in str(gate_result)
+    assert "margin a ratio of 0.98 (2%)" in str(gate_result)
     # The same test as that of the logarithms themselves.
     logs = {name: number_queries(np.log(np.maximum(x, 1e-5))) for name, x in (("old", old), ("new", new))}
-    same = gate(logs, baseline="old", margin=-math.log(0.98)).verdicts[0]
-    assert (one.p, one.outcome) == (same.p, same.outcome)
-    assert one.lower == pytest.approx(same.lower)
-    assert one.upper == pytest.approx(same.upper)
+    log_verdict = gate(logs, baseline="old", margin=-math.log(0.98)).verdicts[0]
+    assert (verdict.p, verdict.outcome) == (log_verdict.p, log_verdict.outcome)
+    assert verdict.lower == pytest.approx(log_verdict.lower)
+    assert verdict.upper == pytest.approx(log_verdict.upper)
 
 
 def test_geometric_means_show_what_evaluate_shows() -> None:
     data = (QRELS, [BM25, DENSE])
-    one = gate(*data, "GMAP", baseline="bm25", margin="2%").verdicts[0]
-    for path, value in ((DENSE, one.mean), (BM25, one.baseline_mean)):
+    verdict = gate(*data, "GMAP", baseline="bm25", margin="2%").verdicts[0]
+    for path, value in ((DENSE, verdict.mean), (BM25, verdict.baseline_mean)):
         assert value == evaluate(QRELS, path, "GMAP")["GMAP"]
 
 
@@ -773,21 +773,21 @@ def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
     old = [0.02, 0.9] + [0.5] * 20
     new = [0.0, 0.3] + [0.5] * 20
     data = {name: {"GMAP": number_queries(x), "AP": number_queries(x)} for name, x in (("old", old), ("new", new))}
-    found = gate(data, measures="GMAP", baseline="old", margin="2%")
-    rows = [list(row) for row in found.tables()[1].rows]
+    gate_result = gate(data, measures="GMAP", baseline="old", margin="2%")
+    rows = [list(row) for row in gate_result.tables()[1].rows]
     assert [row[2] for row in rows] == ["q000", "q001"]
     assert [row[-1] for row in rows] == [f"x{0.00001 / 0.02:.2g}", f"x{0.3 / 0.9:.4f}"]
-    shown = str(found)
-    assert "PASS: lower > x0.98:" in shown
-    assert "upper < x1, and not PASS:" in shown
-    assert "if the true ratio is x0.98 or less" in shown
-    assert "-margin" not in shown
-    both = gate(data, measures="GMAP AP", baseline="old", margin="2%")
-    assert "PASS: lower > -margin:" in str(both)
-    assert "Their bounds are ratios, too" in str(both)
-    assert [list(row)[2] for row in both.tables()[1].rows] == ["q000", "q001", "q001", "q000"]
-    same = gate(data, measures="GMAP", baseline="old", margin="2%", equivalence=True)
-    assert f"PASS: lower > x0.98 and upper < x{1 / 0.98:.6g}." in str(same)
+    text = str(gate_result)
+    assert "PASS: lower > x0.98:" in text
+    assert "upper < x1, and not PASS:" in text
+    assert "if the true ratio is x0.98 or less" in text
+    assert "-margin" not in text
+    joint_gate = gate(data, measures="GMAP AP", baseline="old", margin="2%")
+    assert "PASS: lower > -margin:" in str(joint_gate)
+    assert "Their bounds are ratios, too" in str(joint_gate)
+    assert [list(row)[2] for row in joint_gate.tables()[1].rows] == ["q000", "q001", "q001", "q000"]
+    equivalent_gate = gate(data, measures="GMAP", baseline="old", margin="2%", equivalence=True)
+    assert f"PASS: lower > x0.98 and upper < x{1 / 0.98:.6g}." in str(equivalent_gate)
 
 
 def test_geometric_means_have_no_margin_in_units() -> None:
@@ -828,9 +828,9 @@ def test_a_share_that_lets_every_system_pass_is_refused(
     measure: str, value: float, margin: str, ends: Any, said: str
 ) -> None:
     data = {name: {measure: number_queries([value] * 30)} for name in ("old", "new")}
-    with pytest.raises(OptionError, match=said) as refused:
+    with pytest.raises(OptionError, match=said) as refusal:
         gate(data, baseline="old", margin=margin, range=ends)
-    assert str(refused.value).endswith("so that every system would pass")
+    assert str(refusal.value).endswith("so that every system would pass")
     gate(data, baseline="old", margin="5%", range=ends)
 
 
@@ -839,11 +839,11 @@ def test_a_share_that_lets_every_system_pass_is_refused(
 )
 def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> None:
     data = {name: {"nDCG@10": number_queries([0.3] * 30)} for name in ("old", "new")}
-    with pytest.raises(OptionError, match="every system would pass") as refused:
+    with pytest.raises(OptionError, match="every system would pass") as refusal:
         gate(data, baseline="old", margin=margin)
-    assert ("did you mean" in str(refused.value)) == hint
+    assert ("did you mean" in str(refusal.value)) == hint
     unknown = {name: number_queries([0.3] * 30) for name in ("old", "new")}
-    (note, *_) = [one for one in gate(unknown, baseline="old", margin=margin).notes if one.is_grave]
+    (note, *_) = [note for note in gate(unknown, baseline="old", margin=margin).notes if note.is_grave]
     assert note.code == "wide-margin"
     assert ("did you mean" in note.text) == hint
 
@@ -852,8 +852,8 @@ def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
     """To lose just the margin is not to be above it."""
     for measure in ("nDCG@10", "score"):
         data = {"old": {measure: number_queries([0.0001] * 30)}, "new": {measure: number_queries([0.0] * 30)}}
-        found = gate(data, baseline="old", margin=0.0001)
-        assert (found.outcome, codes(found)) == ("FAIL", ["constant"])
+        gate_result = gate(data, baseline="old", margin=0.0001)
+        assert (gate_result.outcome, codes(gate_result)) == ("FAIL", ["constant"])
 
 
 def test_margins_below_that_are_taken() -> None:
@@ -873,9 +873,9 @@ def test_a_baseline_that_cannot_be_worse_is_warned_of() -> None:
     for measure, worst in (("nDCG@10", 0.0), ("Unjudged@10", 1.0)):
         old, new = [worst] * 30, [abs(worst - 0.01 * i) for i in range(30)]
         data = {"old": {measure: number_queries(old)}, "new": {measure: number_queries(new)}}
-        found = gate(data, baseline="old", margin=0.02)
-        assert found.outcome == "PASS"
-        assert [note.code for note in found.notes if note.is_grave] == ["baseline-at-worst"]
+        gate_result = gate(data, baseline="old", margin=0.02)
+        assert gate_result.outcome == "PASS"
+        assert [note.code for note in gate_result.notes if note.is_grave] == ["baseline-at-worst"]
 
 
 # ---- in a test ----------------------------------------------------------------------------------
@@ -890,25 +890,25 @@ def reaching(mean: float, **options: Any) -> Gate:
 def test_a_gate_is_true_if_it_passed() -> None:
     assert reaching(0.5)
     assert not reaching(0.51)
-    undecided = {"limit": True, "test": "t"}
+    limit_options = {"limit": True, "test": "t"}
     assert [
-        bool(reaching(0.4, **undecided, undecided=counted)) for counted in (None, "pass", "fail")
+        bool(reaching(0.4, **limit_options, undecided=counted_as)) for counted_as in (None, "pass", "fail")
     ] == [False, True, False]
 
 
 def test_require_returns_a_gate_that_passed() -> None:
-    passed = reaching(0.5)
-    assert passed.require() is passed
+    passed_gate = reaching(0.5)
+    assert passed_gate.require() is passed_gate
 
 
 def test_require_raises_the_verdict_its_numbers_and_how_to_explain_them() -> None:
     with pytest.raises(GateFailed) as failure:
         reaching(0.6).require()
-    first, *others = str(failure.value).splitlines()
+    first, *other_lines = str(failure.value).splitlines()
     assert isinstance(failure.value, AssertionError)
     assert first == "new: FAIL"
-    assert any(line.split() == ["new", "R@5", "FAIL", "0.5000", "0.6"] for line in others)
-    assert others[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
+    assert any(line.split() == ["new", "R@5", "FAIL", "0.5000", "0.6"] for line in other_lines)
+    assert other_lines[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
     with pytest.raises(GateFailed, match=r"^left: FAIL\n(.*\n)*.* 0\.1000 +-0\.4000 "):
         gate_scores([10] * 10, [50] * 10, 0.02).require()
 
@@ -923,10 +923,10 @@ def test_require_names_the_outcome_of_each_system() -> None:
 def test_a_failed_gate_can_be_pickled_and_copied() -> None:
     with pytest.raises(GateFailed) as failure:
         reaching(0.6).require()
-    pickled = pickle.loads(pickle.dumps(failure.value))  # noqa: S301 - its own
-    for again in (pickled, copy.deepcopy(failure.value)):
-        assert type(again) is GateFailed
-        assert str(again) == str(failure.value)
+    pickle_copy = pickle.loads(pickle.dumps(failure.value))  # noqa: S301 - its own
+    for copied_failure in (pickle_copy, copy.deepcopy(failure.value)):
+        assert type(copied_failure) is GateFailed
+        assert str(copied_failure) == str(failure.value)
 
 
 def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) -> None:
@@ -946,9 +946,9 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) ->
     assert "GateFailed: new: FAIL" in run.stdout
     assert "R@5       FAIL      0.5000        0.6" in run.stdout
     assert "Why: cranfield explain" in run.stdout
-    required = run.stdout.partition("_ test_required _")[2]
-    assert required
-    assert "verdict.py" not in required  # the trace ends in the test
+    failure_text = run.stdout.partition("_ test_required _")[2]
+    assert failure_text
+    assert "verdict.py" not in failure_text  # the trace ends in the test
 
 
 # ---- on the command line ------------------------------------------------------------------------
@@ -957,53 +957,53 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) ->
 def test_a_run_beside_itself_passes(tmp_path: Path) -> None:
     old = save_scores(tmp_path, "baseline", [0.1, 0.5, 0.9])
     for arguments in (["--saved", old, "--baseline", old], [QRELS, BM25, "--baseline", BM25]):
-        status, shown, _ = run_gate(*arguments, "--margin", "2%")
+        status, output, _ = run_gate(*arguments, "--margin", "2%")
         assert status == 0
-        assert "PASS, identical on all" in shown
+        assert "PASS, identical on all" in output
     other = save_scores(tmp_path, "other", [0.2, 0.6, 0.9])
-    _, shown, _ = run_gate("--saved", old, other, "--baseline", old, "--margin", "2%")
-    assert "identical" not in shown  # among others it is left out
+    _, output, _ = run_gate("--saved", old, other, "--baseline", old, "--margin", "2%")
+    assert "identical" not in output  # among others it is left out
 
 
 @pytest.mark.parametrize("name", ["nothere.csv", "none/there", "./scores.json"])
 def test_a_baseline_that_is_no_file_is_said_to_be_none(tmp_path: Path, name: str) -> None:
     new = save_scores(tmp_path, "new", [0.1, 0.5, 0.9])
-    status, shown, said = run_gate("--saved", new, "--baseline", name, "--margin", "2%")
-    assert (status, shown) == (2, "")
-    assert f"{name}: cannot be read: no such file" in said
-    assert "The systems are new." in said
-    _, _, said = run_gate("--saved", new, "--baseline", "old", "--margin", "2%")
-    assert "there is no system 'old' to be the baseline" in said
+    status, output, message = run_gate("--saved", new, "--baseline", name, "--margin", "2%")
+    assert (status, output) == (2, "")
+    assert f"{name}: cannot be read: no such file" in message
+    assert "The systems are new." in message
+    _, _, message = run_gate("--saved", new, "--baseline", "old", "--margin", "2%")
+    assert "there is no system 'old' to be the baseline" in message
 
 
 def test_saved_scores_may_come_through_a_pipe(tmp_path: Path) -> None:
     """A baseline that has a dot in its name, and no file, is a system of what is piped."""
     lines = [f"{name},q{i},0.{i}" for name in ("bm25.v2", "dense") for i in range(3)]
-    piped = "\n".join(["system,query_id,nDCG@10", *lines]) + "\n"
+    csv_text = "\n".join(["system,query_id,nDCG@10", *lines]) + "\n"
     for name, status in (("bm25.v2", 0), ("bm25.v3", 2)):
-        done = CliRunner().invoke(
-            cli, ["gate", "-", "--saved", "--baseline", name, "--margin", ".01"], input=piped
+        outcome = CliRunner().invoke(
+            cli, ["gate", "-", "--saved", "--baseline", name, "--margin", ".01"], input=csv_text
         )
-        assert done.exit_code == status, done.output
-    assert "bm25.v3: cannot be read: no such file, and no system of this name" in done.stderr
-    assert "The systems are bm25.v2, dense." in done.stderr
+        assert outcome.exit_code == status, outcome.output
+    assert "bm25.v3: cannot be read: no such file, and no system of this name" in outcome.stderr
+    assert "The systems are bm25.v2, dense." in outcome.stderr
 
 
 def test_queries_that_changed_are_listed_on_the_command_line() -> None:
-    status, shown, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02")
+    status, output, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02")
     assert status == 1
-    assert shown.count("tfidf    nDCG@10   q") == 5
-    _, shown, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--changes", "7")
-    assert shown.count("tfidf    nDCG@10   q") == 7
-    status, shown, _ = run_gate(QRELS, DENSE, "--baseline", TFIDF, "--margin", "0.02")
-    assert (status, shown.count("dense    nDCG@10   q")) == (0, 0)
+    assert output.count("tfidf    nDCG@10   q") == 5
+    _, output, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--changes", "7")
+    assert output.count("tfidf    nDCG@10   q") == 7
+    status, output, _ = run_gate(QRELS, DENSE, "--baseline", TFIDF, "--margin", "0.02")
+    assert (status, output.count("dense    nDCG@10   q")) == (0, 0)
 
 
 def test_a_margin_that_needs_more_queries_than_there_can_be_is_no_error() -> None:
     """Alone, such a number is refused; beside a verdict, it is one that nobody reaches."""
     old = {f"q{i}": 0.5 for i in range(20)}
     new = {f"q{i}": 0.5 + 0.1 * (-1) ** i for i in range(20)}
-    one = gate({"old": old, "new": new}, baseline="old", margin=1e-12).verdicts[0]
-    assert one.outcome == "UNDECIDED"
-    assert one.queries_needed is not None
-    assert one.queries_needed > 10**9
+    verdict = gate({"old": old, "new": new}, baseline="old", margin=1e-12).verdicts[0]
+    assert verdict.outcome == "UNDECIDED"
+    assert verdict.queries_needed is not None
+    assert verdict.queries_needed > 10**9

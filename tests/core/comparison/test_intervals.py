@@ -17,38 +17,38 @@ RUN = {query: list(dict.fromkeys(docs)) for query, docs in RUN.items()}
 
 def test_an_interval_is_students_cut_to_the_range() -> None:
     scores = evaluate(QRELS, RUN, "nDCG@10 RR")
-    found = intervals(scores, alpha=0.1)
-    for one in found.means:
-        values = np.array(list(scores.per_query(one.measure).values()))
+    mean_intervals = intervals(scores, alpha=0.1)
+    for mean in mean_intervals.means:
+        values = np.array(list(scores.per_query(mean.measure).values()))
         ends = stats.t.interval(0.9, 11, values.mean(), stats.sem(values))
-        assert one.mean == scores[one.measure]
-        assert (one.low, one.high) == pytest.approx((max(0, ends[0]), min(1, ends[1])), rel=1e-9)
+        assert mean.mean == scores[mean.measure]
+        assert (mean.low, mean.high) == pytest.approx((max(0, ends[0]), min(1, ends[1])), rel=1e-9)
     of_one = compare(QRELS, {"r": RUN}, "RR", alpha=0.1)["RR"].systems[0]
-    assert (of_one.low, of_one.high) == (found.means[1].low, found.means[1].high)
+    assert (of_one.low, of_one.high) == (mean_intervals.means[1].low, mean_intervals.means[1].high)
 
 
 def test_a_geometric_mean_has_the_interval_of_its_logarithms() -> None:
     scores = evaluate(QRELS, RUN, "GMAP")
-    (one,) = intervals(scores).means
+    (mean,) = intervals(scores).means
     logs = np.log(np.maximum(list(scores.per_query("GMAP").values()), 1e-5))
     ends = stats.t.interval(0.95, 11, logs.mean(), stats.sem(logs))
-    assert one.low == pytest.approx(np.exp(ends[0]), rel=1e-9)
-    assert one.mean == pytest.approx(np.exp(logs.mean()), rel=1e-12)
+    assert mean.low == pytest.approx(np.exp(ends[0]), rel=1e-9)
+    assert mean.mean == pytest.approx(np.exp(logs.mean()), rel=1e-12)
 
 
 def test_what_has_no_mean_is_named_or_refused() -> None:
-    found = intervals(evaluate(QRELS, RUN, "RR NumRet"))
-    assert [one.measure for one in found.means] == ["RR"]
-    assert "no interval: NumRet" in str(found)
+    mean_intervals = intervals(evaluate(QRELS, RUN, "RR NumRet"))
+    assert [mean.measure for mean in mean_intervals.means] == ["RR"]
+    assert "no interval: NumRet" in str(mean_intervals)
     with pytest.raises(InputError, match="none of the measures has a mean"):
         intervals(evaluate(QRELS, RUN, "NumRet"))
     with pytest.raises(InputError, match="expected what evaluate"):
         intervals(RUN)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="alpha"):
         intervals(evaluate(QRELS, RUN, "RR"), alpha=2)
-    (one,) = intervals(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR")).means
-    assert (one.mean, one.low, one.high) == (1.0, None, None)
-    assert parse(one.measure) == parse("RR")
+    (mean,) = intervals(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR")).means
+    assert (mean.mean, mean.low, mean.high) == (1.0, None, None)
+    assert parse(mean.measure) == parse("RR")
 
 
 @pytest.mark.parametrize(("n", "wrong"), [(30, 0), (30, 1), (50, 9)])
@@ -57,12 +57,12 @@ def test_nearly_equal_scores_have_intervals_that_are_too_narrow(n: int, wrong: i
     run = {q: ["b"] if i < wrong else ["a"] for i, q in enumerate(qrels)}
     with pytest.warns(CranfieldWarning, match="the interval is too narrow"):
         of_one = compare(qrels, {"r": run}, "Success@1")
-    same = "All" if wrong == 0 else f"All but {wrong}"
-    text = f"{same} of {n} queries have the same score: the interval is too narrow"
+    same_phrase = "All" if wrong == 0 else f"All but {wrong}"
+    text = f"{same_phrase} of {n} queries have the same score: the interval is too narrow"
     assert text in str(of_one)
-    found = intervals(evaluate(qrels, {"r": run}, "Success@1"))
-    assert [one.code for one in found.notes] == ["few-scores"]
-    assert text in str(found)
+    mean_intervals = intervals(evaluate(qrels, {"r": run}, "Success@1"))
+    assert [note.code for note in mean_intervals.notes] == ["few-scores"]
+    assert text in str(mean_intervals)
 
 
 def test_skewed_scores_are_told() -> None:
@@ -78,11 +78,11 @@ def test_skewed_scores_are_told() -> None:
 
 def test_one_difference_on_all_queries_is_told() -> None:
     old, new = ({f"q{i}": at for i in range(12)} for at in (0.5, 0.625))
-    more = 100 * (1 - 0.05 ** (1 / 12))
-    text = f"of other queries, up to {more:.2g} % may have another."
+    percent_unlike = 100 * (1 - 0.05 ** (1 / 12))
+    text = f"of other queries, up to {percent_unlike:.2g} % may have another."
     with pytest.warns(CranfieldWarning, match="The same difference on all 12 queries"):
-        found = compare({"old": old, "new": new})
-    assert text in str(found).lower()
+        comparison = compare({"old": old, "new": new})
+    assert text in str(comparison).lower()
     with pytest.warns(CranfieldWarning, match="the limits have no width"):
         judged = gate({"old": old, "new": new}, baseline="old", margin=0.25)
     assert text in str(judged)

@@ -14,14 +14,14 @@ Pairs = set[tuple[int, int]]
 
 
 def sets(shown: list[str]) -> list[set[str]]:
-    return [set(one.split(",") if any("," in other for other in shown) else one) for one in shown]
+    return [set(letter_text.split(",") if any("," in other for other in shown) else letter_text) for letter_text in shown]
 
 
 def explains(shown: list[str], different: Pairs) -> bool:
     """Tell whether letters say of each pair whether it differs."""
-    held = sets(shown)
-    return all(held) and all(
-        bool(held[i] & held[j]) == ((i, j) not in different)
+    letter_sets = sets(shown)
+    return all(letter_sets) and all(
+        bool(letter_sets[i] & letter_sets[j]) == ((i, j) not in different)
         for i, j in combinations(range(len(shown)), 2)
     )
 
@@ -37,9 +37,9 @@ def insert_and_absorb(n: int, different: Pairs) -> list[set[int]]:
     """Return the columns of Piepho (2004): all the largest sets of systems that are alike."""
     columns = [set(range(n))]
     for i, j in sorted(different):
-        both = [column for column in columns if {i, j} <= column]
-        columns = [column for column in columns if column not in both]
-        for half in [column - {one} for column in both for one in (i, j)]:
+        shared_columns = [column for column in columns if {i, j} <= column]
+        columns = [column for column in columns if column not in shared_columns]
+        for half in [column - {system} for column in shared_columns for system in (i, j)]:
             if not any(half <= column for column in columns):
                 columns = [column for column in columns if not column <= half] + [half]
     return columns
@@ -48,10 +48,10 @@ def insert_and_absorb(n: int, different: Pairs) -> list[set[int]]:
 @given(graphs())
 def test_a_letter_is_shared_if_and_only_if_systems_are_alike(graph: tuple[int, Pairs]) -> None:
     n, different = graph
-    shown = assign_letters(n, different)
-    assert explains(shown, different)
-    assert shown == assign_letters(n, {(j, i) for i, j in different})
-    n_letters = len(set().union(*sets(shown)))
+    letter_texts = assign_letters(n, different)
+    assert explains(letter_texts, different)
+    assert letter_texts == assign_letters(n, {(j, i) for i, j in different})
+    n_letters = len(set().union(*sets(letter_texts)))
     # No more than one for each pair that is alike, and one for each system like no other.
     assert n_letters <= n + n * (n - 1) // 2 - len(different)
 
@@ -92,6 +92,6 @@ def test_what_insert_and_absorb_has_a_million_columns_for() -> None:
     # Pairs of which the two differ, and all else is alike: each way to choose one of each pair is
     # a largest set of systems that are alike, and 2^20 of them there are.
     different = {(i, i + 1) for i in range(0, 40, 2)}
-    shown = assign_letters(40, different)
-    assert explains(shown, different)
-    assert len(set().union(*sets(shown))) < 20
+    letter_texts = assign_letters(40, different)
+    assert explains(letter_texts, different)
+    assert len(set().union(*sets(letter_texts))) < 20

@@ -40,15 +40,15 @@ def exact_tail(values: Floats) -> float:
     total, sd = float(values.sum()), float(np.sqrt((values**2).sum()))
     step = np.pi / (abs(total) + 10 * sd)
     at = (np.arange(int(8 / sd / step)) + 0.5) * step
-    of = np.array([float(np.prod(np.cos(one * values))) for one in at])
+    of = np.array([float(np.prod(np.cos(frequency * values))) for frequency in at])
     return float(0.5 - (np.sin(at * total) / at * of).sum() * step / np.pi)
 
 
 def one_slice(paired: PairedScores, **options: Any) -> SequentialTests:
-    every = np.ones(paired.n_units, np.bool_)
-    wanted = np.ones(len(paired.left_column), np.bool_)
-    [[found]] = run_sequential_tests([every], [[paired]], [[wanted]], **options)
-    return found
+    is_every_query = np.ones(paired.n_units, np.bool_)
+    is_requested = np.ones(len(paired.left_column), np.bool_)
+    [[tests]] = run_sequential_tests([is_every_query], [[paired]], [[is_requested]], **options)
+    return tests
 
 
 # ---- bounds -------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ def test_a_bound_is_no_less_than_p(drawn: list[float]) -> None:
 
 def test_a_bound_by_hand() -> None:
     # T = 3 x 1 + 2 = 5, and the sum of squares is 3 x 1 + 4 = 7.
-    found = bound_p_values(PairedScores.from_differences(np.array([[1.0], [1], [1], [2]])))
-    assert found.tolist() == [2 * np.exp(-(5**2) / (2 * 7))]
+    p_bound = bound_p_values(PairedScores.from_differences(np.array([[1.0], [1], [1], [2]])))
+    assert p_bound.tolist() == [2 * np.exp(-(5**2) / (2 * 7))]
 
 
 # ---- flips until p is known ---------------------------------------------------------------------
@@ -84,18 +84,18 @@ def signs_of(n: int, flips: int, seed: int, stream: int) -> Floats:
 @pytest.mark.parametrize("n", [3, 64, 300])
 def test_sequential_p_is_that_of_a_loop(n: int, stop: int) -> None:
     d = np.random.default_rng(n).integers(-4, 5, (n, 4)) / 8
-    found = one_slice(PairedScores.from_differences(d), drawn=5_000, seed=7, stop=stop)
+    tests = one_slice(PairedScores.from_differences(d), drawn=5_000, seed=7, stop=stop)
     signs = signs_of(n, 5_000, 7, 0)
     for pair, column in enumerate(d.T):
         large, p = 0, None
-        for flip, one in enumerate(np.abs(signs @ column), 1):
-            large += bool(one >= abs(column.sum()))  # eighths have no rounding
+        for flip, flip_sum in enumerate(np.abs(signs @ column), 1):
+            large += bool(flip_sum >= abs(column.sum()))  # eighths have no rounding
             if large == stop:
                 p = stop / flip
                 break
-        assert found.p[pair] == ((large + 1) / 5_001 if p is None else p)
-        assert found.is_stopped_early[pair] == (p is not None)
-        assert found.n_flips[pair] == (5_000 if p is None else flip)
+        assert tests.p[pair] == ((large + 1) / 5_001 if p is None else p)
+        assert tests.is_stopped_early[pair] == (p is not None)
+        assert tests.n_flips[pair] == (5_000 if p is None else flip)
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])
@@ -103,25 +103,25 @@ def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
     n = 120
     chance = np.random.default_rng(5)
     measures = [chance.integers(0, 9, (n, 4)) / 8 for _ in range(2)]
-    left, right = np.triu_indices(4, 1) if all_pairs else (np.array([1, 2]), np.array([0, 0]))
-    every, half = np.ones(n, np.bool_), np.arange(n) % 2 == 0
+    left_system, right = np.triu_indices(4, 1) if all_pairs else (np.array([1, 2]), np.array([0, 0]))
+    is_every_query, half = np.ones(n, np.bool_), np.arange(n) % 2 == 0
     third = chance.random(n) < 0.3
-    slices = [every, half, third]
-    paired = [[PairedScores(values[rows], left, right) for values in measures] for rows in slices]
-    wanted = [[np.ones(len(left), np.bool_)] * 2] * 3
-    found = run_sequential_tests(slices, paired, wanted, n_drawn=3_000, seed=3, n_large_to_stop=10_000)
+    slices = [is_every_query, half, third]
+    paired_scores = [[PairedScores(values[rows], left_system, right) for values in measures] for rows in slices]
+    is_requested = [[np.ones(len(left_system), np.bool_)] * 2] * 3
+    tests_of_slices = run_sequential_tests(slices, paired_scores, is_requested, n_drawn=3_000, seed=3, n_large_to_stop=10_000)
     # Groups are in the order of the slices that they are in: 0 for not, 1 for in.
     signs = np.empty((3_000, n))
     kinds = [(False, False), (False, True), (True, False), (True, True)]
     for stream, (in_half, in_third) in enumerate(kinds):
         rows = np.flatnonzero((half == in_half) & (third == in_third))
         signs[:, rows] = signs_of(len(rows), 3_000, 3, stream)
-    for rows, of_slice in zip(slices, found, strict=True):
-        for values, one in zip(measures, of_slice, strict=True):
-            d = (values[:, left] - values[:, right])[rows]
+    for rows, of_slice in zip(slices, tests_of_slices, strict=True):
+        for values, measure_tests in zip(measures, of_slice, strict=True):
+            d = (values[:, left_system] - values[:, right])[rows]
             large = np.abs(signs[:, rows] @ d) >= np.abs(d.sum(axis=0))
-            assert one.p.tolist() == ((large.sum(axis=0) + 1) / 3_001).tolist()
-            assert not one.is_stopped_early.any()
+            assert measure_tests.p.tolist() == ((large.sum(axis=0) + 1) / 3_001).tolist()
+            assert not measure_tests.is_stopped_early.any()
 
 
 def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
@@ -129,38 +129,38 @@ def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
     chance = np.random.default_rng(17)
     slices = [np.ones(n, np.bool_), *(chance.random((n_slices, n)) < 0.5)]
     d = chance.normal(0.05, 1, n)
-    paired = [[PairedScores.from_differences(d[rows, None])] for rows in slices]
-    found = run_sequential_tests(slices, paired, [[np.ones(1, np.bool_)]] * len(slices), n_drawn=20_000)
-    for rows, [one] in zip(slices, found, strict=True):
-        some = d[rows]
-        exact = 2 * exact_tail(some if some.sum() > 0 else -some)
-        assert abs(one.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / one.n_flips[0])
+    paired_scores = [[PairedScores.from_differences(d[rows, None])] for rows in slices]
+    tests_of_slices = run_sequential_tests(slices, paired_scores, [[np.ones(1, np.bool_)]] * len(slices), n_drawn=20_000)
+    for rows, [slice_tests] in zip(slices, tests_of_slices, strict=True):
+        slice_differences = d[rows]
+        exact = 2 * exact_tail(slice_differences if slice_differences.sum() > 0 else -slice_differences)
+        assert abs(slice_tests.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / slice_tests.n_flips[0])
     # The last slice alone is a group: its signs are those of as many queries of one stream.
     last = d[slices[-1]]
     large = [
         np.abs(signs_of(len(last), 20_000, 42, stream) @ last) >= abs(last.sum()) * (1 - 1e-12)
         for stream in range(64 + n_slices)
     ]
-    flips = [int(np.flatnonzero(one)[STOP - 1]) + 1 for one in large if one.sum() >= STOP]
-    assert found[-1][0].n_flips[0] in flips
+    flips = [int(np.flatnonzero(is_large)[STOP - 1]) + 1 for is_large in large if is_large.sum() >= STOP]
+    assert tests_of_slices[-1][0].n_flips[0] in flips
 
 
 def test_what_is_not_wanted_is_not_tested() -> None:
     d = np.random.default_rng(1).normal(size=(40, 3))
-    every, wanted = np.ones(40, np.bool_), np.array([True, False, True])
-    [[found]] = run_sequential_tests([every], [[PairedScores.from_differences(d)]], [[wanted]], n_drawn=500)
-    assert np.isnan(found.p).tolist() == [False, True, False]
-    assert found.p[2] == one_slice(PairedScores.from_differences(d), drawn=500).p[2]
+    is_every_query, is_requested = np.ones(40, np.bool_), np.array([True, False, True])
+    [[tests]] = run_sequential_tests([is_every_query], [[PairedScores.from_differences(d)]], [[is_requested]], n_drawn=500)
+    assert np.isnan(tests.p).tolist() == [False, True, False]
+    assert tests.p[2] == one_slice(PairedScores.from_differences(d), drawn=500).p[2]
 
 
 def test_sequential_p_is_near_the_exact_one() -> None:
     d = np.random.default_rng(11).normal(0.2, 1, (12, 30))
-    found = one_slice(PairedScores.from_differences(d), drawn=20_000, stop=400)
+    tests = one_slice(PairedScores.from_differences(d), drawn=20_000, stop=400)
     exact = np.array([exact_p(column) for column in d.T])
-    error = np.sqrt(exact * (1 - exact) / found.n_flips)
-    assert found.is_stopped_early.any()
-    assert not found.is_stopped_early.all()
-    assert (np.abs(found.p - exact) <= 5 * error).all()
+    error = np.sqrt(exact * (1 - exact) / tests.n_flips)
+    assert tests.is_stopped_early.any()
+    assert not tests.is_stopped_early.all()
+    assert (np.abs(tests.p - exact) <= 5 * error).all()
 
 
 # ---- intervals ----------------------------------------------------------------------------------
@@ -256,90 +256,90 @@ def scores(n: int, *gains: float, measures: int = 1) -> dict[str, dict[str, dict
     """Return {system: {measure: {query: score}}}; each system but the first has a gain."""
     chance = np.random.default_rng(n)
     easy = chance.normal(0, 1, n)
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    scores_of_system: dict[str, dict[str, dict[str, float]]] = {}
     for i, gain in enumerate((0.0, *gains)):
-        found[f"s{i}"] = {}
+        scores_of_system[f"s{i}"] = {}
         for measure in ("nDCG@10", "AP")[:measures]:
             values = np.clip(easy + gain + chance.normal(0, 0.5, n), 0, 2) / 2
-            found[f"s{i}"][measure] = {f"q{q:05d}": v for q, v in enumerate(values.tolist())}
-    return found
+            scores_of_system[f"s{i}"][measure] = {f"q{q:05d}": v for q, v in enumerate(values.tolist())}
+    return scores_of_system
 
 
 def sample(d: Floats, drawn: int) -> PairSample:
-    paired, n = PairedScores.from_differences(d), len(d)
-    return PairSample(np.ones(n, np.bool_), paired, Moments.of(paired), Flips(n, drawn))
+    paired_scores, n = PairedScores.from_differences(d), len(d)
+    return PairSample(np.ones(n, np.bool_), paired_scores, Moments.of(paired_scores), Flips(n, drawn))
 
 
 def test_up_to_7_000_queries_all_flips_are_drawn() -> None:
-    given = scores(MANY_UNITS, 0.3, 0.0)
-    found = compare(given, flips=2_000)
-    columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
-    paired = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
-    p, low, high = invert_sign_flips(paired, Flips(MANY_UNITS, 2_000), ALPHA)
-    for i, pair in enumerate(found["nDCG@10"].pairs):
+    system_scores = scores(MANY_UNITS, 0.3, 0.0)
+    comparison = compare(system_scores, flips=2_000)
+    columns = [np.array([*of["nDCG@10"].values()]) for of in system_scores.values()]
+    paired_scores = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    p, low, high = invert_sign_flips(paired_scores, Flips(MANY_UNITS, 2_000), ALPHA)
+    for i, pair in enumerate(comparison["nDCG@10"].pairs):
         assert (pair.p, pair.low, pair.high) == (p[i], low[i], high[i])
         assert (pair.method, pair.interval, pair.exact) == ("drawn", "randomization", False)
-    assert {"sequential", "t-interval"}.isdisjoint(note.code for note in found.notes)
-    assert "up to" not in str(found)
-    assert "<1e-6" not in str(found)
+    assert {"sequential", "t-interval"}.isdisjoint(note.code for note in comparison.notes)
+    assert "up to" not in str(comparison)
+    assert "<1e-6" not in str(comparison)
 
 
 def test_more_than_7_000_queries() -> None:
     n = MANY_UNITS + 1
-    found = compare(scores(n, 0.3, 0.0), seed=5)
-    clear, same = found["nDCG@10"].pairs
-    assert (clear.method, same.method) == ("bound", "sequential")
-    assert (clear.interval, same.interval) == ("t", "t")
+    comparison = compare(scores(n, 0.3, 0.0), seed=5)
+    clear, equal_pair = comparison["nDCG@10"].pairs
+    assert (clear.method, equal_pair.method) == ("bound", "sequential")
+    assert (clear.interval, equal_pair.interval) == ("t", "t")
     assert clear.p is not None
     assert 0 < clear.p < CLEAR
     assert (clear.p_error, clear.verdict) == (0, "better")
     assert clear.p_adjusted == 2 * clear.p
-    assert same.p is not None
-    assert same.p_t is not None
-    assert same.p_error == pytest.approx((same.p * (1 - same.p) / (STOP / same.p)) ** 0.5)
-    assert abs(same.p - same.p_t) <= 5 * (same.p_error or 0)
-    assert {"sequential", "t-interval"} <= {note.code for note in found.notes}
-    shown = str(found)
-    assert "up to 100,000 flips" in shown
-    assert shown.count("<1e-6") == 2  # p, and corrected
-    assert json.loads(found.to_json())["results"][0]["pairs"][0]["method"] == "bound"
-    assert [row["method"] for row in found.rows()] == ["bound", "sequential"]
-    assert str(compare(scores(n, 0.3, 0.0), seed=5)) == shown
+    assert equal_pair.p is not None
+    assert equal_pair.p_t is not None
+    assert equal_pair.p_error == pytest.approx((equal_pair.p * (1 - equal_pair.p) / (STOP / equal_pair.p)) ** 0.5)
+    assert abs(equal_pair.p - equal_pair.p_t) <= 5 * (equal_pair.p_error or 0)
+    assert {"sequential", "t-interval"} <= {note.code for note in comparison.notes}
+    text = str(comparison)
+    assert "up to 100,000 flips" in text
+    assert text.count("<1e-6") == 2  # p, and corrected
+    assert json.loads(comparison.to_json())["results"][0]["pairs"][0]["method"] == "bound"
+    assert [row["method"] for row in comparison.rows()] == ["bound", "sequential"]
+    assert str(compare(scores(n, 0.3, 0.0), seed=5)) == text
 
 
 def test_a_slice_of_at_most_7_000_queries_keeps_its_flips() -> None:
-    given = scores(MANY_UNITS + 500, 0.01, measures=2)
-    ids = [*given["s0"]["AP"]]
+    system_scores = scores(MANY_UNITS + 500, 0.01, measures=2)
+    ids = [*system_scores["s0"]["AP"]]
     labels = {query: "few" if i % 3 == 0 else "many" for i, query in enumerate(ids)}
-    found = compare(given, slices=labels, flips=2_000)
-    of_few = [query for query, label in labels.items() if label == "few"]
+    comparison = compare(system_scores, slices=labels, flips=2_000)
+    short_queries = [query for query, label in labels.items() if label == "few"]
     alone = compare(
         {
-            name: {m: {query: column[query] for query in of_few} for m, column in of.items()}
-            for name, of in given.items()
+            name: {m: {query: column[query] for query in short_queries} for m, column in of.items()}
+            for name, of in system_scores.items()
         },
         flips=2_000,
     )
     for measure in ("nDCG@10", "AP"):
-        ours, theirs = found.slice(measure, "few").pairs[0], alone[measure].pairs[0]
+        ours, theirs = comparison.slice(measure, "few").pairs[0], alone[measure].pairs[0]
         assert ours == theirs
         assert ours.method == "drawn"
-        assert found[measure].pairs[0].method in ("sequential", "drawn")
+        assert comparison[measure].pairs[0].method in ("sequential", "drawn")
 
 
 def test_a_large_slice_is_compared_as_if_it_were_alone_but_for_chance() -> None:
     n, half = 2 * MANY_UNITS + 200, MANY_UNITS + 100
-    given = scores(n, 0.0, measures=2)
-    labels = dict.fromkeys([*given["s0"]["AP"]][:half], "first")
-    found = compare(given, slices=labels)
+    system_scores = scores(n, 0.0, measures=2)
+    labels = dict.fromkeys([*system_scores["s0"]["AP"]][:half], "first")
+    comparison = compare(system_scores, slices=labels)
     alone = compare(
         {
             name: {m: dict([*column.items()][:half]) for m, column in of.items()}
-            for name, of in given.items()
+            for name, of in system_scores.items()
         }
     )
     for measure in ("nDCG@10", "AP"):
-        ours, theirs = found.slice(measure, "first").pairs[0], alone[measure].pairs[0]
+        ours, theirs = comparison.slice(measure, "first").pairs[0], alone[measure].pairs[0]
         assert (ours.low, ours.high, ours.difference) == (
             theirs.low,
             theirs.high,
@@ -352,40 +352,40 @@ def test_a_large_slice_is_compared_as_if_it_were_alone_but_for_chance() -> None:
 
 def test_maxt_looks_at_all_flips() -> None:
     n = MANY_UNITS + 1
-    given = scores(n, 0.3, 0.0)
-    found = compare(given, correction="maxt", flips=1_500)
-    columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
-    paired = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
-    expected = step_down_p_values(paired, Flips(n, 1_500)).tolist()
-    assert [pair.p_adjusted for pair in found["nDCG@10"].pairs] == expected
+    system_scores = scores(n, 0.3, 0.0)
+    comparison = compare(system_scores, correction="maxt", flips=1_500)
+    columns = [np.array([*of["nDCG@10"].values()]) for of in system_scores.values()]
+    paired_scores = PairedScores(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    expected = step_down_p_values(paired_scores, Flips(n, 1_500)).tolist()
+    assert [pair.p_adjusted for pair in comparison["nDCG@10"].pairs] == expected
 
 
 def test_wilcoxon_of_many_queries() -> None:
     chance = np.random.default_rng(8)
     d = np.stack((chance.normal(0, 1, 300), chance.normal(1.5, 1, 300)), axis=1)
-    one = sample(d, 20_000)
+    pair_sample = sample(d, 20_000)
     settings = Settings(test="wilcoxon", flips=20_000)
-    [[found]] = run_pair_tests([[one]], settings, units_limit=100)
-    assert found.method == ["sequential", "bound"]
-    of_all = wilcoxon(one.paired_scores, one.flips)
-    assert abs(found.p[0] - of_all[0]) <= 5 * (found.p_error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
-    assert of_all[1] == 1 / 20_001 > found.p[1]
-    low, high = t_interval(one.moments, ALPHA)
-    assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
+    [[pair_tests]] = run_pair_tests([[pair_sample]], settings, units_limit=100)
+    assert pair_tests.method == ["sequential", "bound"]
+    of_all = wilcoxon(pair_sample.paired_scores, pair_sample.flips)
+    assert abs(pair_tests.p[0] - of_all[0]) <= 5 * (pair_tests.p_error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
+    assert of_all[1] == 1 / 20_001 > pair_tests.p[1]
+    low, high = t_interval(pair_sample.moments, ALPHA)
+    assert (pair_tests.low.tolist(), pair_tests.high.tolist()) == (low.tolist(), high.tolist())
 
 
 def test_where_student_is_not_as_good_all_flips_are_drawn() -> None:
     chance = np.random.default_rng(9)
     d = np.stack((chance.normal(0, 1, 400), np.zeros(400)), axis=1)
     d[:12, 1] = [1, 1, 1, 1, 1, 1, 1, -1, 1, 1, 1, -1]
-    one = sample(d, 3_000)
-    [[found]] = run_pair_tests([[one]], Settings(flips=3_000), units_limit=100)
-    p, low, high = invert_sign_flips(one.paired_scores, one.flips, ALPHA)
-    assert found.interval == ["randomization", "randomization"]  # of so few, no limits agree
-    assert found.method == ["drawn", "drawn"]
-    assert (found.p.tolist(), found.low.tolist()) == (p.tolist(), low.tolist())
-    assert found.high.tolist() == high.tolist()
-    np.testing.assert_array_equal(found.p_error, np.sqrt(p * (1 - p) / 3_000))
+    pair_sample = sample(d, 3_000)
+    [[pair_tests]] = run_pair_tests([[pair_sample]], Settings(flips=3_000), units_limit=100)
+    p, low, high = invert_sign_flips(pair_sample.paired_scores, pair_sample.flips, ALPHA)
+    assert pair_tests.interval == ["randomization", "randomization"]  # of so few, no limits agree
+    assert pair_tests.method == ["drawn", "drawn"]
+    assert (pair_tests.p.tolist(), pair_tests.low.tolist()) == (p.tolist(), low.tolist())
+    assert pair_tests.high.tolist() == high.tolist()
+    np.testing.assert_array_equal(pair_tests.p_error, np.sqrt(p * (1 - p) / 3_000))
 
 
 # ---- gate ---------------------------------------------------------------------------------------
@@ -400,18 +400,18 @@ def test_limits_of_many_queries_are_those_of_the_flips(weighted: bool) -> None:
     gains = chance.normal(0.001, 0.2, (n, 2))
     gains[50:, 1] = 0
     question = GainSample(gains, 0.004, weights)
-    found = run_gain_tests(question, GateSettings(flips=flips))
-    assert found.method == ["t", "drawn"]
+    gain_tests = run_gain_tests(question, GateSettings(flips=flips))
+    assert gain_tests.method == ["t", "drawn"]
     bounds = np.repeat([[-0.004], [0.0], [0.004]], 2, axis=1)
     lower, upper, above, below = one_sided_tests(gains, bounds, Flips(n, flips), ALPHA, weights)
-    assert (found.lower[1], found.upper[1]) == (lower[1], upper[1])
-    assert found.p_above[:, 1].tolist() == above[:, 1].tolist()
+    assert (gain_tests.lower[1], gain_tests.upper[1]) == (lower[1], upper[1])
+    assert gain_tests.p_above[:, 1].tolist() == above[:, 1].tolist()
     # A limit is a quantile; 0.103 is the normal density at 1.645.
     error = (0.05 * 0.95 / flips) ** 0.5 / 0.103 * 0.2 / n**0.5
-    assert abs(found.lower[0] - lower[0]) <= 5 * error
-    assert abs(found.upper[0] - upper[0]) <= 5 * error
-    assert (np.abs(found.p_above[:, 0] - above[:, 0]) <= 5 * 0.5 / flips**0.5).all()
-    assert (np.abs(found.p_below[:, 0] - below[:, 0]) <= 5 * 0.5 / flips**0.5).all()
+    assert abs(gain_tests.lower[0] - lower[0]) <= 5 * error
+    assert abs(gain_tests.upper[0] - upper[0]) <= 5 * error
+    assert (np.abs(gain_tests.p_above[:, 0] - above[:, 0]) <= 5 * 0.5 / flips**0.5).all()
+    assert (np.abs(gain_tests.p_below[:, 0] - below[:, 0]) <= 5 * 0.5 / flips**0.5).all()
 
 
 def told(one: Any) -> Bools:
@@ -419,14 +419,14 @@ def told(one: Any) -> Bools:
 
 
 def test_gate_says_that_it_goes_by_student() -> None:
-    found = gate(
+    gate_result = gate(
         scores(MANY_UNITS + 1, 0.0), baseline="s0", margin=0.02, at_least={"nDCG@10": 0.1}, limit=True
     )
-    assert {one.method for one in found.verdicts} == {"t"}
-    assert {one.method for one in found.thresholds} == {"t"}
-    assert "t-interval" in {note.code for note in found.notes}
-    assert "100,000 flips" not in str(found)
-    assert told(found.verdicts[0]).all()
-    few = gate(scores(MANY_UNITS, 0.0), baseline="s0", margin=0.02, flips=1_000)
-    assert few.verdicts[0].method == "drawn"
-    assert "t-interval" not in {note.code for note in few.notes}
+    assert {verdict.method for verdict in gate_result.verdicts} == {"t"}
+    assert {threshold.method for threshold in gate_result.thresholds} == {"t"}
+    assert "t-interval" in {note.code for note in gate_result.notes}
+    assert "100,000 flips" not in str(gate_result)
+    assert told(gate_result.verdicts[0]).all()
+    small_gate = gate(scores(MANY_UNITS, 0.0), baseline="s0", margin=0.02, flips=1_000)
+    assert small_gate.verdicts[0].method == "drawn"
+    assert "t-interval" not in {note.code for note in small_gate.notes}

@@ -23,11 +23,11 @@ def test_no_interval_of_ndcg_is_beyond_what_a_mean_can_be(test: Test) -> None:
         for i, x in enumerate(column)
     ]
     result = compare(rows, test=test, all_pairs=True, alpha=0.01, flips=999)["nDCG@10"]
-    for one in result.systems:
-        assert one.low is not None
-        assert one.high is not None
-        assert 0 <= one.low <= one.mean <= one.high <= 1
-    assert [one.high for one in result.systems if one.name == "high"] == [1.0]  # t: 0.975 + 0.146
+    for system in result.systems:
+        assert system.low is not None
+        assert system.high is not None
+        assert 0 <= system.low <= system.mean <= system.high <= 1
+    assert [system.high for system in result.systems if system.name == "high"] == [1.0]  # t: 0.975 + 0.146
     for pair in result.pairs:
         if pair.low is not None and pair.high is not None:
             assert -1 <= pair.low <= pair.difference <= pair.high <= 1
@@ -62,8 +62,8 @@ def test_of_scores_beyond_the_range_and_of_names_that_are_no_measure_nothing_is_
 def test_what_is_no_end_stays_none() -> None:
     ends = [-np.inf, np.nan, -3.0, 0.5, 3.0, np.inf]
     for low, high in itertools.product(ends, repeat=2):
-        found = [end.item() for end in clip_ends(np.array([low]), np.array([high]), -1, 1)]
-        for before, after in zip((low, high), found, strict=True):
+        clipped_ends = [end.item() for end in clip_ends(np.array([low]), np.array([high]), -1, 1)]
+        for before, after in zip((low, high), clipped_ends, strict=True):
             if math.isfinite(before):
                 assert after == min(max(before, -1), 1)
             else:
@@ -73,8 +73,8 @@ def test_what_is_no_end_stays_none() -> None:
 def test_values_of_a_geometric_mean_differ_by_their_logarithms() -> None:
     """Values below 0.00001 count as 0.00001: log(1) - log(0.00001)."""
 
-    def size(measure: str, least: float, most: float) -> float:
-        low, high = compared_range(parse(measure), least, most)
+    def size(measure: str, lowest: float, highest: float) -> float:
+        low, high = compared_range(parse(measure), lowest, highest)
         return high - low
 
     assert size("GMAP", 0, 1) == pytest.approx(5 * math.log(10))

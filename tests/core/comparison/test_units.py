@@ -125,12 +125,12 @@ def test_every_command_takes_percentages(tmp_path: Path, verb: str) -> None:
     files = [save(tmp_path, "new", PERCENT), save(tmp_path, "old", OLD)]
     options = ["--baseline", files[1], *(["--margin", "0.02"] if verb == "gate" else [])]
     options += ["--format", "csv"]
-    refused = invoke(verb, "--saved", *files, *options)
-    assert refused.exit_code == 2
-    assert "--percent divides by 100" in refused.stderr
-    taken = invoke(verb, "--saved", *files, *options, "--percent")
-    assert taken.exit_code == (1 if verb == "gate" else 0), taken.output
-    assert repr(sum(NEW) / N)[:8] in taken.stdout
+    refusal = invoke(verb, "--saved", *files, *options)
+    assert refusal.exit_code == 2
+    assert "--percent divides by 100" in refusal.stderr
+    percent_outcome = invoke(verb, "--saved", *files, *options, "--percent")
+    assert percent_outcome.exit_code == (1 if verb == "gate" else 0), percent_outcome.output
+    assert repr(sum(NEW) / N)[:8] in percent_outcome.stdout
     of_runs = invoke("compare", "a.qrels", "b.run", "--percent")
     assert "--percent applies to saved scores only" in of_runs.stderr
 
@@ -180,9 +180,9 @@ def test_less_of_an_unknown_measure_may_be_better() -> None:
 def test_a_gate_knows_of_what_less_is_better() -> None:
     near = [time + (i % 2) for i, time in enumerate(FAST)]  # half a millisecond slower
     scores = systems("latency_ms", old=FAST, slow=SLOW, near=near, fast=[t - 20 for t in FAST])
-    how: Any = {"baseline": "old", "less_is_better": ["latency_ms"]}
+    gate_options: Any = {"baseline": "old", "less_is_better": ["latency_ms"]}
     for margin in (5, "5%"):
-        judged = gate(scores, margin=margin, **how)
+        judged = gate(scores, margin=margin, **gate_options)
         assert judged.outcomes == {"slow": "FAIL", "near": "PASS", "fast": "PASS"}
     assert str(judged["fast", "latency_ms"]) == "PASS, better"
     assert judged["near", "latency_ms"].difference == pytest.approx(-0.5)
@@ -192,9 +192,9 @@ def test_a_gate_knows_of_what_less_is_better() -> None:
 
 
 def test_less_is_better_is_refused_where_it_is_not_so() -> None:
-    for known in ("nDCG@10", "ndcg_cut_10", "FallOut@5"):
+    for measure_name in ("nDCG@10", "ndcg_cut_10", "FallOut@5"):
         with pytest.raises(OptionError, match="a name in the scores that is no measure of cranf"):
-            compare(systems(old=OLD, new=NEW), less_is_better=known)
+            compare(systems(old=OLD, new=NEW), less_is_better=measure_name)
     with pytest.raises(OptionError, match=r"'latency': expected a name "):
         compare(systems("latency_ms", old=FAST, new=SLOW), less_is_better="latency")
 
@@ -216,14 +216,14 @@ def test_percent_leaves_measures_of_which_less_is_better() -> None:
 def test_the_command_takes_names_of_which_less_is_better(tmp_path: Path) -> None:
     old, new = save(tmp_path, "old", FAST, "latency_ms"), save(tmp_path, "new", SLOW, "latency_ms")
     turn = ["--less-is-better", "latency_ms"]
-    gated = ["gate", "--saved", new, "--baseline", old, "--margin", "5"]
-    assert invoke(*gated).exit_code == 0
-    assert invoke(*gated, *turn).exit_code == 1
-    listed = invoke("compare", "--saved", old, new, *turn, "--changes", "1").stdout
-    assert "0/0/40" in listed
-    assert "latency_ms   the queries that get worse most" in listed
-    typed = invoke("compare", "--saved", old, new, "--less-is-better", "nDCG@10")
-    assert typed.exit_code == 2
-    assert "--less-is-better nDCG@10: expected a name in the scores" in typed.stderr
+    gate_arguments = ["gate", "--saved", new, "--baseline", old, "--margin", "5"]
+    assert invoke(*gate_arguments).exit_code == 0
+    assert invoke(*gate_arguments, *turn).exit_code == 1
+    changes_text = invoke("compare", "--saved", old, new, *turn, "--changes", "1").stdout
+    assert "0/0/40" in changes_text
+    assert "latency_ms   the queries that get worse most" in changes_text
+    measure_refusal = invoke("compare", "--saved", old, new, "--less-is-better", "nDCG@10")
+    assert measure_refusal.exit_code == 2
+    assert "--less-is-better nDCG@10: expected a name in the scores" in measure_refusal.stderr
     of_runs = invoke("compare", "a.qrels", "b.run", *turn)
     assert "--less-is-better applies to saved scores only" in of_runs.stderr

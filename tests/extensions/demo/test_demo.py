@@ -12,33 +12,33 @@ from cranfield import demo, evaluate
 
 
 def test_the_demonstration_is_saved_by_a_file_url(tmp_path: Path) -> None:
-    done = invoke("demo", "--save", (tmp_path / "demo folder").as_uri())
-    assert done.exit_code == 0, done.stderr
+    outcome = invoke("demo", "--save", (tmp_path / "demo folder").as_uri())
+    assert outcome.exit_code == 0, outcome.stderr
     assert (tmp_path / "demo folder" / "qrels.txt").is_file()
 
 
 def test_the_demonstration(tmp_path: Path) -> None:
-    status, seen = on_terminal("demo")
+    status, terminal_text = on_terminal("demo")
     assert status == 0
-    lines = plain(seen).splitlines()
+    lines = plain(terminal_text).splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["bm25", "tfidf", "dense", "fusion"]
-    beside = " ".join(" ".join(lines).split())  # they are folded to the terminal's width
-    assert "Seen: for 40 questions" in beside
-    assert "Next: `cranfield demo --save demo`" in beside
+    joined_text = " ".join(" ".join(lines).split())  # they are folded to the terminal's width
+    assert "Seen: for 40 questions" in joined_text
+    assert "Next: `cranfield demo --save demo`" in joined_text
     scores = evaluate(str(demo.QRELS), str(demo.RUNS[2]), "nDCG@10")
-    assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in beside
-    done = run_command("demo", "--save", "demo", cwd=tmp_path)
-    assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 8
+    assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in joined_text
+    outcome = run_command("demo", "--save", "demo", cwd=tmp_path)
+    assert outcome.returncode == 0
+    assert len(outcome.stdout.splitlines()) == 8
     assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
     (tmp_path / "file").write_text("")
     assert run_command("demo", "--save", "file", cwd=tmp_path).returncode == 2
     (tmp_path / "half" / "bm25.run").mkdir(parents=True)
-    refused = run_command("demo", "--save", "half", cwd=tmp_path)
+    refusal = run_command("demo", "--save", "half", cwd=tmp_path)
     place = os.path.join("half", "bm25.run")
-    assert refused.stderr == f"Error: {place}: cannot be written: it is a directory\n"
-    refused = run_command("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
-    assert refused.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
+    assert refusal.stderr == f"Error: {place}: cannot be written: it is a directory\n"
+    refusal = run_command("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
+    assert refusal.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
 
 
 def test_the_demonstration_collection_is_sound() -> None:
@@ -57,5 +57,5 @@ def test_the_demonstration_collection_is_sound() -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_other_encodings_than_utf8(encoding: str) -> None:
-    done = run_bytes("demo", encoding=encoding)
-    assert (done.returncode, done.stderr) == (0, b"")
+    outcome = run_bytes("demo", encoding=encoding)
+    assert (outcome.returncode, outcome.stderr) == (0, b"")

@@ -32,8 +32,8 @@ from cranfield.formats.block import SIZES
 
 Scored = dict[str, dict[str, float]]
 METHODS: list[Any] = [*get_args(Method)]
-OF_RANKS = [one for one, way in WAYS.items() if way.points is not None]
-WEIGHTED = [one for one, way in WAYS.items() if way.is_weighted]
+OF_RANKS = [method for method, way in WAYS.items() if way.points is not None]
+WEIGHTED = [method for method, way in WAYS.items() if way.is_weighted]
 NORMS = ["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
 BY_RANX = {"wsum": "sum", "wmnz": "mnz", "bordafuse": "borda", "w_bordafuse": "borda"}
 TRAINED = ("mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
@@ -65,98 +65,98 @@ def ordered(scores: dict[str, float]) -> list[str]:
 
 def normed(scores: dict[str, float], norm: str, candidates: set[str]) -> dict[str, float]:
     if norm == "min-max-inverted":
-        return normed({doc: -one for doc, one in scores.items()}, "min-max", candidates)
+        return normed({doc: -score for doc, score in scores.items()}, "min-max", candidates)
     low, high, n, c = min(scores.values()), max(scores.values()), len(scores), len(candidates)
     rank = {doc: i for i, doc in enumerate(ordered(scores), 1)}
-    above = sum(one - low for one in scores.values())
+    sum_above = sum(score - low for score in scores.values())
     mean = sum(scores.values()) / n
-    sd = math.sqrt(sum((one - mean) ** 2 for one in scores.values()) / n)
-    size = math.sqrt(sum(one * one for one in scores.values()))
-    ways: dict[str, Callable[[str], float]] = {
+    sd = math.sqrt(sum((score - mean) ** 2 for score in scores.values()) / n)
+    size = math.sqrt(sum(score * score for score in scores.values()))
+    normalize: dict[str, Callable[[str], float]] = {
         "none": lambda doc: scores[doc],
         "min-max": lambda doc: (scores[doc] - low) / (high - low) if high > low else 0,
         "max": lambda doc: scores[doc] / (high if high > 0 else -low or 1),
-        "sum": lambda doc: (scores[doc] - low) / above if above else 0,
+        "sum": lambda doc: (scores[doc] - low) / sum_above if sum_above else 0,
         "zmuv": lambda doc: (scores[doc] - mean) / sd if high > low else 0,
         "l2": lambda doc: scores[doc] / size if size else 0,
         "rank": lambda doc: 1 - (rank[doc] - 1) / n,
         "borda": lambda doc: 1 - (rank[doc] - 1) / c,
     }
-    return {doc: ways[norm](doc) for doc in scores}
+    return {doc: normalize[norm](doc) for doc in scores}
 
 
 def pointed(scores: dict[str, float], method: str, how: dict[str, Any], c: int) -> dict[str, float]:
-    ways: dict[str, Callable[[int], float]] = {
+    points_of_rank: dict[str, Callable[[int], float]] = {
         "rrf": lambda rank: 1 / (how["k"] + rank),
         "isr": lambda rank: 1 / rank**2,
         "rbc": lambda rank: (1 - how["phi"]) * how["phi"] ** (rank - 1),
         "borda": lambda rank: c - rank + 1,
     }
-    way = ways["isr" if method.endswith("isr") else method]
-    return {doc: way(rank) for rank, doc in enumerate(ordered(scores), 1)}
+    points = points_of_rank["isr" if method.endswith("isr") else method]
+    return {doc: points(rank) for rank, doc in enumerate(ordered(scores), 1)}
 
 
 def combined(
     method: str, pairs: list[tuple[float, float]], n: int, sum_w: float, how: dict[str, Any]
 ) -> float:
     """The score of a document: `pairs` of values and weights, of which n runs returned it."""
-    plain, weighed = sum(v for v, _ in pairs), sum(v * w for v, w in pairs)
-    all_w = sum(w for _, w in pairs)
-    ways: dict[str, Callable[[], float]] = {
-        "mnz": lambda: plain * sum_w,
-        "isr": lambda: plain * n,
-        "log_isr": lambda: plain * math.log(n),
-        "logn_isr": lambda: plain * math.log(n + how["sigma"]),
-        "gmnz": lambda: plain * sum_w ** how["gamma"],
-        "anz": lambda: weighed / all_w if all_w else 0.0,
-        "mixed": lambda: weighed * math.sqrt(n),
+    value_sum, weighted_sum = sum(v for v, _ in pairs), sum(v * w for v, w in pairs)
+    weight_sum = sum(w for _, w in pairs)
+    score_of_method: dict[str, Callable[[], float]] = {
+        "mnz": lambda: value_sum * sum_w,
+        "isr": lambda: value_sum * n,
+        "log_isr": lambda: value_sum * math.log(n),
+        "logn_isr": lambda: value_sum * math.log(n + how["sigma"]),
+        "gmnz": lambda: value_sum * sum_w ** how["gamma"],
+        "anz": lambda: weighted_sum / weight_sum if weight_sum else 0.0,
+        "mixed": lambda: weighted_sum * math.sqrt(n),
         "max": lambda: max(v for v, _ in pairs),
         "min": lambda: min(v for v, _ in pairs),
         "med": lambda: statistics.median(v for v, _ in pairs),
     }
-    return ways.get(method, lambda: weighed)()
+    return score_of_method.get(method, lambda: weighted_sum)()
 
 
 def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how: Any) -> Scored:
     weights = how.get("weights") or [1.0] * len(runs)
-    found: Scored = {}
+    fused: Scored = {}
     for query in {query for run in runs for query in run}:
-        its = [run.get(query, {}) for run in runs]
-        docs = {doc for one in its for doc in one}
-        found[query] = {}
+        lists = [run.get(query, {}) for run in runs]
+        docs = {doc for scores in lists for doc in scores}
+        fused[query] = {}
         values = [
             (
-                pointed(one, method, how, len(docs))
+                pointed(scores, method, how, len(docs))
                 if method in OF_RANKS
-                else normed(one, norm, docs)
+                else normed(scores, norm, docs)
             )
-            if one
+            if scores
             else {}
-            for one in its
+            for scores in lists
         ]
         for doc in docs:
-            pairs = [(one[doc], w) for one, w in zip(values, weights, strict=True) if doc in one]
+            pairs = [(list_values[doc], w) for list_values, w in zip(values, weights, strict=True) if doc in list_values]
             n, sum_w = len(pairs), sum(w for _, w in pairs)
-            for one, w in zip(values, weights, strict=True):
-                if doc in one:
+            for list_values, w in zip(values, weights, strict=True):
+                if doc in list_values:
                     continue
                 if norm == "borda" and method not in OF_RANKS:
-                    pairs.append(((len(docs) - len(one) + 1) / 2 / len(docs), w))
+                    pairs.append(((len(docs) - len(list_values) + 1) / 2 / len(docs), w))
                     n, sum_w = n + 1, sum_w + w
                 elif method == "borda" and absent is None:
-                    pairs.append(((len(docs) - len(one) + 1) / 2, w))
-                elif absent == "zero" and one:
+                    pairs.append(((len(docs) - len(list_values) + 1) / 2, w))
+                elif absent == "zero" and list_values:
                     pairs.append((0.0, w))
-                elif absent == "lowest" and one:
-                    pairs.append((min(one.values()), w))
-            found[query][doc] = combined(method, pairs, n, sum_w, how)
-    return found
+                elif absent == "lowest" and list_values:
+                    pairs.append((min(list_values.values()), w))
+            fused[query][doc] = combined(method, pairs, n, sum_w, how)
+    return fused
 
 
 def assert_same(found: Scored, expected: Scored) -> None:
     assert found.keys() == expected.keys()
-    for query, its in expected.items():
-        assert found[query] == pytest.approx(its, rel=1e-12, abs=1e-12)
+    for query, scores in expected.items():
+        assert found[query] == pytest.approx(scores, rel=1e-12, abs=1e-12)
 
 
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -171,7 +171,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
-    how = PARAMETERS.get(method, {})
+    parameters = PARAMETERS.get(method, {})
     for seed in seeds(6):
         runs = some_runs(seed)
         norms: Any = ["none"] if method in OF_RANKS else NORMS
@@ -179,34 +179,34 @@ def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
             if norm == "borda" and absent is not None:
                 continue
             for weights in [None, [0.5, 0.0, 2.0]] if method in WEIGHTED else [None]:
-                found = fuse(
-                    runs, method, norm=norm, absent=absent, weights=weights, **how
+                fused = fuse(
+                    runs, method, norm=norm, absent=absent, weights=weights, **parameters
                 ).to_dict()
-                expected = slowly([*runs.values()], method, norm, absent, weights=weights, **how)
-                assert_same(found, expected)
+                expected = slowly([*runs.values()], method, norm, absent, weights=weights, **parameters)
+                assert_same(fused, expected)
 
 
 def test_every_method_is_declared_once() -> None:
     assert tuple(METHODS) == tuple(WAYS)
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"b": 1.0}}]
-    by_log = [fuse(runs, "log_isr"), fuse(runs, "logn_isr", sigma=0)]
-    assert by_log[0].to_dict() == by_log[1].to_dict()
+    fused_runs = [fuse(runs, "log_isr"), fuse(runs, "logn_isr", sigma=0)]
+    assert fused_runs[0].to_dict() == fused_runs[1].to_dict()
 
 
 def test_published_vectors(data: Path) -> None:
     """Of ranx 0.3.21 and loops; equal scores keep the order shown."""
     vectors = json.loads((data / "fusion.json").read_text())
     runs, n = vectors["runs"], 0
-    for one in vectors["fusions"]:
-        method: Any = BY_RANX.get(one["method"], one["method"])
+    for fusion in vectors["fusions"]:
+        method: Any = BY_RANX.get(fusion["method"], fusion["method"])
         if method in TRAINED:
             continue
-        norm: Any = None if method in OF_RANKS else one["norm"] or "none"
-        found = fuse(runs, method, norm=norm, ties="given", **one["params"]).to_dict()
-        expected = one["fused"]
+        norm: Any = None if method in OF_RANKS else fusion["norm"] or "none"
+        fused = fuse(runs, method, norm=norm, ties="given", **fusion["params"]).to_dict()
+        expected = fusion["fused"]
         if norm == "max":  # q3 has a list of negative scores, which ranx divides by 1e-9
-            del found["q3"], expected["q3"]
-        assert_same(found, expected)
+            del fused["q3"], expected["q3"]
+        assert_same(fused, expected)
         n += 1
     assert n == 88
 
@@ -215,9 +215,9 @@ def test_published_vectors(data: Path) -> None:
 def test_negative_scores_have_no_sentinel(norm: Any) -> None:
     """Where ranx takes -1e9 for what is absent, and divides by 1e-9."""
     runs = [{"q": {"a": -1.0, "b": -4.0}}, {"q": {"a": 2.0, "c": 1.0}}]
-    found = fuse(runs, "max", norm=norm).to_dict()["q"]
-    size, most = {"max": (4, 2), "none": (1, 1)}[norm]
-    assert found == {"a": 2 / most, "c": 1 / most, "b": -4 / size}
+    fused = fuse(runs, "max", norm=norm).to_dict()["q"]
+    size, greatest = {"max": (4, 2), "none": (1, 1)}[norm]
+    assert fused == {"a": 2 / greatest, "c": 1 / greatest, "b": -4 / size}
 
 
 # ---- what must hold of any runs -----------------------------------------------------------------
@@ -228,87 +228,87 @@ def test_negative_scores_have_no_sentinel(norm: Any) -> None:
 def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
     for seed in seeds(4):
         runs = some_runs(seed, n_runs=4)
-        every = [fuse(dict(order), method).to_dict() for order in permutations(runs.items())]
-        assert all(one == every[0] for one in every)
-        assert all(list(one[query]) == list(every[0][query]) for one in every for query in every[0])
+        fused_in_order = [fuse(dict(order), method).to_dict() for order in permutations(runs.items())]
+        assert all(fused == fused_in_order[0] for fused in fused_in_order)
+        assert all(list(fused[query]) == list(fused_in_order[0][query]) for fused in fused_in_order for query in fused_in_order[0])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_fused_with_itself_keeps_its_order(method: Any) -> None:
     for seed in seeds(5):
         run = some_runs(seed, n_runs=1, negative=False)["r0"]
-        found = fuse([run, run], method).to_dict()
-        for query, its in run.items():
-            assert list(found[query]) == ordered(its)
+        fused = fuse([run, run], method).to_dict()
+        for query, scores in run.items():
+            assert list(fused[query]) == ordered(scores)
 
 
 @pytest.mark.parametrize("norm", NORMS[1:])
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_a_scale_does_not_matter_where_the_norm_says_so(norm: Any) -> None:
     runs = some_runs(2, negative=False)
-    moved = {"min-max", "min-max-inverted", "sum", "zmuv", "rank", "borda"}
-    shift = 5.0 if norm in moved else 0.0
-    other = {
-        name: {q: {d: 8 * s + shift for d, s in its.items()} for q, its in run.items()}
+    norms_without_shift = {"min-max", "min-max-inverted", "sum", "zmuv", "rank", "borda"}
+    shift = 5.0 if norm in norms_without_shift else 0.0
+    other_runs = {
+        name: {q: {d: 8 * s + shift for d, s in scores.items()} for q, scores in run.items()}
         for name, run in runs.items()
     }
-    assert_same(fuse(other, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict())
+    assert_same(fuse(other_runs, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict())
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_no_document_is_lost(method: Any) -> None:
     runs = some_runs(5)
-    found = fuse(runs, method).to_dict()
-    for query in found:
-        assert set(found[query]) == {doc for run in runs.values() for doc in run.get(query, {})}
+    fused = fuse(runs, method).to_dict()
+    for query in fused:
+        assert set(fused[query]) == {doc for run in runs.values() for doc in run.get(query, {})}
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_constant_lists_and_single_documents_are_kept(norm: Any) -> None:
     runs = [{"q": {"a": 0.1, "b": 0.1, "c": 0.1}}, {"q": {"d": 7.0}}]
-    found = fuse(runs, "sum", norm=norm).to_dict()["q"]
-    assert set(found) == set("abcd")
+    fused = fuse(runs, "sum", norm=norm).to_dict()["q"]
+    assert set(fused) == set("abcd")
     if norm in ("min-max", "min-max-inverted", "sum", "zmuv"):
-        assert set(found.values()) == {0.0}
+        assert set(fused.values()) == {0.0}
 
 
 def test_equal_scores_are_ranked_by_id_as_everywhere() -> None:
     runs = [{"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "b": 1.0}}]
-    found = fuse(runs)
-    assert list(found.to_dict()["q"]) == ["b", "a"]
-    assert evaluate({"q": {"a": 1}}, found, "RR")["RR"] == 1 / 2
+    fused = fuse(runs)
+    assert list(fused.to_dict()["q"]) == ["b", "a"]
+    assert evaluate({"q": {"a": 1}}, fused, "RR")["RR"] == 1 / 2
 
 
 def test_small_values_are_not_lost_beside_large_ones() -> None:
     """Of other documents of the query: each sum is rounded by its own size."""
     deep = {"q": {f"d{i:04d}": 1000.0 - i for i in range(1000)}}
-    one, twice = deep["q"], fuse([deep, deep], "rbc").to_dict()["q"]
+    scores, doubled = deep["q"], fuse([deep, deep], "rbc").to_dict()["q"]
     weights = [1 - 0.8]
-    for _ in one:
+    for _ in scores:
         weights.append(weights[-1] * 0.8)
-    for doc, weight in zip(one, weights, strict=False):
-        assert twice[doc] == pytest.approx(2 * weight, rel=1e-12)
-    assert [*twice] == [*one]
+    for doc, weight in zip(scores, weights, strict=False):
+        assert doubled[doc] == pytest.approx(2 * weight, rel=1e-12)
+    assert [*doubled] == [*scores]
     falling = {"q": {f"d{i:03d}": math.exp(-i) for i in range(700)}}
     for method in ("sum", "mnz", "anz", "mixed", "gmnz"):
-        found: Any = fuse([falling, falling], method, norm="max")
-        assert [*found.to_dict()["q"]] == [*falling["q"]]
-        assert min(found.to_dict()["q"].values()) > 0
+        fused: Any = fuse([falling, falling], method, norm="max")
+        assert [*fused.to_dict()["q"]] == [*falling["q"]]
+        assert min(fused.to_dict()["q"].values()) > 0
     wide = [{"q": {"a": 1e30, "b": 1.0, "c": 2.0}}, {"q": {"b": 0.5}}]
     assert fuse(wide, "sum", norm="none").to_dict()["q"] == {"a": 1e30, "b": 1.5, "c": 2.0}
     tiny = fuse(wide, "sum", norm="none", weights=[1e-30, 0]).to_dict()["q"]
     assert tiny == {"a": 1e30 * 1e-30, "b": 1e-30, "c": 2e-30}
-    least = {"q": {"a": 5e-324, "b": 1e-310}}
-    assert fuse([least, least], "sum", norm="none").to_dict()["q"] == {"b": 2e-310, "a": 1e-323}
+    smallest = {"q": {"a": 5e-324, "b": 1e-310}}
+    assert fuse([smallest, smallest], "sum", norm="none").to_dict()["q"] == {"b": 2e-310, "a": 1e-323}
 
 
 def test_norms_take_scores_of_any_size() -> None:
     large = {"q": {"a": 1.7e308, "b": -1.7e308, "c": 0.0}}
     assert fuse([large, large], "sum").to_dict()["q"] == {"a": 2.0, "c": 1.0, "b": 0.0}
     for scale in (1e160, 1e-170):
-        its = {"q": {"a": scale, "b": -scale}}
-        assert fuse([its, its], "sum", norm="zmuv").to_dict()["q"] == {"a": 2.0, "b": -2.0}
+        run = {"q": {"a": scale, "b": -scale}}
+        assert fuse([run, run], "sum", norm="zmuv").to_dict()["q"] == {"a": 2.0, "b": -2.0}
 
 
 @pytest.mark.parametrize("norm", ["sum", "zmuv", "l2"])
@@ -319,36 +319,36 @@ def test_the_order_of_rows_changes_no_bit(norm: Any) -> None:
     first = fuse([{"q": scores}, other], "sum", norm=norm).to_dict()
     for _ in range(5):
         chance.shuffle(docs)
-        shuffled = {"q": {doc: scores[doc] for doc in docs}}
-        assert fuse([shuffled, other], "sum", norm=norm).to_dict() == first
+        shuffled_run = {"q": {doc: scores[doc] for doc in docs}}
+        assert fuse([shuffled_run, other], "sum", norm=norm).to_dict() == first
     mirrored = dict(zip(scores, reversed(scores.values()), strict=True))
-    both = fuse([{"q": scores}, {"q": mirrored}], "sum", norm=norm).to_dict()["q"]
+    fused = fuse([{"q": scores}, {"q": mirrored}], "sum", norm=norm).to_dict()["q"]
     names = [*scores]
-    assert all(both[a] == both[b] for a, b in zip(names, reversed(names), strict=True))
+    assert all(fused[a] == fused[b] for a, b in zip(names, reversed(names), strict=True))
 
 
 def test_powers_and_logarithms_have_the_bits_of_the_c_library() -> None:
     deep = {"q": {f"d{i:04d}": -float(i) for i in range(300)}}
     for phi in (0.8, 0.95):
-        found = fuse([deep, {"q": {"z": 1.0}}], "rbc", phi=phi).to_dict()["q"]
+        fused = fuse([deep, {"q": {"z": 1.0}}], "rbc", phi=phi).to_dict()["q"]
         power = 1.0
         for doc in deep["q"]:
-            assert found[doc] == (1 - phi) * power
+            assert fused[doc] == (1 - phi) * power
             power *= phi
     runs = [{"q": {f"d{i}": 1.0 for i in range(n, 40)}} for n in range(40)]
-    of_gamma = fuse(runs, "gmnz", norm="none", gamma=1.7).to_dict()["q"]
-    of_log = fuse(runs, "log_isr").to_dict()["q"]
+    gmnz_scores = fuse(runs, "gmnz", norm="none", gamma=1.7).to_dict()["q"]
+    log_isr_scores = fuse(runs, "log_isr").to_dict()["q"]
     for n in range(1, 41):
-        assert of_gamma[f"d{n - 1}"] == n * math.pow(n, 1.7)
-        assert n > 1 or of_log["d0"] == 0.0
+        assert gmnz_scores[f"d{n - 1}"] == n * math.pow(n, 1.7)
+        assert n > 1 or log_isr_scores["d0"] == 0.0
 
 
 def test_a_zero_is_of_runs_that_have_the_query() -> None:
-    one, other = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1.0}}
+    run, other_run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1.0}}
     for method in ("min", "med", "anz"):
-        found: Any = fuse([one, other, other], method, norm="max", absent="zero")
+        fused: Any = fuse([run, other_run, other_run], method, norm="max", absent="zero")
         with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
-            assert found.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
+            assert fused.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
 
 
 def test_tables_of_any_library_go_into_a_list() -> None:
@@ -363,11 +363,11 @@ def test_sums_are_rounded_once() -> None:
     chance = np.random.default_rng(20261127)
     n, doc = 400, np.repeat(np.arange(400), 12)
     values = chance.normal(size=len(doc)) * 2.0 ** chance.integers(-30, 3, len(doc))
-    found = DocumentValues(
+    sums = DocumentValues(
         np.arange(n) // 20, doc, values, np.ones(len(doc)), np.ones(len(doc), np.bool_)
     ).total(values)
-    exact = [math.fsum(values[doc == one]) for one in range(n)]
-    assert found.tolist() == exact
+    exact_sums = [math.fsum(values[doc == doc_number]) for doc_number in range(n)]
+    assert sums.tolist() == exact_sums
 
 
 def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,12 +391,12 @@ def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPa
 
 
 def written(folder: Path, runs: dict[str, list[tuple[str, str, float]]]) -> list[Path]:
-    found = []
-    for name, its in runs.items():
-        found.append(folder / f"{name}.run")
-        lines = (f"{q} Q0 {d} 1 {s} {name}\n" for q, d, s in its)
-        found[-1].write_text("".join(lines))
-    return found
+    paths = []
+    for name, rows in runs.items():
+        paths.append(folder / f"{name}.run")
+        lines = (f"{q} Q0 {d} 1 {s} {name}\n" for q, d, s in rows)
+        paths[-1].write_text("".join(lines))
+    return paths
 
 
 def read_in_small_blocks(monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> None:
@@ -408,24 +408,24 @@ def of_many(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str,
     """Rows of runs whose queries are in different orders, and of which some are missing."""
     chance = random.Random(seed)
     runs = {}
-    for name, most in (("a", 9), ("b", 3), ("c", 6)):
+    for name, max_docs in (("a", 9), ("b", 3), ("c", 6)):
         queries = [f"q{i}" for i in range(n_queries) if chance.random() < 0.9]
         chance.shuffle(queries)
         runs[name] = [
             (query, f"d{j}", chance.randint(0, 99) / 4)
             for query in queries
-            for j in chance.sample(range(20), chance.randint(1, most))
+            for j in chance.sample(range(20), chance.randint(1, max_docs))
         ]
     return runs
 
 
 def as_dicts(rows_of: dict[str, list[tuple[str, str, float]]]) -> dict[str, Scored]:
-    found: dict[str, Scored] = {}
-    for name, its in rows_of.items():
-        found[name] = {}
-        for query, doc, score in its:
-            found[name].setdefault(query, {})[doc] = score
-    return found
+    runs: dict[str, Scored] = {}
+    for name, rows in rows_of.items():
+        runs[name] = {}
+        for query, doc, score in rows:
+            runs[name].setdefault(query, {})[doc] = score
+    return runs
 
 
 @pytest.mark.parametrize("threads", [1, None, 7])
@@ -435,12 +435,12 @@ def test_files_are_read_side_by_side(
 ) -> None:
     read_in_small_blocks(monkeypatch, 300)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 20)
-    several = of_many(1)
-    paths = written(tmp_path, several)
+    rows_of_run = of_many(1)
+    paths = written(tmp_path, rows_of_run)
     with limit_threads(threads):
         fuse(paths, "mnz").write(tmp_path / "out.run")
-        found = fuse(paths, "mnz").to_dict()
-    assert_same(found, slowly([*as_dicts(several).values()], "mnz", "min-max", None))
+        fused = fuse(paths, "mnz").to_dict()
+    assert_same(fused, slowly([*as_dicts(rows_of_run).values()], "mnz", "min-max", None))
     order = (tmp_path / "out.run").read_bytes()
     with limit_threads(1):
         fuse(paths, "mnz").write(tmp_path / "out.run")
@@ -450,10 +450,10 @@ def test_files_are_read_side_by_side(
 def test_queries_that_come_back_soon_are_put_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    several = of_many(2)
-    random.Random(3).shuffle(several["b"])
-    paths = written(tmp_path, several)
-    expected = slowly([*as_dicts(several).values()], "rrf", "none", None, k=60)
+    rows_of_run = of_many(2)
+    random.Random(3).shuffle(rows_of_run["b"])
+    paths = written(tmp_path, rows_of_run)
+    expected = slowly([*as_dicts(rows_of_run).values()], "rrf", "none", None, k=60)
     with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
         assert_same(fuse(paths).to_dict(), expected)
     read_in_small_blocks(monkeypatch, 300)
@@ -466,11 +466,11 @@ def test_a_query_that_comes_back_when_it_was_fused_is_refused(
 ) -> None:
     read_in_small_blocks(monkeypatch, 100)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 1)
-    its = [(f"q{i}", "d1", 1.0) for i in range(300)]
-    paths = written(tmp_path, {"a": its, "b": [*its, ("q0", "d2", 0.5)]})
-    with pytest.raises(InputError, match="the query 'q0' comes back after many others") as refused:
+    rows = [(f"q{i}", "d1", 1.0) for i in range(300)]
+    paths = written(tmp_path, {"a": rows, "b": [*rows, ("q0", "d2", 0.5)]})
+    with pytest.raises(InputError, match="the query 'q0' comes back after many others") as error:
         fuse(paths).to_dict()
-    assert refused.value.source == str(paths[1])
+    assert error.value.source == str(paths[1])
     read_run(paths[1]).write(tmp_path / "together.run")
     assert fuse([paths[0], tmp_path / "together.run"]).to_dict()["q0"]["d2"] == 1 / 62
 
@@ -480,9 +480,9 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
 ) -> None:
     read_in_small_blocks(monkeypatch, 1000)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 100)
-    long = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
-    short = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
-    paths = written(tmp_path, {"long": long, "short": short})
+    long_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
+    short_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
+    paths = written(tmp_path, {"long": long_rows, "short": short_rows})
     sizes = [len(load().query.find_changes()) for load in fuse(paths).blocks()]
     assert sum(sizes) == 500
     assert len(sizes) > 50  # given out as it is read, although one is ten times as long
@@ -492,30 +492,30 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
 def test_it_is_written_in_every_format(tmp_path: Path, suffix: str) -> None:
     runs = some_runs(4)
     del runs["r1"]
-    found = fuse(runs, "sum", name="mine")
-    found.write(tmp_path / f"mine.{suffix}")
-    assert read_run(tmp_path / f"mine.{suffix}").to_dict() == found.to_dict()
+    fused = fuse(runs, "sum", name="mine")
+    fused.write(tmp_path / f"mine.{suffix}")
+    assert read_run(tmp_path / f"mine.{suffix}").to_dict() == fused.to_dict()
 
 
 def test_a_run_says_how_it_was_made() -> None:
-    found = fuse({"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, "sum", weights={"b": 2, "a": 1})
-    assert found.name == "sum"
-    assert (found.recipe["method"], found.recipe["norm"]) == ("sum", "min-max")
-    assert (found.recipe["weights"], list(found.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
-    assert found.description == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
-    again = fuse({"sum": found, "c": {"q": {"e": 1.0}}})
-    assert again.recipe["runs"]["sum"] == found.recipe
-    assert again.description == "rrf of sum, c (norm none, absent left-out, k 60)"
-    many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
-    assert many.description == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
-    assert evaluate({"q": {"d": 1}}, found, "RR").recipe["run"] == found.description
+    fused = fuse({"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, "sum", weights={"b": 2, "a": 1})
+    assert fused.name == "sum"
+    assert (fused.recipe["method"], fused.recipe["norm"]) == ("sum", "min-max")
+    assert (fused.recipe["weights"], list(fused.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
+    assert fused.description == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
+    fused_again = fuse({"sum": fused, "c": {"q": {"e": 1.0}}})
+    assert fused_again.recipe["runs"]["sum"] == fused.recipe
+    assert fused_again.description == "rrf of sum, c (norm none, absent left-out, k 60)"
+    fused_many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
+    assert fused_many.description == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
+    assert evaluate({"q": {"d": 1}}, fused, "RR").recipe["run"] == fused.description
     assert Run({"q": {"d": 1.0}}).recipe == {}
     assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).description
 
 
 def test_ranks_need_no_scores() -> None:
-    found = fuse([{"q": ["a", "b"]}, {"q": ["b", "c"]}]).to_dict()["q"]
-    assert found == {"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62}
+    scores = fuse([{"q": ["a", "b"]}, {"q": ["b", "c"]}]).to_dict()["q"]
+    assert scores == {"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62}
     assert fuse([{"q": ["a", "b"]}, {"q": ["b"]}], "sum", norm="rank").to_dict()["q"]["b"] == 1.5
 
 
@@ -528,15 +528,15 @@ def test_distances_are_ranked_the_other_way_round() -> None:
     runs = [{"q": {"near": 0.1, "far": 0.9}}, {"q": {"near": 0.2, "far": 0.3}}]
     for method in ("rrf", "sum"):
         assert list(fuse(runs, method, norm="min-max-inverted").to_dict()["q"]) == ["near", "far"]
-    found = fuse(runs, depth=1, norm="min-max-inverted").to_dict()["q"]
-    assert list(found) == ["near"]
+    scores = fuse(runs, depth=1, norm="min-max-inverted").to_dict()["q"]
+    assert list(scores) == ["near"]
 
 
 def test_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("query_id,doc_id,score\nq,a,1\nq,b,x\n")
-    found = fuse([read_run(path, errors="skip"), {"q": {"b": 1.0}}])
-    assert found.write(tmp_path / "out.run").left_out.count == 1
+    fused = fuse([read_run(path, errors="skip"), {"q": {"b": 1.0}}])
+    assert fused.write(tmp_path / "out.run").left_out.count == 1
     with pytest.raises(InputError, match="expected a number as the score"):
         fuse([path, {"q": {"b": 1.0}}]).to_dict()
 
@@ -545,9 +545,9 @@ def test_documents_that_occur_twice_are_refused_or_counted() -> None:
     rows = [("q", "a", 3.0), ("q", "b", 2.0), ("q", "a", 1.0)]
     with pytest.raises(DuplicateError, match="the document 'a' occurs twice"):
         fuse([Run(rows, "twice"), {"q": {"b": 1.0}}]).to_dict()
-    found = fuse([Run(rows, "twice"), {"q": {"b": 1.0}}], duplicates="first")
-    assert found.to_dict()["q"] == {"b": 1 / 62 + 1 / 61, "a": 1 / 61}
-    assert ["twice" in note.text for note in found.rows.notes] == [True]
+    fused = fuse([Run(rows, "twice"), {"q": {"b": 1.0}}], duplicates="first")
+    assert fused.to_dict()["q"] == {"b": 1 / 62 + 1 / 61, "a": 1 / 61}
+    assert ["twice" in note.text for note in fused.rows.notes] == [True]
 
 
 # ---- what is refused ----------------------------------------------------------------------------
@@ -617,14 +617,14 @@ def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, said: str |
 
 
 def test_queries_that_a_run_lacks_are_told_once() -> None:
-    found = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
-    with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1") as warned:
-        found.to_dict()
-    assert warned[0].filename == __file__
-    several = fuse([{**A, "q2": {"b": 1.0}}, B])
+    fused = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
+    with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1") as warnings:
+        fused.to_dict()
+    assert warnings[0].filename == __file__
+    fused_without_names = fuse([{**A, "q2": {"b": 1.0}}, B])
     with pytest.warns(CranfieldWarning, match=r"Of 2 queries, run \(2\) lacks 1"):
-        several.to_dict()
-    assert found.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
+        fused_without_names.to_dict()
+    assert fused.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -637,30 +637,30 @@ def invoke(*arguments: str) -> Any:
 def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     runs = [str(demo_folder / "demo" / name) for name in ("bm25.run", "dense.run")]
     target = str(tmp_path / "hybrid.run")
-    done = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
-    assert done.exit_code == 0
+    outcome = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
+    assert outcome.exit_code == 0
     assert (
-        "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3, 0.7)" in done.stderr
+        "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3, 0.7)" in outcome.stderr
     )
     expected = fuse(runs, "sum", weights=[0.3, 0.7])
     assert read_run(target).to_dict() == expected.to_dict()
     assert read_run(target).tag == "sum"
-    refused = invoke(*runs, "-o", runs[0])
-    assert refused.exit_code == 2
-    assert "is read by this command" in refused.stderr
+    outcome_of_input = invoke(*runs, "-o", runs[0])
+    assert outcome_of_input.exit_code == 2
+    assert "is read by this command" in outcome_of_input.stderr
     (tmp_path / "parts").mkdir()
     part = tmp_path / "parts" / "1.run"
     part.write_text(Path(runs[0]).read_text())
-    refused = invoke(str(tmp_path / "parts" / "*.run"), runs[1], "-o", str(part))
-    assert "is read by this command" in refused.stderr
+    outcome_of_input = invoke(str(tmp_path / "parts" / "*.run"), runs[1], "-o", str(part))
+    assert "is read by this command" in outcome_of_input.stderr
     chunks = tmp_path / "map.csv"
     chunks.write_text("chunk,document\n")
-    refused = invoke(*runs, "--map-docs", str(chunks), "-o", str(chunks))
-    assert "is read by this command" in refused.stderr
-    refused = invoke(*runs, "-o", target, "--qrels-format", "trec")
-    assert "--qrels-format applies to judgments" in refused.stderr
-    spaced = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense = 0.7, bm25=0.3")
-    assert "weights 0.3, 0.7" in spaced.stderr
+    outcome_of_input = invoke(*runs, "--map-docs", str(chunks), "-o", str(chunks))
+    assert "is read by this command" in outcome_of_input.stderr
+    outcome_of_input = invoke(*runs, "-o", target, "--qrels-format", "trec")
+    assert "--qrels-format applies to judgments" in outcome_of_input.stderr
+    outcome_of_spaces = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense = 0.7, bm25=0.3")
+    assert "weights 0.3, 0.7" in outcome_of_spaces.stderr
     assert invoke(runs[0], "-o", target).exit_code == 2
     assert (
         "expected a number of at least 0" in invoke(*runs, "-o", target, "--weights", "1,x").stderr
@@ -670,7 +670,7 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
 def test_the_hash_seed_changes_no_byte(demo_folder: Path) -> None:
     """Ties in ranx's Borda depend on it."""
     command = [sys.executable, "-m", "cranfield", "fuse", "demo/bm25.run", "demo/tfidf.run"]
-    written = [
+    outputs = [
         subprocess.run(
             [*command, "--method", "borda", "-o", "-"],
             cwd=demo_folder,
@@ -681,22 +681,22 @@ def test_the_hash_seed_changes_no_byte(demo_folder: Path) -> None:
         ).stdout
         for seed in ("1", "2")
     ]
-    assert written[0] == written[1]
-    assert written[0].count(b"\n") > 1000
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count(b"\n") > 1000
 
 
 def test_the_run_that_comes_with_the_package_is_made_again(demo_folder: Path) -> None:
     """It was made by a script of its own, with 30 documents a query and six decimals."""
     demo = demo_folder / "demo"
-    found = fuse([demo / "bm25.run", demo / "dense.run"]).to_dict()
-    for query, its in read_run(demo / "fusion.run").to_dict().items():
-        assert list(its)[:10] == list(found[query])[:10]
-        assert {doc: found[query][doc] for doc in its} == pytest.approx(its, abs=5.1e-7)
+    fused = fuse([demo / "bm25.run", demo / "dense.run"]).to_dict()
+    for query, scores in read_run(demo / "fusion.run").to_dict().items():
+        assert list(scores)[:10] == list(fused[query])[:10]
+        assert {doc: fused[query][doc] for doc in scores} == pytest.approx(scores, abs=5.1e-7)
 
 
 def test_the_command_tells_of_queries_that_a_run_lacks(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q1 Q0 d 1 1 a\nq2 Q0 d 1 1 a\n")
     (tmp_path / "b.run").write_text("q1 Q0 d 1 1 b\n")
-    done = invoke(str(tmp_path / "a.run"), str(tmp_path / "b.run"), "-o", "-")
-    assert done.stdout.startswith("q1 Q0 d 1 0.03278688524590164 rrf\n")
-    assert "warning: Of 2 queries, b lacks 1" in done.stderr
+    outcome = invoke(str(tmp_path / "a.run"), str(tmp_path / "b.run"), "-o", "-")
+    assert outcome.stdout.startswith("q1 Q0 d 1 0.03278688524590164 rrf\n")
+    assert "warning: Of 2 queries, b lacks 1" in outcome.stderr

@@ -25,7 +25,7 @@ def test_a_fused_file_url_is_not_written(spelling: int, stored_run: Path, tmp_pa
         ("fuse", url, other, "-o", path),
         ("tune", qrels, path, other, "--write-run", url),
     ):
-        refused = invoke(*command)
-        assert refused.exit_code == 2, command
-        assert "is read by this command; name another file" in refused.stderr, command
+        outcome = invoke(*command)
+        assert outcome.exit_code == 2, command
+        assert "is read by this command; name another file" in outcome.stderr, command
         assert stored_run.read_text() == RUN_TEXT, command

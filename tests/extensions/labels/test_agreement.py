@@ -36,12 +36,12 @@ def test_compat_is_the_overlap_depth_by_depth(p: float, normalize: bool, depth: 
     measure = cranfield.Compat(p=p, normalize=normalize, depth=depth)
     for seed in range(30):
         qrels, run = oracle.make_collection(seed)
-        values = evaluate(qrels, run, measure).per_query(measure)
+        scores_of_query = evaluate(qrels, run, measure).per_query(measure)
         for query, grades in qrels.items():
             ranking = oracle.rank_docs(run.get(query, {}))
             expected = by_definition(grades, ranking, p, normalize, depth)
             # The sums are the same, added in another order.
-            assert values[query] == pytest.approx(expected, rel=1e-14, abs=0)
+            assert scores_of_query[query] == pytest.approx(expected, rel=1e-14, abs=0)
 
 
 def test_compat_of_a_run_that_orders_equal_grades_is_1() -> None:

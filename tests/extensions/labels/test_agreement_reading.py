@@ -20,26 +20,26 @@ OTHER = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), ("q2", "b", 1.0)]
 
 def orderings(found: Agreement) -> list[Any]:
     """Return what a result says of the systems, as plain values."""
-    return [one.to_dict() for one in found.orderings]
+    return [stability.to_dict() for stability in found.orderings]
 
 
 @pytest.mark.parametrize(("how", "grade"), [("first", 0), ("best", 1)])
 def test_of_a_document_twice_one_row_counts(how: Any, grade: int) -> None:
-    plain: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
+    unique_grades: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
     runs = {"x": Run(RUN), "y": Run(OTHER)}
-    once = {"x": {"q1": ["b", "a"], "q2": ["a", "b"]}, "y": {"q1": ["a", "b"], "q2": ["a", "b"]}}
-    found = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
-    expected = agreement(plain, B, once, "RR", mixtures=20)
-    assert found.pooled == expected.pooled
-    assert orderings(found) == orderings(expected)
-    assert found.recipe["duplicates"] == how
+    unique_runs = {"x": {"q1": ["b", "a"], "q2": ["a", "b"]}, "y": {"q1": ["a", "b"], "q2": ["a", "b"]}}
+    result = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
+    expected = agreement(unique_grades, B, unique_runs, "RR", mixtures=20)
+    assert result.pooled == expected.pooled
+    assert orderings(result) == orderings(expected)
+    assert result.recipe["duplicates"] == how
     rates = {0: {0: 3, 1: 1}, 1: {1: 1}}
-    made = agreement(A, None, runs, "RR", confusion=rates, duplicates=how, mixtures=20)
-    expected = agreement(plain, None, once, "RR", confusion=rates, mixtures=20)
-    assert orderings(made) == orderings(expected)
-    for one in (found, made):
-        assert codes(one.on_judgments).count("duplicates") == 1
-        assert codes(one.on_runs).count("duplicates") == 1
+    generated = agreement(A, None, runs, "RR", confusion=rates, duplicates=how, mixtures=20)
+    expected = agreement(unique_grades, None, unique_runs, "RR", confusion=rates, mixtures=20)
+    assert orderings(generated) == orderings(expected)
+    for result_of_either in (result, generated):
+        assert codes(result_of_either.on_judgments).count("duplicates") == 1
+        assert codes(result_of_either.on_runs).count("duplicates") == 1
 
 
 def test_duplicates_are_refused_unless_stated() -> None:
@@ -57,18 +57,18 @@ def test_options_of_a_ranking_are_none_of_it() -> None:
 
 
 def test_names_of_columns() -> None:
-    judged = ["who", "what", "how good"]
-    first, second = (pd.DataFrame(rows, columns=judged) for rows in (A[:2] + A[3:], B))
+    column_names = ["who", "what", "how good"]
+    first, second = (pd.DataFrame(rows, columns=column_names) for rows in (A[:2] + A[3:], B))
     run = pd.DataFrame(OTHER, columns=["who", "what", "points"])
     columns = {"query_id": "who", "doc_id": "what"}
-    both: Any = {
+    columns_of_files: Any = {
         "qrels": {**columns, "relevance": "how good"},
         "run": {**columns, "score": "points"},
     }
-    found = agreement(first, second, run, "RR", columns=both, mixtures=20)
+    result = agreement(first, second, run, "RR", columns=columns_of_files, mixtures=20)
     expected = agreement(A[:2] + A[3:], B, OTHER, "RR", mixtures=20)
-    assert found.to_dict() == expected.to_dict()
-    assert agreement(first, second, columns=both["qrels"]).pooled == expected.pooled
+    assert result.to_dict() == expected.to_dict()
+    assert agreement(first, second, columns=columns_of_files["qrels"]).pooled == expected.pooled
     with pytest.raises(OptionError, match="not read yet"):
         agreement(Qrels(B), {"q1": {"a": 1}}, columns=columns)
 
@@ -78,21 +78,21 @@ def test_what_is_left_out_is_said_without_runs_too(tmp_path: Path) -> None:
     files = [tmp_path / "a.qrels", tmp_path / "b.qrels"]
     files[0].write_text("\n".join([*lines, ""]))
     files[1].write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in B))
-    given = ["agreement", *map(str, files)]
-    for more, said in (
+    arguments = ["agreement", *map(str, files)]
+    for options, text in (
         (["--errors", "skip"], "a.qrels:3"),
         (["--duplicates", "best"], "a.qrels:4"),
     ):
-        done = invoke(*given, *more)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert said in done.output
-    done = invoke(*given, "--duplicates", "best", "--errors", "skip", "--format", "json")
-    notes = json.loads(done.stdout)["notes"]
-    assert {(one["code"], one["source"]) for one in notes if "source" in one} == {
+        outcome = invoke(*arguments, *options)
+        assert (outcome.exit_code, outcome.stdout) == (2, "")
+        assert text in outcome.output
+    outcome = invoke(*arguments, "--duplicates", "best", "--errors", "skip", "--format", "json")
+    notes = json.loads(outcome.stdout)["notes"]
+    assert {(note["code"], note["source"]) for note in notes if "source" in note} == {
         ("left-out", "A"),
         ("duplicates", "A"),
         ("in-one", "B"),
     }
-    shown = invoke(*given, "--duplicates", "best", "--errors", "skip").stdout
-    assert "errors='skip'" in shown
-    assert "duplicates='best'" in shown
+    printed = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
+    assert "errors='skip'" in printed
+    assert "duplicates='best'" in printed

@@ -29,14 +29,14 @@ NAMES = [*COEFFICIENTS]
 
 def judged(table: list[list[int | None]]) -> dict[str, Any]:
     """Return arguments of `agreement`: a row for each assessor, a column for each document."""
-    a, b, *others = (
+    a, b, *extra_qrels = (
         {"q": {f"d{i:03}": g for i, g in enumerate(row) if g is not None}} for row in table
     )
-    return {"qrels_a": a, "qrels_b": b, "others": others or None}
+    return {"qrels_a": a, "qrels_b": b, "others": extra_qrels or None}
 
 
 def of_grades(found: Any) -> dict[str, Coefficient]:
-    return {one.name: one for one in found.coefficients if one.of == "grade"}
+    return {coefficient.name: coefficient for coefficient in found.coefficients if coefficient.of == "grade"}
 
 
 # ---- published examples -------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def of_grades(found: Any) -> dict[str, Coefficient]:
 def test_krippendorffs_example_of_four_observers() -> None:
     """Krippendorff 2011: nominal .743, ordinal .815; Gwet's AC1 of the same: .775."""
     n = None
-    found = of_grades(
+    coefficients = of_grades(
         agreement(
             **judged(
                 [
@@ -57,10 +57,10 @@ def test_krippendorffs_example_of_four_observers() -> None:
             )
         )
     )
-    nominal, ordinal = (found[f"Krippendorff's alpha, {one}"] for one in ("nominal", "ordinal"))
-    assert [round(one.value or 0, 3) for one in (nominal, ordinal)] == [0.743, 0.815]
-    assert round(found["Gwet's AC1"].value or 0, 3) == 0.775
-    assert (nominal.documents, found[FLEISS].documents) == (11, 8)  # by two or more; by all four
+    nominal, ordinal = (coefficients[f"Krippendorff's alpha, {scale}"] for scale in ("nominal", "ordinal"))
+    assert [round(coefficient.value or 0, 3) for coefficient in (nominal, ordinal)] == [0.743, 0.815]
+    assert round(coefficients["Gwet's AC1"].value or 0, 3) == 0.775
+    assert (nominal.documents, coefficients[FLEISS].documents) == (11, 8)  # by two or more; by all four
 
 
 def test_fleiss_kappa_of_fourteen_raters() -> None:
@@ -77,10 +77,10 @@ def test_fleiss_kappa_of_fourteen_raters() -> None:
         [6, 5, 2, 1, 0],
         [0, 2, 2, 3, 7],
     ]
-    rows = [[k for k, n in enumerate(one) for _ in range(n)] for one in counts]
+    rows = [[k for k, count in enumerate(row_counts) for _ in range(count)] for row_counts in counts]
     table: list[list[int | None]] = [list(column) for column in zip(*rows, strict=True)]
-    found = of_grades(agreement(**judged(table)))[FLEISS]
-    assert round(found.value or 0, 3) == 0.210
+    coefficient = of_grades(agreement(**judged(table)))[FLEISS]
+    assert round(coefficient.value or 0, 3) == 0.210
 
 
 # ---- from the definitions -----------------------------------------------------------------------
@@ -88,44 +88,44 @@ def test_fleiss_kappa_of_fourteen_raters() -> None:
 
 def slowly(units: list[list[int]], n_assessors: int) -> dict[str, float]:
     """Compute the coefficients by going through pairs of values; `units` are values by document."""
-    several = [one for one in units if len(one) > 1]
-    values = sorted({g for one in units for g in one})
+    paired_units = [unit for unit in units if len(unit) > 1]
+    grades = sorted({g for unit in units for g in unit})
 
-    def agreeing(one: list[int]) -> float:
-        pairs = list(itertools.permutations(range(len(one)), 2))
-        return sum(one[i] == one[j] for i, j in pairs) / len(pairs)
+    def agreeing(unit: list[int]) -> float:
+        pairs = list(itertools.permutations(range(len(unit)), 2))
+        return sum(unit[i] == unit[j] for i, j in pairs) / len(pairs)
 
-    seen = sum(map(agreeing, several)) / len(several)
-    share = {k: sum(one.count(k) / len(one) for one in units) / len(units) for k in values}
-    by_guess = sum(p * (1 - p) for p in share.values()) / (len(values) - 1)
-    full = [one for one in units if len(one) == n_assessors]
-    of_full = sum(map(agreeing, full)) / len(full)
-    all_values = [g for one in full for g in one]
-    by_draw = sum((all_values.count(k) / len(all_values)) ** 2 for k in values)
+    observed_share = sum(map(agreeing, paired_units)) / len(paired_units)
+    share = {k: sum(unit.count(k) / len(unit) for unit in units) / len(units) for k in grades}
+    by_guess = sum(p * (1 - p) for p in share.values()) / (len(grades) - 1)
+    full_units = [unit for unit in units if len(unit) == n_assessors]
+    full_share = sum(map(agreeing, full_units)) / len(full_units)
+    full_grades = [g for unit in full_units for g in unit]
+    by_draw = sum((full_grades.count(k) / len(full_grades)) ** 2 for k in grades)
 
-    pooled = [g for one in several for g in one]
-    count = Counter(pooled)
+    paired_grades = [g for unit in paired_units for g in unit]
+    count = Counter(paired_grades)
 
     def between(a: int, b: int) -> float:
         if a == b:
             return 0.0
         low, high = sorted((a, b))
-        inside = sum(count[k] for k in values if low <= k <= high)
+        inside = sum(count[k] for k in grades if low <= k <= high)
         return float((inside - (count[a] + count[b]) / 2) ** 2)
 
     def alpha(difference: Any) -> float:
         observed = sum(
-            difference(one[i], one[j]) / (len(one) - 1)
-            for one in several
-            for i, j in itertools.permutations(range(len(one)), 2)
-        ) / len(pooled)
-        expected = float(sum(difference(a, b) for a, b in itertools.permutations(pooled, 2)))
-        return 1 - float(observed) / (expected / (len(pooled) * (len(pooled) - 1)))
+            difference(unit[i], unit[j]) / (len(unit) - 1)
+            for unit in paired_units
+            for i, j in itertools.permutations(range(len(unit)), 2)
+        ) / len(paired_grades)
+        expected = float(sum(difference(a, b) for a, b in itertools.permutations(paired_grades, 2)))
+        return 1 - float(observed) / (expected / (len(paired_grades) * (len(paired_grades) - 1)))
 
     return {
-        "agreement": seen,
-        FLEISS: (of_full - by_draw) / (1 - by_draw),
-        "Gwet's AC1": (seen - by_guess) / (1 - by_guess),
+        "agreement": observed_share,
+        FLEISS: (full_share - by_draw) / (1 - by_draw),
+        "Gwet's AC1": (observed_share - by_guess) / (1 - by_guess),
         "Krippendorff's alpha, nominal": alpha(lambda a, b: float(a != b)),
         "Krippendorff's alpha, ordinal": alpha(between),
     }
@@ -138,23 +138,23 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
     units: list[list[int]] = []
     for q, d in itertools.product(range(4), range(12)):
         true = int(random.integers(0, 4))
-        given = {
+        grade_of_assessor = {
             i: true if random.random() < 0.6 else int(random.integers(0, 4))
             for i in range(n_assessors)
             if random.random() < 0.8
         }
-        for i, grade in given.items():
+        for i, grade in grade_of_assessor.items():
             qrels[i].setdefault(f"q{q}", {})[f"d{d}"] = grade
-        units += [list(given.values())] if given else []
-    found = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
-    for of, values in (
+        units += [list(grade_of_assessor.values())] if grade_of_assessor else []
+    result = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
+    for scale, units_on_scale in (
         ("grade", units),
-        ("relevance", [[int(g >= 2) for g in one] for one in units]),
+        ("relevance", [[int(g >= 2) for g in unit] for unit in units]),
     ):
-        want = slowly(values, n_assessors)
-        got = {one.name: one.value for one in found.coefficients if one.of == of}
-        assert got == pytest.approx(want, rel=1e-12)
-    assert len([one for one in units if len(one) > 1]) == found.coefficients[0].documents
+        expected = slowly(units_on_scale, n_assessors)
+        coefficient_of_name = {coefficient.name: coefficient.value for coefficient in result.coefficients if coefficient.of == scale}
+        assert coefficient_of_name == pytest.approx(expected, rel=1e-12)
+    assert len([unit for unit in units if len(unit) > 1]) == result.coefficients[0].documents
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
@@ -174,18 +174,18 @@ def test_the_interval_leaves_out_one_query_after_the_other(missing: float) -> No
         }
         b["q3"] = {"other": 1}
         assert not set(a["q3"]) & set(b["q3"])
-    whole = {one.name: one for one in agreement(a, b).coefficients if one.of == "grade"}
-    for name, one in whole.items():
-        left_out = []
+    coefficient_of_name = {coefficient.name: coefficient for coefficient in agreement(a, b).coefficients if coefficient.of == "grade"}
+    for name, coefficient in coefficient_of_name.items():
+        jackknife_values = []
         for query in a if name == "Gwet's AC1" else [q for q in a if set(a[q]) & set(b[q])]:
-            kept_a, kept_b = ({q: x for q, x in qrels.items() if q != query} for qrels in (a, b))
-            left_out.append(of_grades(agreement(kept_a, kept_b))[name].value)
-        n = len(left_out)
-        mean = sum(map(float, map(str, left_out))) / n
-        error = ((n - 1) / n * sum((float(x or 0) - mean) ** 2 for x in left_out)) ** 0.5
-        half = stats.t.ppf(0.975, n - 1) * error
-        value = float(one.value or 0)
-        assert (one.low, one.high) == pytest.approx((value - half, min(1, value + half)), rel=1e-9)
+            other_a, other_b = ({q: docs for q, docs in qrels.items() if q != query} for qrels in (a, b))
+            jackknife_values.append(of_grades(agreement(other_a, other_b))[name].value)
+        n = len(jackknife_values)
+        mean = sum(map(float, map(str, jackknife_values))) / n
+        error = ((n - 1) / n * sum((float(jackknife_value or 0) - mean) ** 2 for jackknife_value in jackknife_values)) ** 0.5
+        half_width = stats.t.ppf(0.975, n - 1) * error
+        estimate = float(coefficient.value or 0)
+        assert (coefficient.low, coefficient.high) == pytest.approx((estimate - half_width, min(1, estimate + half_width)), rel=1e-9)
 
 
 # ---- coverage, simulated ------------------------------------------------------------------------
@@ -197,80 +197,80 @@ def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeC
     true = random.normal(-0.5, 0.7, (n_queries, 1)) + random.normal(0, 1, size)
     noise = 0.5 * np.exp(random.normal(0, 0.6, (n_queries, 1, 1)))
     grades = np.digitize(true[:, :, None] + noise * random.normal(0, 1, (*size, 3)), [0, 0.8, 1.6])
-    there = random.random((*size, 3)) >= missing
-    counts = np.stack([((grades == k) & there).sum(axis=2) for k in range(4)], axis=2)
+    is_judged = random.random((*size, 3)) >= missing
+    counts = np.stack([((grades == k) & is_judged).sum(axis=2) for k in range(4)], axis=2)
     counts, query = counts.reshape(-1, 4), np.repeat(np.arange(n_queries), 20)
-    kept = counts.sum(axis=1) > 0
-    return GradeCounts(3, query[kept], counts[kept], (0, 1, 2, 3))
+    has_judgment = counts.sum(axis=1) > 0
+    return GradeCounts(3, query[has_judgment], counts[has_judgment], (0, 1, 2, 3))
 
 
 @pytest.mark.parametrize(("n_queries", "missing"), [(10, 0.0), (25, 0.3), (43, 0.0)])
 def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float) -> None:
-    times, random = repetitions(1_000), np.random.default_rng(20261124)
-    many = drawn(random, repetitions(100_000), 0.0)
+    n_trials, random = repetitions(1_000), np.random.default_rng(20261124)
+    population = drawn(random, repetitions(100_000), 0.0)
     truth: dict[tuple[str, str], float] = {}
-    for of, sample in (("relevance", many.group_by_relevance(1)), ("grade", many)):
-        whole = sum_documents(sample, sample.query).overall
-        truth |= {(of, name): float(way.compute(whole)[0]) for name, way in COEFFICIENTS.items()}
-    held = dict.fromkeys(truth, 0)
-    for _ in range(times):
-        for one in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
-            assert one.low is not None
-            assert one.high is not None
-            held[one.of, one.name] += one.low <= truth[one.of, one.name] <= one.high
-    least, most = stats.binom.ppf(0.0005, times, 0.92), stats.binom.ppf(0.9995, times, 0.97)
-    assert least <= min(held.values()) <= max(held.values()) <= most
+    for scale, sample in (("relevance", population.group_by_relevance(1)), ("grade", population)):
+        sums = sum_documents(sample, sample.query).overall
+        truth |= {(scale, name): float(way.compute(sums)[0]) for name, way in COEFFICIENTS.items()}
+    n_held = dict.fromkeys(truth, 0)
+    for _ in range(n_trials):
+        for coefficient in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
+            assert coefficient.low is not None
+            assert coefficient.high is not None
+            n_held[coefficient.of, coefficient.name] += coefficient.low <= truth[coefficient.of, coefficient.name] <= coefficient.high
+    fewest, greatest = stats.binom.ppf(0.0005, n_trials, 0.92), stats.binom.ppf(0.9995, n_trials, 0.97)
+    assert fewest <= min(n_held.values()) <= max(n_held.values()) <= greatest
 
 
 # ---- what is shown, and refused -----------------------------------------------------------------
 
 
 def test_what_has_no_value_is_none_and_it_is_told() -> None:
-    same = {"q": {"d": 1, "e": 1}}
-    found = agreement(same, same)
-    of = of_grades(found)
-    assert of["agreement"].value == 1.0
-    assert [of[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [None] * 3
-    assert "-: no value: chance alone would agree on all" in str(found)
+    qrels = {"q": {"d": 1, "e": 1}}
+    result = agreement(qrels, qrels)
+    coefficients = of_grades(result)
+    assert coefficients["agreement"].value == 1.0
+    assert [coefficients[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [None] * 3
+    assert "-: no value: chance alone would agree on all" in str(result)
 
 
 def test_further_assessors_have_names_pairs_and_orderings() -> None:
     random = np.random.default_rng(7)
-    one: Grades = {
+    qrels_a: Grades = {
         f"q{q}": {f"d{d}": int(random.integers(0, 3)) for d in range(8)} for q in range(6)
     }
-    two, three = (
+    qrels_b, crowd_qrels = (
         {
             q: {d: g if random.random() < 0.7 else 0 for d, g in docs.items()}
-            for q, docs in one.items()
+            for q, docs in qrels_a.items()
         }
         for _ in range(2)
     )
     runs = {
-        name: {q: {d: float(random.random()) for d in docs} for q, docs in one.items()}
+        name: {q: {d: float(random.random()) for d in docs} for q, docs in qrels_a.items()}
         for name in ("x", "y")
     }
-    found = agreement(one, two, runs, "nDCG", extra_qrels={"crowd": three}, mixtures=20)
-    assert [*found.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
-    assert found.pairs["A", "crowd"] == agreement(one, three).pooled
-    assert found.pairs["B", "crowd"] == agreement(two, three).pooled
-    alone = agreement(one, three, runs, "nDCG", mixtures=20)
-    pair, want = found.others["crowd"].orderings[0].pairs[0], alone.orderings[0].pairs[0]
-    assert (pair.change, pair.p_change) == (want.change, want.p_change)
-    shown = str(found)
-    said_of_grades = "by the grades that A and crowd give", "crowd: 0"
-    of_all = ("Agreement of 3 assessors", "under A and crowd", "diff crowd", "A - crowd")
-    for said in (*of_all, *said_of_grades):
-        assert said in shown
-    assert "significant under" not in shown.lower().replace(
+    result = agreement(qrels_a, qrels_b, runs, "nDCG", extra_qrels={"crowd": crowd_qrels}, mixtures=20)
+    assert [*result.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
+    assert result.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
+    assert result.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
+    result_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
+    pair, expected = result.others["crowd"].orderings[0].pairs[0], result_of_two.orderings[0].pairs[0]
+    assert (pair.change, pair.p_change) == (expected.change, expected.p_change)
+    text = str(result)
+    grade_phrases = "by the grades that A and crowd give", "crowd: 0"
+    phrases = ("Agreement of 3 assessors", "under A and crowd", "diff crowd", "A - crowd")
+    for phrase in (*phrases, *grade_phrases):
+        assert phrase in text
+    assert "significant under" not in text.lower().replace(
         "significant under one of them", ""
     ).replace("significant under both", "")
-    assert [*agreement(one, two, extra_qrels=[three]).others] == ["C"]
-    rows = found.rows()
+    assert [*agreement(qrels_a, qrels_b, extra_qrels=[crowd_qrels]).others] == ["C"]
+    rows = result.rows()
     assert {"coefficient", "assessors", "pair", "pair, A and crowd"} <= {
         row["part"] for row in rows
     }
-    assert json.loads(found.to_json())["others"]["crowd"]["pooled"]["kappa"] == alone.pooled.kappa
+    assert json.loads(result.to_json())["others"]["crowd"]["pooled"]["kappa"] == result_of_two.pooled.kappa
 
 
 def test_further_assessors_on_the_command_line(tmp_path: Path) -> None:
@@ -278,9 +278,9 @@ def test_further_assessors_on_the_command_line(tmp_path: Path) -> None:
         lines = (f"q{i % 2} 0 d{i} {g}\n" for i, g in enumerate(grades))
         (tmp_path / f"{name}.qrels").write_text("".join(lines))
     a, b, crowd = (str(tmp_path / f"{name}.qrels") for name in ("a", "b", "crowd"))
-    done = invoke("agreement", a, b, "--qrels", crowd)
-    assert "A - crowd" in done.stdout
-    assert "Agreement of 3 assessors beyond chance" in done.stdout
+    outcome = invoke("agreement", a, b, "--qrels", crowd)
+    assert "A - crowd" in outcome.stdout
+    assert "Agreement of 3 assessors beyond chance" in outcome.stdout
     assert (
         "and --confusion has no second one"
         in invoke(*("agreement", a, "--confusion", b, "--qrels", crowd)).stderr
@@ -298,21 +298,21 @@ def test_assessors_whose_files_have_one_name_are_called_by_their_paths(tmp_path:
         paths.append(tmp_path / folder / "qrels.txt")
         paths[-1].write_text(f"q0 0 d0 1\nq1 0 d1 {int(folder in 'xz')}\n")
     x, y, z, w = map(str, paths)
-    done = invoke("agreement", x, y, "--qrels", z, "--qrels", w, "--format", "csv")
-    assert done.exit_code == 0
-    assert z in done.stdout
-    assert w in done.stdout
+    outcome = invoke("agreement", x, y, "--qrels", z, "--qrels", w, "--format", "csv")
+    assert outcome.exit_code == 0
+    assert z in outcome.stdout
+    assert w in outcome.stdout
 
 
 def test_assessors_that_cannot_be_compared_are_refused_in_words() -> None:
-    one, two = {"q": {"d": 1}}, {"q": {"d": 0}}
+    first, second = {"q": {"d": 1}}, {"q": {"d": 0}}
     with pytest.raises(OptionError, match="'A' is no name for a further assessor"):
-        agreement(one, two, extra_qrels={"A": one})
+        agreement(first, second, extra_qrels={"A": first})
     with pytest.raises(OptionError, match="state the second one, too"):
-        agreement(one, confusion={1: {1: 1}}, extra_qrels=[two])
+        agreement(first, confusion={1: {1: 1}}, extra_qrels=[second])
     with pytest.raises(OptionError, match=r"expected \{name: qrels\}, or a list"):
-        agreement(one, two, extra_qrels="x")
+        agreement(first, second, extra_qrels="x")
     with pytest.raises(NothingSharedError):
-        agreement(one, two, extra_qrels=[{"z": {"d": 1}}])
+        agreement(first, second, extra_qrels=[{"z": {"d": 1}}])
     with pytest.raises(InputError, match="whole"):
-        agreement(one, two, extra_qrels=[{"q": {"d": 0.5}}])
+        agreement(first, second, extra_qrels=[{"q": {"d": 0.5}}])

@@ -16,11 +16,11 @@ def _stated() -> dict[str, list[list[float]]]:
     text = PAGE.read_text("utf-8").partition("### How many judgments")[2]
     rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", text, re.M)
     return {
-        way: [
+        method: [
             [float(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", cell)]
             for cell in cells.split("|")
         ]
-        for way, cells in rows
+        for method, cells in rows
     }
 
 
@@ -34,16 +34,16 @@ def simulated(data: Path) -> tuple[Simulation, Tau]:
 def test_ways_without_chance_take_as_many_as_stated(
     way: str, simulated: tuple[Simulation, Tau]
 ) -> None:
-    one, tau = simulated
-    needed = until_tau(one, tau, way, SEED)
-    found = [needed["nDCG@10"], needed["AP"], relevant_of(one, way, SEED)]
-    assert [[n] for n in found] == _stated()[way][:3]
+    simulation, tau = simulated
+    n_needed = until_tau(simulation, tau, way, SEED)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, way, SEED)]
+    assert [[n] for n in numbers] == _stated()[way][:3]
 
 
 @pytest.mark.parametrize("way", ["chance", "move-to-front"])
 def test_draws_are_within_what_is_stated(way: str, simulated: tuple[Simulation, Tau]) -> None:
-    one, tau = simulated
-    needed = until_tau(one, tau, way, SEED + 3)
-    found = [needed["nDCG@10"], needed["AP"], relevant_of(one, way, SEED + 3)]
-    for n, (_, least, most) in zip(found, _stated()[way][:3], strict=True):
-        assert least <= n <= most
+    simulation, tau = simulated
+    n_needed = until_tau(simulation, tau, way, SEED + 3)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, way, SEED + 3)]
+    for n, (_, fewest, greatest) in zip(numbers, _stated()[way][:3], strict=True):
+        assert fewest <= n <= greatest

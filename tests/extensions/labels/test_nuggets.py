@@ -28,8 +28,8 @@ ROWS = [
 
 def test_arithmetic() -> None:
     scores = nugget_recall(ROWS)
-    of_q1 = {score: scores.per_query(score)["run"]["q1"] for score in SCORES}
-    assert of_q1 == {
+    scores_of_q1 = {score: scores.per_query(score)["run"]["q1"] for score in SCORES}
+    assert scores_of_q1 == {
         "all": (1 + 0.5 + 1 + 0.5 + 0) / 5,
         "all_strict": (1 + 0 + 1 + 0 + 0) / 5,
         "vital": (1 + 0.5) / 2,
@@ -117,17 +117,17 @@ def test_what_failed_counts_as_in_autonuggetizer(write: Write) -> None:
 
 def slow(rows: Sequence[tuple[str, ...]], query: str, answer: str) -> list[float]:
     importance = {row[2]: row[3] for row in rows if row[0] == query}
-    assigned = {row[2]: row[4] for row in rows if row[:2] == (query, answer)}
-    found = []
+    assignment_of_nugget = {row[2]: row[4] for row in rows if row[:2] == (query, answer)}
+    scores = []
     for weights in ({"vital": 1, "okay": 1}, {"vital": 1, "okay": 0}, {"vital": 1, "okay": 0.5}):
         for partial in (0.5, 0):
-            worth = {"support": 1, "partial_support": partial}
-            gained = possible = 0.0
+            gain_of_assignment = {"support": 1, "partial_support": partial}
+            gain_sum = weight_sum = 0.0
             for nugget, word in importance.items():
-                gained += weights[word] * worth.get(assigned.get(nugget, ""), 0)
-                possible += weights[word]
-            found.append(gained / possible if possible else 0.0)
-    return found
+                gain_sum += weights[word] * gain_of_assignment.get(assignment_of_nugget.get(nugget, ""), 0)
+                weight_sum += weights[word]
+            scores.append(gain_sum / weight_sum if weight_sum else 0.0)
+    return scores
 
 
 def test_a_slow_loop() -> None:
@@ -158,9 +158,9 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
     expected = nugget_recall(ROWS).means()
     dicts = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
     table = "\n".join([",".join(COLUMNS), "", *(",".join(row) for row in ROWS)])
-    nested: dict[str, Any] = {}
+    record_of_query: dict[str, Any] = {}
     for query, run, text, importance, assignment in ROWS:
-        record = nested.setdefault(
+        record = record_of_query.setdefault(
             query, {"query": "words", "qid": query, "run_id": run, "answer": ["s"], "nuggets": []}
         )
         nugget = {"text": text, "importance": importance, "assignment": assignment}
@@ -172,11 +172,11 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
         write("n.tsv", table.replace(",", "\t")),
         write("n.jsonl", "".join(json.dumps(row) + "\n" for row in dicts)),
         write("n.json", json.dumps(dicts, indent=2)),
-        write("nested.jsonl", "".join(json.dumps(row) + "\n" for row in nested.values())),
+        write("nested.jsonl", "".join(json.dumps(row) + "\n" for row in record_of_query.values())),
         str(tmp_path / "n.csv.gz"),
     ]
-    for data in (*files, dicts, pa.Table.from_pylist(dicts), pd.DataFrame(dicts), iter(ROWS)):
-        assert nugget_recall(data).means() == expected, data
+    for source in (*files, dicts, pa.Table.from_pylist(dicts), pd.DataFrame(dicts), iter(ROWS)):
+        assert nugget_recall(source).means() == expected, source
 
 
 @pytest.mark.parametrize(
@@ -232,14 +232,14 @@ def test_on_the_command_line(write: Write) -> None:
     assert result.exit_code == 0
     assert "run\tvital\tq1\t0.75\n" in result.stdout
     assert "run\tvital\tall\t0.375\n" in result.stdout
-    shown = CliRunner().invoke(cli, ["nuggets", path, "--format", "table"]).stdout
-    assert "0.8000" in shown
-    assert "2 queries averaged." in shown
+    text = CliRunner().invoke(cli, ["nuggets", path, "--format", "table"]).stdout
+    assert "0.8000" in text
+    assert "2 queries averaged." in text
     lines = CliRunner().invoke(cli, ["nuggets", path, "--format", "jsonl"]).stdout.splitlines()
     row = {"answer": "run", "score": "all", "query_id": "all", "value": 0.8}
     assert json.loads(lines[0]) == row
-    every = CliRunner().invoke(cli, ["nuggets", path, "--format", "table", "-q"]).stdout
-    assert "q2" in every
-    refused = CliRunner().invoke(cli, ["nuggets", write("bad.csv", "query\nx\n")])
-    assert refused.exit_code == 2
-    assert "bad.csv:2" in refused.output
+    text_of_queries = CliRunner().invoke(cli, ["nuggets", path, "--format", "table", "-q"]).stdout
+    assert "q2" in text_of_queries
+    outcome = CliRunner().invoke(cli, ["nuggets", write("bad.csv", "query\nx\n")])
+    assert outcome.exit_code == 2
+    assert "bad.csv:2" in outcome.output

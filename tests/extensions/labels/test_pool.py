@@ -40,12 +40,12 @@ def pairs(found: Any) -> list[tuple[str, str]]:
 
 
 def test_a_pool_is_what_any_run_has_on_top() -> None:
-    found = pool(JUDGED, RUNS, k=2)
+    a_pool = pool(JUDGED, RUNS, k=2)
     q1, q2 = ("d1", "d2", "d4"), ("d3", "d5")
-    assert pairs(found) == [*(("q1", doc) for doc in q1), *(("q2", doc) for doc in q2)]
-    assert (found.n_queries, found.n_pooled) == (2, 5)
-    assert found.header == ("query_id", "doc_id", "relevance")
-    assert {row["relevance"] for row in found.rows()} == {None}
+    assert pairs(a_pool) == [*(("q1", doc) for doc in q1), *(("q2", doc) for doc in q2)]
+    assert (a_pool.n_queries, a_pool.n_pooled) == (2, 5)
+    assert a_pool.header == ("query_id", "doc_id", "relevance")
+    assert {row["relevance"] for row in a_pool.rows()} == {None}
 
 
 def test_equal_scores_are_ranked_as_everywhere() -> None:
@@ -63,26 +63,26 @@ def test_judged_documents_can_be_left_out() -> None:
 
 
 def test_the_same_seed_draws_the_same_from_the_same_pool() -> None:
-    how: dict[str, Any] = {"by": "chance", "n": 3, "k": 3}
-    one = pool(JUDGED, RUNS, **how).rows()
-    assert one == pool(dict(reversed(JUDGED.items())), dict(reversed(RUNS.items())), **how).rows()
-    others = [pool(JUDGED, RUNS, **how, seed=seed).rows() for seed in range(10)]
-    assert any(other != one for other in others)
+    options: dict[str, Any] = {"by": "chance", "n": 3, "k": 3}
+    rows = pool(JUDGED, RUNS, **options).rows()
+    assert rows == pool(dict(reversed(JUDGED.items())), dict(reversed(RUNS.items())), **options).rows()
+    rows_of_seeds = [pool(JUDGED, RUNS, **options, seed=seed).rows() for seed in range(10)]
+    assert any(other_rows != rows for other_rows in rows_of_seeds)
 
 
 def test_documents_are_drawn_with_their_probabilities() -> None:
     """4,000 draws of 5 of 9: how often each is drawn, and always 5."""
     chance = proportional_chances(np.array([1, 1, 2, 2, 3, 4, 5, 6, 40.0]), 5)
     assert chance.sum() == pytest.approx(5)
-    generator, times = np.random.default_rng(1), repetitions(4_000)
+    generator, n_trials = np.random.default_rng(1), repetitions(4_000)
     counts = np.zeros(9)
-    for _ in range(times):
-        one = draw_rows(chance, generator)
-        assert one.sum() == 5
-        counts += one
-    assert (counts >= stats.binom.ppf(0.00005, times, chance)).all()
-    assert (counts <= stats.binom.ppf(0.99995, times, chance)).all()
-    assert counts[chance == 1].tolist() == [times] * int((chance == 1).sum())
+    for _ in range(n_trials):
+        is_drawn = draw_rows(chance, generator)
+        assert is_drawn.sum() == 5
+        counts += is_drawn
+    assert (counts >= stats.binom.ppf(0.00005, n_trials, chance)).all()
+    assert (counts <= stats.binom.ppf(0.99995, n_trials, chance)).all()
+    assert counts[chance == 1].tolist() == [n_trials] * int((chance == 1).sum())
 
 
 def test_with_equal_probabilities_every_part_is_as_likely() -> None:
@@ -94,29 +94,29 @@ def test_with_equal_probabilities_every_part_is_as_likely() -> None:
 
 def test_probabilities_add_up_and_none_is_above_1() -> None:
     for n in range(1, 12):
-        found = proportional_chances(np.array([1, 2, 3, 4, 100, 200, 1, 1, 1.0]), n)
-        assert found.sum() == pytest.approx(min(n, 9))
-        assert found.max() <= 1
+        chances = proportional_chances(np.array([1, 2, 3, 4, 100, 200, 1, 1, 1.0]), n)
+        assert chances.sum() == pytest.approx(min(n, 9))
+        assert chances.max() <= 1
     sizes = np.array([1, 2, 3, 4, 100.0])
     assert proportional_chances(sizes, 3)[:4] == pytest.approx(2 * sizes[:4] / 10)
 
 
 def test_by_rank_the_top_is_more_likely() -> None:
     run = {"q1": [f"d{i}" for i in range(8)]}
-    found = pool({"q1": {"d0": 1}}, run, by="chance", n=3, k=8, likely="rank")
+    a_pool = pool({"q1": {"d0": 1}}, run, by="chance", n=3, k=8, likely="rank")
     shares = 1 / np.log2(np.arange(8) + 2)
     expected = 3 * shares / shares.sum()
-    for row in found.rows():
+    for row in a_pool.rows():
         assert row["probability"] == pytest.approx(expected[int(row["doc_id"][1:])])
 
 
 def test_queries_are_drawn_whole() -> None:
     runs = {"a": {f"q{i}": ["d1", "d2"] for i in range(10)}}
-    found = pool({f"q{i}": {"d1": 1} for i in range(10)}, runs, by="chance", n=4, draw="queries")
-    assert found.header[-1] == "query_probability"
-    assert {row["query_probability"] for row in found.rows()} == {0.4}
-    queries = {row["query_id"] for row in found.rows()}
-    assert (len(queries), len(found.rows())) == (4, 8)
+    a_pool = pool({f"q{i}": {"d1": 1} for i in range(10)}, runs, by="chance", n=4, draw="queries")
+    assert a_pool.header[-1] == "query_probability"
+    assert {row["query_probability"] for row in a_pool.rows()} == {0.4}
+    queries = {row["query_id"] for row in a_pool.rows()}
+    assert (len(queries), len(a_pool.rows())) == (4, 8)
 
 
 def test_the_order_of_rows_hides_the_ranking() -> None:
@@ -128,14 +128,14 @@ def test_the_order_of_rows_hides_the_ranking() -> None:
 
 
 def test_where_fewer_are_there_all_are_drawn_and_it_is_said() -> None:
-    found = pool(JUDGED, RUNS, by="chance", n=99)
-    assert len(found.rows()) == found.n_pooled
-    assert {row["probability"] for row in found.rows()} == {1.0}
-    assert "there are no more" in str(found)
+    a_pool = pool(JUDGED, RUNS, by="chance", n=99)
+    assert len(a_pool.rows()) == a_pool.n_pooled
+    assert {row["probability"] for row in a_pool.rows()} == {1.0}
+    assert "there are no more" in str(a_pool)
 
 
 def test_options_that_do_not_fit_are_refused() -> None:
-    for options, said in (
+    for options, text in (
         ({"by": "chance"}, "state n"),
         ({"n": 5}, "n=5 applies to by=chance, decide, move-to-front, and by="),
         ({"by": "decide", "k": 3}, "looks as deep as the measure"),
@@ -159,9 +159,9 @@ def test_options_that_do_not_fit_are_refused() -> None:
         ({"k": 0}, "k=0"),
         ({"by": "chance", "n": 0}, "n=0"),
     ):
-        given: dict[str, Any] = options
-        with pytest.raises(OptionError, match=said):
-            pool(JUDGED, RUNS, **given)
+        pool_options: dict[str, Any] = options
+        with pytest.raises(OptionError, match=text):
+            pool(JUDGED, RUNS, **pool_options)
     with pytest.raises(InputError, match="share no query"):
         pool({"z": {"d": 1}}, RUNS)
     with pytest.raises(InputError, match="nothing is left to label"):
@@ -172,38 +172,38 @@ def test_options_that_do_not_fit_are_refused() -> None:
 def test_the_file_that_was_filled_in_is_read_back(
     draw: str, demo_folder: Path, tmp_path: Path
 ) -> None:
-    judged, runs = str(demo_folder / "demo/qrels.txt"), str(demo_folder / "demo/bm25.run")
+    qrels_path, run_path = str(demo_folder / "demo/qrels.txt"), str(demo_folder / "demo/bm25.run")
     labels = tmp_path / "labels.csv"
     n = "15" if draw == "queries" else "200"
     drawing = ["--by", "chance", "-n", n, "--draw", draw, "-o", str(labels)]
-    done = invoke("pool", judged, runs, *drawing)
-    assert done.exit_code == 0, done.output
-    assert f"{int(n):,}" in done.output
+    outcome = invoke("pool", qrels_path, run_path, *drawing)
+    assert outcome.exit_code == 0, outcome.output
+    assert f"{int(n):,}" in outcome.output
     with labels.open() as stream:
         rows = list(csv.DictReader(stream))
-    empty = invoke("evaluate", judged, runs, "-m", "P@5", "--human", str(labels))
-    assert empty.exit_code == 2
-    assert "labels.csv:2: expected a number as the grade" in empty.output
-    assert "All that was drawn needs a label, and its probability" in empty.output
-    known = read_qrels(judged).to_dict()
+    outcome_of_empty = invoke("evaluate", qrels_path, run_path, "-m", "P@5", "--human", str(labels))
+    assert outcome_of_empty.exit_code == 2
+    assert "labels.csv:2: expected a number as the grade" in outcome_of_empty.output
+    assert "All that was drawn needs a label, and its probability" in outcome_of_empty.output
+    grades_of_query = read_qrels(qrels_path).to_dict()
     for row in rows:
-        row["relevance"] = str(known[row["query_id"]].get(row["doc_id"], 0))
+        row["relevance"] = str(grades_of_query[row["query_id"]].get(row["doc_id"], 0))
     with labels.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    args = [judged, runs, "-m", "P@5", "--human", str(labels), "--format", "json"]
-    (one,) = json.loads(invoke("evaluate", *args).output)["estimates"]
-    direct = prediction_powered(known, runs, "P@5", human=str(labels)).means["P@5"]["bm25"]
-    assert (one["mean"], one["lam"], one["labelled"]) == (direct.mean, direct.lam, int(n))
+    args = [qrels_path, run_path, "-m", "P@5", "--human", str(labels), "--format", "json"]
+    (estimate,) = json.loads(invoke("evaluate", *args).output)["estimates"]
+    direct_estimate = prediction_powered(grades_of_query, run_path, "P@5", human=str(labels)).means["P@5"]["bm25"]
+    assert (estimate["mean"], estimate["lam"], estimate["labelled"]) == (direct_estimate.mean, direct_estimate.lam, int(n))
     # People agree with the model here, so that the estimate is near what all labels say.
-    assert one["low"] <= one["model"] <= one["high"]
+    assert estimate["low"] <= estimate["model"] <= estimate["high"]
 
 
 def test_ids_that_are_odd_come_back(tmp_path: Path) -> None:
     run = {'q,"1': ["a,b", 'c"d', "=1+1"]}
-    found = pool({'q,"1': {"a,b": 1}}, run)
-    rows = list(csv.DictReader(found.to_csv().splitlines()))
+    a_pool = pool({'q,"1': {"a,b": 1}}, run)
+    rows = list(csv.DictReader(a_pool.to_csv().splitlines()))
     assert {(row["query_id"], row["doc_id"]) for row in rows} == {
         ('q,"1', doc) for doc in run['q,"1']
     }
@@ -218,13 +218,13 @@ def test_ids_that_are_odd_come_back(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_or_is_not_enough_is_told() -> None:
-    found = pool(JUDGED, RUNS, by="chance", draw="queries", n=1)
-    codes = {note.code: note.text for note in found.notes}
+    a_pool = pool(JUDGED, RUNS, by="chance", draw="queries", n=1)
+    codes = {note.code: note.text for note in a_pool.notes}
     assert codes["nothing-pooled"].startswith("1 of 3 queries of the judgments have no pooled")
-    assert "nDCG, AP and R depend on relevant documents that no run found" in str(found)
-    assert "--human" in str(found)
-    unjudged = pool(JUDGED, RUNS, by="chance", n=2, unjudged=True)
-    assert "--human" not in str(unjudged)
+    assert "nDCG, AP and R depend on relevant documents that no run found" in str(a_pool)
+    assert "--human" in str(a_pool)
+    unjudged_pool = pool(JUDGED, RUNS, by="chance", n=2, unjudged=True)
+    assert "--human" not in str(unjudged_pool)
     for options in ({"draw": "queries"}, {"likely": "rank"}):
         with pytest.raises(OptionError, match="state by='chance', too"):
             pool(JUDGED, RUNS, **options)  # type: ignore[arg-type]
@@ -233,7 +233,7 @@ def test_what_cannot_be_drawn_or_is_not_enough_is_told() -> None:
 def test_ids_of_the_file_for_labelling_are_not_quoted(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q1 Q0 =d 1 1 a\n")
     (tmp_path / "a.qrels").write_text("q1 0 =d 1\n")
-    done = invoke(
+    outcome = invoke(
         "pool",
         f"{tmp_path}/a.qrels",
         f"{tmp_path}/a.run",
@@ -242,8 +242,8 @@ def test_ids_of_the_file_for_labelling_are_not_quoted(tmp_path: Path) -> None:
         "--format",
         "csv",
     )
-    assert done.exit_code == 2
-    assert "the labels are to be read back" in done.stderr
+    assert outcome.exit_code == 2
+    assert "the labels are to be read back" in outcome.stderr
 
 
 def test_labels_of_documents_go_with_judgments_of_chunks(tmp_path: Path) -> None:
@@ -253,25 +253,25 @@ def test_labels_of_documents_go_with_judgments_of_chunks(tmp_path: Path) -> None
     )
     model = "".join(f"{q} 0 d{i}#1 {i % 2}\n" for i, q in enumerate(queries))
     (tmp_path / "a.qrels").write_text(model)
-    mapped = ("--map-docs-pattern", "(.*)#", "--map-qrels")
+    map_options = ("--map-docs-pattern", "(.*)#", "--map-qrels")
     files = (f"{tmp_path}/a.qrels", f"{tmp_path}/a.run")
     labels = f"{tmp_path}/labels.csv"
-    invoke("pool", *files, *mapped, "--by", "chance", "--draw", "queries", "-n", "4", "-o", labels)
-    filled = Path(labels).read_text().replace(",,", ",1,")
-    assert "d0," in filled or "d1," in filled
-    Path(labels).write_text(filled)
-    done = invoke("evaluate", *files, *mapped, "-m", "P@1", "--human", labels, "--format", "json")
-    assert done.exit_code == 0
-    assert json.loads(done.stdout)["estimates"][0]["human"] == 1.0
+    invoke("pool", *files, *map_options, "--by", "chance", "--draw", "queries", "-n", "4", "-o", labels)
+    label_text = Path(labels).read_text().replace(",,", ",1,")
+    assert "d0," in label_text or "d1," in label_text
+    Path(labels).write_text(label_text)
+    outcome = invoke("evaluate", *files, *map_options, "-m", "P@1", "--human", labels, "--format", "json")
+    assert outcome.exit_code == 0
+    assert json.loads(outcome.stdout)["estimates"][0]["human"] == 1.0
 
 
 def test_a_file_that_is_not_read_back_is_refused(demo_folder: Path, tmp_path: Path) -> None:
     demo = demo_folder / "demo"
     args = ["pool", str(demo / "qrels.txt"), str(demo / "bm25.run"), "-k", "3"]
     for suffix in ("txt", "md", "json"):
-        done = invoke(*args, "-o", str(tmp_path / f"labels.{suffix}"))
-        assert done.exit_code == 2
-        assert "labels are read back from .csv, .tsv and .jsonl" in done.output
+        outcome = invoke(*args, "-o", str(tmp_path / f"labels.{suffix}"))
+        assert outcome.exit_code == 2
+        assert "labels are read back from .csv, .tsv and .jsonl" in outcome.output
     for suffix in ("csv", "tsv", "jsonl"):
         assert invoke(*args, "-o", str(tmp_path / f"labels.{suffix}")).exit_code == 0
 
@@ -287,16 +287,16 @@ def test_the_first_of_the_runs_fused(by: Any, weight: Any) -> None:
         for name in "abc"
     }
     judged = {"q1": {"d00": 1}, "q2": {"d01": 1}}
-    found = pool(judged, runs, by=by, k=7)
+    a_pool = pool(judged, runs, by=by, k=7)
     for query in judged:
         total: dict[str, float] = {}
         for run in runs.values():
             for rank, doc in enumerate(run[query], 1):
                 total[doc] = total.get(doc, 0) + (1 / (60 + rank) if by == "fusion" else 0.8**rank)
         best = sorted(sorted(total, reverse=True), key=lambda doc: -total[doc])[:7]
-        mine = [d for q, d in zip(found.query_ids, found.doc_ids, strict=True) if q == query]
-        assert sorted(mine) == sorted(best)
-    assert f"Pool of 3 runs by {'their fusion' if by == 'fusion' else 'RBP'}, 7 deep" in str(found)
+        pool_docs = [d for q, d in zip(a_pool.query_ids, a_pool.doc_ids, strict=True) if q == query]
+        assert sorted(pool_docs) == sorted(best)
+    assert f"Pool of 3 runs by {'their fusion' if by == 'fusion' else 'RBP'}, 7 deep" in str(a_pool)
     with pytest.raises(InputError, match="one run"):
         pool(judged, {"a": runs["a"]}, by=by)
     with pytest.raises(OptionError, match="takes all"):
@@ -304,8 +304,8 @@ def test_the_first_of_the_runs_fused(by: Any, weight: Any) -> None:
 
 
 def test_queries_without_a_pooled_document_are_told() -> None:
-    found = pool({"q1": {"a": 1}, "q2": {"a": 1}}, {"r": {"Q1": ["a"], "q2": ["a"]}}, k=5)
-    assert "1 of 2 queries of the judgments have no document in any run" in str(found)
+    a_pool = pool({"q1": {"a": 1}, "q2": {"a": 1}}, {"r": {"Q1": ["a"], "q2": ["a"]}}, k=5)
+    assert "1 of 2 queries of the judgments have no document in any run" in str(a_pool)
 
 
 def small(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[str]]]]:
@@ -328,63 +328,63 @@ def small(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, lis
 def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
     """Judged in this order, for any grades, a certified sign is that of every completion."""
     judged, runs = small(seed)
-    found = pool(judged, runs, by="decide", measure=measure)
-    pairs = list(zip(found.query_ids, found.doc_ids, strict=True))
+    a_pool = pool(judged, runs, by="decide", measure=measure)
+    pairs = list(zip(a_pool.query_ids, a_pool.doc_ids, strict=True))
     assert len(pairs) == len(set(pairs))
     assert not any(doc in judged[q] for q, doc in pairs)
 
-    def differences(known: dict[str, dict[str, int]], left: list[tuple[str, str]]) -> list[float]:
-        every = []
-        for grades in product((0, 1), repeat=len(left)):
-            whole = {q: dict(its) for q, its in known.items()}
-            for (q, doc), grade in zip(left, grades, strict=True):
-                whole[q][doc] = grade
+    def differences(grades_of_query: dict[str, dict[str, int]], unjudged_pairs: list[tuple[str, str]]) -> list[float]:
+        differences_of_grades = []
+        for grades in product((0, 1), repeat=len(unjudged_pairs)):
+            complete_grades = {q: dict(grades) for q, grades in grades_of_query.items()}
+            for (q, doc), grade in zip(unjudged_pairs, grades, strict=True):
+                complete_grades[q][doc] = grade
             means = [
-                evaluate(Qrels(whole, top_grade=1), run, measure)[measure] for run in runs.values()
+                evaluate(Qrels(complete_grades, top_grade=1), run, measure)[measure] for run in runs.values()
             ]
-            every.append(means[0] - means[1])
-        return every
+            differences_of_grades.append(means[0] - means[1])
+        return differences_of_grades
 
-    known, rest = {q: dict(its) for q, its in judged.items()}, pairs[7:]
-    for q, doc in rest:  # fewer completions to try
-        known[q][doc] = 0
+    grades_of_query, other_pairs = {q: dict(grades) for q, grades in judged.items()}, pairs[7:]
+    for q, doc in other_pairs:  # fewer completions to try
+        grades_of_query[q][doc] = 0
     pairs = pairs[:7]
     chance = np.random.default_rng(100 + seed)
     for n in range(len(pairs) + 1):
-        now = pool(known, runs, by="decide", measure=measure)
-        bounds = next(one.text for one in now.notes if one.code == "bounds")
-        certain = any("can change which is better" in one.text for one in now.notes)
-        values = differences(known, pairs[n:])
-        signs = {int(np.sign(round(one, 9))) for one in values}
-        assert certain == (signs in ({1}, {-1})), bounds
+        next_pool = pool(grades_of_query, runs, by="decide", measure=measure)
+        bounds = next(note.text for note in next_pool.notes if note.code == "bounds")
+        is_certain = any("can change which is better" in note.text for note in next_pool.notes)
+        possible_differences = differences(grades_of_query, pairs[n:])
+        signs = {int(np.sign(round(difference, 9))) for difference in possible_differences}
+        assert is_certain == (signs in ({1}, {-1})), bounds
         if n < len(pairs):
             q, doc = pairs[n]
-            known = {**known, q: {**known[q], doc: int(chance.integers(0, 2))}}
+            grades_of_query = {**grades_of_query, q: {**grades_of_query[q], doc: int(chance.integers(0, 2))}}
 
 
 @pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4"])
 @pytest.mark.parametrize("seed", seeds(12))
 def test_so_many_that_are_not_relevant_are_enough(seed: int, measure: str) -> None:
     judged, runs = small(seed)
-    found = pool(judged, runs, by="decide", measure=measure)
-    (note,) = [one for one in found.notes if one.code == "decided"]
+    a_pool = pool(judged, runs, by="decide", measure=measure)
+    (note,) = [note for note in a_pool.notes if note.code == "decided"]
     if note.count is None:
         return
     for n in range(note.count + 1):
-        less = {q: dict(its) for q, its in judged.items()}
-        for q, doc in list(zip(found.query_ids, found.doc_ids, strict=True))[:n]:
-            less[q][doc] = 0
-        robust = bool(joint_bounds(Qrels(less, top_grade=1), runs, measure).robust[0])
+        more_grades = {q: dict(grades) for q, grades in judged.items()}
+        for q, doc in list(zip(a_pool.query_ids, a_pool.doc_ids, strict=True))[:n]:
+            more_grades[q][doc] = 0
+        robust = bool(joint_bounds(Qrels(more_grades, top_grade=1), runs, measure).robust[0])
         assert robust == (n >= note.count)
 
 
 def test_the_first_weighs_most() -> None:
     judged = {"q1": {"a": 1}}
     runs = {"one": {"q1": ["u", "a", "v"]}, "two": {"q1": ["a", "v", "w"]}}
-    found = pool(judged, runs, by="decide", measure="DCG@3")
+    a_pool = pool(judged, runs, by="decide", measure="DCG@3")
     # u: 1 in one; v: 1 / log2(4) in one, 1 / log2(3) in two; w: 1 / log2(4) in two.
-    assert list(found.doc_ids) == ["u", "w", "v"]
-    assert "What decides between two runs" in str(found)
+    assert list(a_pool.doc_ids) == ["u", "w", "v"]
+    assert "What decides between two runs" in str(a_pool)
     assert pool(judged, runs, by="decide", measure="DCG@3", n=1).doc_ids == ["u"]
     with pytest.raises(InputError, match="takes two runs, and there are 3"):
         pool(judged, {**runs, "three": runs["one"]}, by="decide")
@@ -394,15 +394,15 @@ def test_the_first_weighs_most() -> None:
         pool(judged, runs, measure="AP")
     with pytest.raises(OptionError, match="leave unjudged out"):
         pool(judged, runs, by="decide", unjudged=True)
-    certain = pool({"q1": {"a": 1, "u": 0, "v": 0, "w": 0}}, runs, by="decide", measure="P@1")
-    assert "No judgment can change which is better on these queries" in str(certain)
+    certain_pool = pool({"q1": {"a": 1, "u": 0, "v": 0, "w": 0}}, runs, by="decide", measure="P@1")
+    assert "No judgment can change which is better on these queries" in str(certain_pool)
 
 
 def test_the_order_of_what_decides_is_the_same_in_every_process(demo_folder: Path) -> None:
     """Of documents that weigh the same, too."""
     command = [sys.executable, "-m", "cranfield", "pool", "demo/qrels.txt", "demo/bm25.run"]
     command += ["demo/tfidf.run", "--by", "decide", "-m", "P@20", "--format", "csv"]
-    found = {
+    outputs = {
         subprocess.run(
             command,
             cwd=demo_folder,
@@ -412,4 +412,4 @@ def test_the_order_of_what_decides_is_the_same_in_every_process(demo_folder: Pat
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(found) == 1
+    assert len(outputs) == 1

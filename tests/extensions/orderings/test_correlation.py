@@ -37,7 +37,7 @@ Y2T = [0.3, 0.8, 0.7, 0.9, 0.1, 0.1, 0.5, 0.6, 1, 0.6]
 def test_published_sets(
     x: list[float], y: list[float], xt: list[float], yt: list[float], expected: list[float]
 ) -> None:
-    found = [
+    coefficients = [
         kendall(x, y).tau_a,
         kendall(xt, yt).tau_b,
         tau_ap(x, y),
@@ -47,7 +47,7 @@ def test_published_sets(
         weighted_tau(x, y),
         spearman(x, y),
     ]
-    assert found == pytest.approx(expected, abs=5.1e-13)
+    assert coefficients == pytest.approx(expected, abs=5.1e-13)
     assert kendall(x, y).tau_b == kendall(x, y).tau_a
 
 
@@ -68,23 +68,23 @@ def drawn(seed: int, tied: bool) -> tuple[list[float], list[float]]:
 def test_as_scipy_has_it(tied: bool) -> None:
     for seed in range(150):
         x, y = drawn(seed, tied)
-        found = [kendall(x, y).tau_b, weighted_tau(x, y), spearman(x, y)]
+        coefficients = [kendall(x, y).tau_b, weighted_tau(x, y), spearman(x, y)]
         if len(set(x)) == 1 or len(set(y)) == 1:
-            assert found == [None, None, None]
+            assert coefficients == [None, None, None]
             continue
         expected = [
             stats.kendalltau(x, y).statistic,
             stats.weightedtau(x, y).statistic,
             stats.spearmanr(x, y).statistic,
         ]
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert coefficients == pytest.approx(expected, abs=1e-12)
 
 
 def slow_tau_ap(truth: Sequence[float], order: Sequence[int]) -> float:
     """From the definition: `order` are the systems, best first."""
     shares = [
-        sum(truth[other] > truth[one] for other in order[:rank]) / rank
-        for rank, one in enumerate(order)
+        sum(truth[other] > truth[system] for other in order[:rank]) / rank
+        for rank, system in enumerate(order)
         if rank
     ]
     return 2 * math.fsum(shares) / len(shares) - 1
@@ -96,9 +96,9 @@ def test_tau_ap_is_its_definition() -> None:
         order = sorted(range(len(y)), key=lambda i: -y[i])
         assert tau_ap(x, y) == pytest.approx(slow_tau_ap(x, order), abs=1e-12)
         assert tau_ap_a(x, y) == tau_ap(x, y)
-        back = sorted(range(len(x)), key=lambda i: -x[i])
-        both = slow_tau_ap(x, order), slow_tau_ap(y, back)
-        assert tau_ap_b(x, y) == pytest.approx(sum(both) / 2, abs=1e-12)
+        x_order = sorted(range(len(x)), key=lambda i: -x[i])
+        halves = slow_tau_ap(x, order), slow_tau_ap(y, x_order)
+        assert tau_ap_b(x, y) == pytest.approx(sum(halves) / 2, abs=1e-12)
 
 
 def test_tau_ap_a_is_the_mean_over_all_orders_of_the_tied() -> None:
@@ -144,31 +144,31 @@ SCORES = st.integers(2, 9).flatmap(
 @given(SCORES)
 def test_turned_and_exchanged(scores: tuple[list[int], list[int]]) -> None:
     x, y = scores
-    found, exchanged = kendall(x, y), kendall(y, x)
-    turned = kendall(x, [-one for one in y])
-    assert (found.concordant, found.discordant) == (exchanged.concordant, exchanged.discordant)
-    assert (found.ties_x, found.ties_y) == (exchanged.ties_y, exchanged.ties_x)
-    assert (found.concordant, found.discordant) == (turned.discordant, turned.concordant)
-    pairs = [found.concordant, found.discordant, found.ties_x, found.ties_y, found.ties_both]
+    counts, exchanged_counts = kendall(x, y), kendall(y, x)
+    reversed_counts = kendall(x, [-score for score in y])
+    assert (counts.concordant, counts.discordant) == (exchanged_counts.concordant, exchanged_counts.discordant)
+    assert (counts.ties_x, counts.ties_y) == (exchanged_counts.ties_y, exchanged_counts.ties_x)
+    assert (counts.concordant, counts.discordant) == (reversed_counts.discordant, reversed_counts.concordant)
+    pairs = [counts.concordant, counts.discordant, counts.ties_x, counts.ties_y, counts.ties_both]
     assert sum(pairs) == len(x) * (len(x) - 1) // 2
-    for of in (weighted_tau, tau_ap_b, spearman, lambda a, b: kendall(a, b).tau_b):
-        assert of(x, y) == pytest.approx(of(y, x), abs=1e-12)
-        value = of(x, y)
-        assert value is None or -1 <= value <= 1
+    for coefficient_of in (weighted_tau, tau_ap_b, spearman, lambda a, b: kendall(a, b).tau_b):
+        assert coefficient_of(x, y) == pytest.approx(coefficient_of(y, x), abs=1e-12)
+        coefficient = coefficient_of(x, y)
+        assert coefficient is None or -1 <= coefficient <= 1
         if len(set(x)) > 1:
-            assert of(x, x) == 1
-    if found.tau_b is not None:
-        assert turned.tau_b == -found.tau_b
+            assert coefficient_of(x, x) == 1
+    if counts.tau_b is not None:
+        assert reversed_counts.tau_b == -counts.tau_b
 
 
 @given(st.permutations(range(7)), st.permutations(range(7)))
 def test_without_ties(x: list[int], y: list[int]) -> None:
     assert tau_ap(x, x) == pytest.approx(1)
-    assert tau_ap(x, [-one for one in x]) == pytest.approx(-1)
-    value, turned = tau_ap(x, y), tau_ap([-one for one in x], y)
-    assert value is not None
-    assert turned == pytest.approx(-value)
-    assert tau_ap(x, [2**one for one in y]) == value
+    assert tau_ap(x, [-score for score in x]) == pytest.approx(-1)
+    coefficient, reversed_coefficient = tau_ap(x, y), tau_ap([-score for score in x], y)
+    assert coefficient is not None
+    assert reversed_coefficient == pytest.approx(-coefficient)
+    assert tau_ap(x, [2**score for score in y]) == coefficient
 
 
 # ---- what has no value, and what is refused --------------------------------------------------
@@ -187,23 +187,23 @@ ALL: list[Callable[[Any, Any], Any]] = [
 def test_fewer_than_two_systems(scores: list[float]) -> None:
     assert kendall(scores, scores).tau_a is None
     assert kendall(scores, scores).tau_b is None
-    assert [of(scores, scores) for of in ALL[1:]] == [None] * 5
+    assert [coefficient_of(scores, scores) for coefficient_of in ALL[1:]] == [None] * 5
 
 
 def test_two_systems() -> None:
-    assert [of([1, 2], [3, 4]) for of in ALL[1:]] == [1, 1, 1, 1, 1]
-    assert [of([1, 2], [4, 3]) for of in ALL[1:]] == [-1, -1, -1, -1, -1]
+    assert [coefficient_of([1, 2], [3, 4]) for coefficient_of in ALL[1:]] == [1, 1, 1, 1, 1]
+    assert [coefficient_of([1, 2], [4, 3]) for coefficient_of in ALL[1:]] == [-1, -1, -1, -1, -1]
 
 
 def test_all_tied() -> None:
-    same, rising = [0.5, 0.5, 0.5], [1, 2, 3]
-    assert kendall(same, rising).tau_a == 0
-    assert kendall(same, rising).ties_x == 3
-    assert kendall(same, same).ties_both == 3
-    for x, y in ((same, rising), (rising, same), (same, same)):
-        found = [kendall(x, y).tau_b, tau_ap_b(x, y), weighted_tau(x, y), spearman(x, y)]
-        assert found == [None] * 4
-    assert tau_ap_a(rising, same) == pytest.approx(0)
+    equal_scores, rising_scores = [0.5, 0.5, 0.5], [1, 2, 3]
+    assert kendall(equal_scores, rising_scores).tau_a == 0
+    assert kendall(equal_scores, rising_scores).ties_x == 3
+    assert kendall(equal_scores, equal_scores).ties_both == 3
+    for x, y in ((equal_scores, rising_scores), (rising_scores, equal_scores), (equal_scores, equal_scores)):
+        coefficients = [kendall(x, y).tau_b, tau_ap_b(x, y), weighted_tau(x, y), spearman(x, y)]
+        assert coefficients == [None] * 4
+    assert tau_ap_a(rising_scores, equal_scores) == pytest.approx(0)
 
 
 def test_what_differs_by_rounding_alone_is_tied() -> None:
@@ -233,6 +233,6 @@ def test_what_is_no_score_is_refused(
 def test_ties_that_have_no_answer_are_refused() -> None:
     with pytest.raises(InputError, match="tau_ap_a gives"):
         tau_ap([1, 2, 3], [1, 1, 2])
-    for of in (tau_ap, tau_ap_a):
+    for coefficient_of in (tau_ap, tau_ap_a):
         with pytest.raises(InputError, match="tau_ap_b takes ties"):
-            of([1, 1, 3], [1, 2, 3])
+            coefficient_of([1, 1, 3], [1, 2, 3])

@@ -34,7 +34,7 @@ def test_tables_of_both_sides_are_systems(tmp_path: Path) -> None:
 def test_columns_of_both_sides_are_said_once() -> None:
     names = {"question": "q", "expected_ids": "g", "retrieved_ids": "r"}
     tables: Any = {
-        system: [{names[column]: value for column, value in row.items()} for row in rows]
+        system: [{names[column]: cell for column, cell in row.items()} for row in rows]
         for system, rows in TABLES.items()
     }
     columns: Any = {"query_id": "q", "expected_ids": "g", "retrieved_ids": "r"}
@@ -43,10 +43,10 @@ def test_columns_of_both_sides_are_said_once() -> None:
 
 
 def test_a_score_beyond_the_range_of_its_measure_is_refused() -> None:
-    values = {f"q{i:02}": 0.5 + 0.01 * (i % 7) for i in range(40)}
-    percent = {query: 100 * value for query, value in values.items()}
+    shares = {f"q{i:02}": 0.5 + 0.01 * (i % 7) for i in range(40)}
+    percent = {query: 100 * share for query, share in shares.items()}
     scores = {
-        name: {"nDCG@10": own, "AP": own} for name, own in (("old", values), ("new", percent))
+        name: {"nDCG@10": system_scores, "AP": system_scores} for name, system_scores in (("old", shares), ("new", percent))
     }
     with pytest.raises(InputError, match="Is it a percentage") as error:
         correlate(scores)

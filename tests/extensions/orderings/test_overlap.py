@@ -29,9 +29,9 @@ BLUE = [{"blue", "red"}, "white", {"yellow", "black", "purple"}, "green"]
 def test_lists_without_ties(
     a: str, b: str, ext: float, low: float, high: float, ties: TiedRanks
 ) -> None:
-    for one, other in ((a, b), (b, a)):
-        found = rbo(list(one), list(other), ties=ties)
-        assert [found.ext, found.min, found.max] == pytest.approx([ext, low, high], abs=5e-14)
+    for first, second in ((a, b), (b, a)):
+        overlap = rbo(list(first), list(second), ties=ties)
+        assert [overlap.ext, overlap.min, overlap.max] == pytest.approx([ext, low, high], abs=5e-14)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_lists_without_ties(
 )
 def test_ties_as_published(ties: TiedRanks, ext: float, low: float, high: float) -> None:
     """Printed by the program of Corsi & Urbano (SIGIR 2024)."""
-    found = rbo(RED, BLUE, 0.95, ties)
-    assert [found.ext, found.min, found.max] == pytest.approx([ext, low, high], abs=5.1e-11)
-    assert found.residual == found.max - found.min
+    overlap = rbo(RED, BLUE, 0.95, ties)
+    assert [overlap.ext, overlap.min, overlap.max] == pytest.approx([ext, low, high], abs=5.1e-11)
+    assert overlap.residual == overlap.max - overlap.min
 
 
 # ---- from the definition --------------------------------------------------------------------
@@ -54,13 +54,13 @@ def test_ties_as_published(ties: TiedRanks, ext: float, low: float, high: float)
 
 def there(ranking: list[list[Any]], depth: int, ties: TiedRanks) -> dict[Any, float]:
     """Return how much of each document is there, down to a depth."""
-    found, above = {}, 0
-    for group in ranking:
-        share = min(1.0, max(0.0, (depth - above) / len(group)))
+    share_of_doc, n_above = {}, 0
+    for tie in ranking:
+        share = min(1.0, max(0.0, (depth - n_above) / len(tie)))
         if share > 0:
-            found.update(dict.fromkeys(group, 1.0 if ties == "w" else share))
-        above += len(group)
-    return found
+            share_of_doc.update(dict.fromkeys(tie, 1.0 if ties == "w" else share))
+        n_above += len(tie)
+    return share_of_doc
 
 
 def agreement(a: list[list[Any]], b: list[list[Any]], depth: int, ties: TiedRanks) -> float:
@@ -76,7 +76,7 @@ def agreement(a: list[list[Any]], b: list[list[Any]], depth: int, ties: TiedRank
 
 
 def weighted(agreements: list[float], p: float) -> float:
-    return sum((1 - p) * p**i * one for i, one in enumerate(agreements))
+    return sum((1 - p) * p**i * agreement_at_depth for i, agreement_at_depth in enumerate(agreements))
 
 
 DEEP = 60  # 0.5^60 is less than a rounding error
@@ -86,30 +86,30 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
     """Write out what follows, document by document, for `min` and `max`."""
     if sum(map(len, a)) > sum(map(len, b)):
         a, b = b, a
-    one, other = ([doc for group in ranking for doc in group] for ranking in (a, b))
-    s, l = len(one), len(other)
+    short_docs, long_docs = ([doc for tie in ranking for doc in tie] for ranking in (a, b))
+    s, l = len(short_docs), len(long_docs)
 
-    strange = [[[f"{side}{i}"] for i in range(DEEP)] for side in "ab"]
-    low = [agreement(a + strange[0], b + strange[1], d, ties) for d in range(1, DEEP)]
-    a_more = [[doc] for doc in other if doc not in one]
-    b_more = [[doc] for doc in one if doc not in other]
-    same = [[i] for i in range(1000, 1000 + DEEP)]
-    high = [agreement(a + a_more + same, b + b_more + same, d, ties) for d in range(1, DEEP)]
+    unknown_docs = [[[f"{side}{i}"] for i in range(DEEP)] for side in "ab"]
+    low = [agreement(a + unknown_docs[0], b + unknown_docs[1], d, ties) for d in range(1, DEEP)]
+    a_more = [[doc] for doc in long_docs if doc not in short_docs]
+    b_more = [[doc] for doc in short_docs if doc not in long_docs]
+    common_docs = [[i] for i in range(1000, 1000 + DEEP)]
+    high = [agreement(a + a_more + common_docs, b + b_more + common_docs, d, ties) for d in range(1, DEEP)]
 
-    ext, at_end = [], agreement(a + strange[0], b, s, ties) if s else 0.0
+    ext, at_end = [], agreement(a + unknown_docs[0], b, s, ties) if s else 0.0
     for d in range(1, l + 1):
-        known = agreement(a + strange[0], b, d, ties)
+        depth_agreement = agreement(a + unknown_docs[0], b, d, ties)
         if d > s:
-            rest = [share for doc, share in there(b, d, ties).items() if doc not in one]
+            shares = [share for doc, share in there(b, d, ties).items() if doc not in short_docs]
             n = d - s
             # What one document more would add, no matter what it is divided by.
-            x, y = there(a + strange[0], d, ties), there(b, d, ties)
-            squares = [sum(v * v for v in z.values()) for z in (x, y)]
-            by = {"w": (len(x) + len(y)) / 2, "a": d, "b": math.sqrt(squares[0] * squares[1])}
-            known += at_end * n * sum(rest) / len(rest) / by[ties]
-        ext.append(known)
-    below = ext[-1] * p**l
-    return [weighted(ext, p) + below, weighted(low, p), weighted(high, p)]
+            x, y = there(a + unknown_docs[0], d, ties), there(b, d, ties)
+            squares = [sum(share * share for share in shares_of_docs.values()) for shares_of_docs in (x, y)]
+            norm_of_variant = {"w": (len(x) + len(y)) / 2, "a": d, "b": math.sqrt(squares[0] * squares[1])}
+            depth_agreement += at_end * n * sum(shares) / len(shares) / norm_of_variant[ties]
+        ext.append(depth_agreement)
+    tail = ext[-1] * p**l
+    return [weighted(ext, p) + tail, weighted(low, p), weighted(high, p)]
 
 
 def random_ranking(chance: random.Random, tied: bool = True) -> list[list[int]]:
@@ -127,25 +127,25 @@ def test_equals_slow_loops(ties: TiedRanks) -> None:
     chance = random.Random(5)
     for _ in range(60):
         a, b = random_ranking(chance), random_ranking(chance)
-        found = rbo(a, b, 0.5, ties)
+        overlap = rbo(a, b, 0.5, ties)
         expected = slow(a, b, 0.5, ties)
-        assert [found.ext, found.min, found.max] == pytest.approx(expected, abs=1e-13)
+        assert [overlap.ext, overlap.min, overlap.max] == pytest.approx(expected, abs=1e-13)
 
 
 def test_a_is_the_mean_over_all_orders() -> None:
     """Of lists of the same length; what follows is of no order, so `min` is it of all."""
     chance = random.Random(2)
     for _ in range(40):
-        a, b = ([group[:2] for group in random_ranking(chance)[:3]] for _ in range(2))
+        a, b = ([tie[:2] for tie in random_ranking(chance)[:3]] for _ in range(2))
         orders = [
-            [list(itertools.chain(*order)) for order in itertools.product(*permuted)]
-            for permuted in ([list(itertools.permutations(g)) for g in r] for r in (a, b))
+            [list(itertools.chain(*order)) for order in itertools.product(*tie_orders)]
+            for tie_orders in ([list(itertools.permutations(g)) for g in r] for r in (a, b))
         ]
         pairs = [rbo(x, y, 0.8) for x in orders[0] for y in orders[1]]
-        found = rbo(a, b, 0.8, "a")
-        assert found.min == pytest.approx(sum(one.min for one in pairs) / len(pairs), abs=1e-14)
+        overlap = rbo(a, b, 0.8, "a")
+        assert overlap.min == pytest.approx(sum(overlap_of_order.min for overlap_of_order in pairs) / len(pairs), abs=1e-14)
         if sum(map(len, a)) == sum(map(len, b)):
-            assert found.ext == pytest.approx(sum(one.ext for one in pairs) / len(pairs), abs=1e-14)
+            assert overlap.ext == pytest.approx(sum(overlap_of_order.ext for overlap_of_order in pairs) / len(pairs), abs=1e-14)
 
 
 @pytest.mark.parametrize("ties", VARIANTS)
@@ -153,20 +153,20 @@ def test_whatever_follows_stays_within_the_bounds(ties: TiedRanks) -> None:
     chance = random.Random(3)
     for _ in range(200):
         a, b = random_ranking(chance), random_ranking(chance)
-        found = rbo(a, b, 0.8, ties)
-        assert 0 <= found.min <= found.ext + 1e-15
-        assert found.ext <= found.max + 1e-15
-        assert found.max <= 1 + 1e-15
+        overlap = rbo(a, b, 0.8, ties)
+        assert 0 <= overlap.min <= overlap.ext + 1e-15
+        assert overlap.ext <= overlap.max + 1e-15
+        assert overlap.max <= 1 + 1e-15
         for _ in range(5):
-            longer = []
+            longer_rankings = []
             for ranking in (a, b):
-                rest = [doc for doc in range(25) if [doc] not in ranking]
-                rest = [doc for doc in rest if not any(doc in group for group in ranking)]
-                more = [[doc] for doc in chance.sample(rest, chance.randint(0, len(rest)))]
-                longer.append(ranking + more)
-            then = rbo(longer[0], longer[1], 0.8, ties)
-            assert found.min - 1e-14 <= then.min
-            assert then.max <= found.max + 1e-14
+                other_docs = [doc for doc in range(25) if [doc] not in ranking]
+                other_docs = [doc for doc in other_docs if not any(doc in tie for tie in ranking)]
+                appended_docs = [[doc] for doc in chance.sample(other_docs, chance.randint(0, len(other_docs)))]
+                longer_rankings.append(ranking + appended_docs)
+            longer_overlap = rbo(longer_rankings[0], longer_rankings[1], 0.8, ties)
+            assert overlap.min - 1e-14 <= longer_overlap.min
+            assert longer_overlap.max <= overlap.max + 1e-14
 
 
 @pytest.mark.parametrize("ties", VARIANTS)
@@ -174,10 +174,10 @@ def test_order_of_the_two_and_of_the_tied_does_not_matter(ties: TiedRanks) -> No
     chance = random.Random(4)
     for _ in range(50):
         a, b = random_ranking(chance), random_ranking(chance)
-        shuffled = [chance.sample(group, len(group)) for group in a]
-        found, other = rbo(a, b, 0.8, ties), rbo(b, shuffled, 0.8, ties)
-        expected = [other.ext, other.min, other.max]
-        assert [found.ext, found.min, found.max] == pytest.approx(expected, abs=1e-14)
+        shuffled_ties = [chance.sample(tie, len(tie)) for tie in a]
+        overlap, exchanged_overlap = rbo(a, b, 0.8, ties), rbo(b, shuffled_ties, 0.8, ties)
+        expected = [exchanged_overlap.ext, exchanged_overlap.min, exchanged_overlap.max]
+        assert [overlap.ext, overlap.min, overlap.max] == pytest.approx(expected, abs=1e-14)
 
 
 def test_b_of_a_ranking_with_itself_is_1() -> None:
@@ -192,30 +192,30 @@ def test_b_of_a_ranking_with_itself_is_1() -> None:
 
 
 def test_scores_are_rankings_and_equal_ones_ties() -> None:
-    scored = {"yellow": 2, "blue": 5, "green": 5, "red": 9, "pink": -1.5}
+    scores = {"yellow": 2, "blue": 5, "green": 5, "red": 9, "pink": -1.5}
     for ties in VARIANTS:
-        assert rbo(scored, BLUE, 0.95, ties) == rbo(RED, BLUE, 0.95, ties)
+        assert rbo(scores, BLUE, 0.95, ties) == rbo(RED, BLUE, 0.95, ties)
 
 
 def test_empty_lists() -> None:
     assert rbo([], []) == RBO(0.0, 0.0, 1.0)
-    found = rbo([], ["a", "b"])
-    assert (found.ext, found.min) == (0, 0)
-    assert found.max == pytest.approx(1, abs=1e-15)
+    overlap = rbo([], ["a", "b"])
+    assert (overlap.ext, overlap.min) == (0, 0)
+    assert overlap.max == pytest.approx(1, abs=1e-15)
 
 
 def test_runs(tmp_path: Path) -> None:
     a = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 2.0}, "q2": {"d1": 1.0}, "q3": {"d1": 1.0}}
     b = {"q2": {"d2": 1.0, "d1": 0.5}, "q1": {"d2": 0.1, "d1": 0.1}, "q4": {"d1": 1.0}}
-    found = rbo(a, b, ties="a")
-    assert list(found.per_query) == ["q1", "q2"]
-    assert found.per_query["q1"] == rbo(a["q1"], b["q1"], ties="a")
-    assert found.left_out == 2
+    overlap = rbo(a, b, ties="a")
+    assert list(overlap.per_query) == ["q1", "q2"]
+    assert overlap.per_query["q1"] == rbo(a["q1"], b["q1"], ties="a")
+    assert overlap.left_out == 2
     for name in ("ext", "min", "max"):
-        values = [getattr(one, name) for one in found.per_query.values()]
-        assert getattr(found.mean, name) == (values[0] + values[1]) / 2
+        numbers = [getattr(query_overlap, name) for query_overlap in overlap.per_query.values()]
+        assert getattr(overlap.mean, name) == (numbers[0] + numbers[1]) / 2
     cranfield.Run(b).write(tmp_path / "b.run")
-    assert rbo(cranfield.Run(a), tmp_path / "b.run", ties="a") == found
+    assert rbo(cranfield.Run(a), tmp_path / "b.run", ties="a") == overlap
 
 
 @pytest.mark.parametrize("p", [0, 1, -1, True, "0.9", float("nan")])

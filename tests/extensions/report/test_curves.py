@@ -10,8 +10,8 @@ from cranfield.figures import precision_recall
 def test_a_curve_needs_the_threshold() -> None:
     with pytest.raises(MeasureError, match=r"as in NumRel\(rel=0.5\)"):
         precision_recall(QRELS, RUN, "q1")
-    found = precision_recall(QRELS, RUN, "q1", rel=0.3)
-    assert [one["recall"] for one in found.points if "rank" in one] == [1 / 3, 2 / 3]
+    figure = precision_recall(QRELS, RUN, "q1", rel=0.3)
+    assert [point["recall"] for point in figure.points if "rank" in point] == [1 / 3, 2 / 3]
 
 
 def test_a_curve_of_a_run_judged_in_another_way() -> None:

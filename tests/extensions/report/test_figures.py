@@ -30,11 +30,11 @@ PAIR = {"q1": {"a": 1, "b": 1}}, {"q1": ["a", "x", "b"]}
 
 def weights(figure: Figure) -> dict[str, list[float]]:
     """Return {measure: its weights, rank after rank}."""
-    found: dict[str, list[float]] = {}
+    values_of_measure: dict[str, list[float]] = {}
     for point in figure.points:
-        found.setdefault(point["measure"], []).append(point["weight"])
-        assert point["rank"] == len(found[point["measure"]])
-    return found
+        values_of_measure.setdefault(point["measure"], []).append(point["weight"])
+        assert point["rank"] == len(values_of_measure[point["measure"]])
+    return values_of_measure
 
 
 FORMULAS: dict[str, Callable[[int], float]] = {
@@ -54,11 +54,11 @@ def test_weights_are_what_the_formulas_say() -> None:
 
 
 def test_weights_of_any_measure() -> None:
-    found = weights(rank_weights(["nDCG@3", "AP ERR"], depth=4))
-    assert found["nDCG@3"] == pytest.approx([1, 1 / log2(3), 1 / 2, 0], rel=1e-14)
-    assert found["AP"] == [1, 1 / 2, 1 / 3, 1 / 4]
+    weights_of_measure = weights(rank_weights(["nDCG@3", "AP ERR"], depth=4))
+    assert weights_of_measure["nDCG@3"] == pytest.approx([1, 1 / log2(3), 1 / 2, 0], rel=1e-14)
+    assert weights_of_measure["AP"] == [1, 1 / 2, 1 / 3, 1 / 4]
     # The user stops at rank i with probability 1/2 if its document has the top grade, 1.
-    assert found["ERR"] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4], rel=1e-14)
+    assert weights_of_measure["ERR"] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4], rel=1e-14)
     assert list(weights(rank_weights("RBP(p=0.5)", 2))) == ["RBP(p=0.5)"]
 
 
@@ -103,22 +103,22 @@ def curve(
     grades: dict[str, int], ranking: list[str], rel: int
 ) -> tuple[list[tuple[Fraction, Fraction, int]], list[Fraction]]:
     """Return (recall, precision, rank) of each relevant document, and precision at 11 recalls."""
-    total, found, points = sum(grade >= rel for grade in grades.values()), 0, []
+    total, n_found, points = sum(grade >= rel for grade in grades.values()), 0, []
     for rank, doc in enumerate(ranking, 1):
         if grades.get(doc, 0) >= rel:
-            found += 1
-            points.append((Fraction(found, total), Fraction(found, rank), rank))
+            n_found += 1
+            points.append((Fraction(n_found, total), Fraction(n_found, rank), rank))
     eleven = []
     for tenths in range(11):
-        needed = (2 * tenths * total + 10) // 20  # tenths / 10 of all, halves rounded up
-        there = [p for n, (_, p, _) in enumerate(points, 1) if n >= needed]
-        eleven.append(max(there, default=Fraction(0)))
+        n_needed = (2 * tenths * total + 10) // 20  # tenths / 10 of all, halves rounded up
+        precisions = [p for n, (_, p, _) in enumerate(points, 1) if n >= n_needed]
+        eleven.append(max(precisions, default=Fraction(0)))
     return points, eleven
 
 
 @pytest.mark.parametrize("rel", [1, 2])
 def test_precision_and_recall_are_those_of_a_slow_loop(rel: int) -> None:
-    drawn = 0
+    n_drawn = 0
     for run in (demo.RUNS[0], demo.RUNS[2]):
         for query in ("q07", "q15", "q22", "q32"):
             points, eleven = curve(*read(run, query), rel)
@@ -128,15 +128,15 @@ def test_precision_and_recall_are_those_of_a_slow_loop(rel: int) -> None:
                 continue
             figure = precision_recall(demo.QRELS, run, query, rel=rel)
             hits = [point for point in figure.points if "rank" in point]
-            others = [point for point in figure.points if "rank" not in point]
+            other_points = [point for point in figure.points if "rank" not in point]
             assert [point["rank"] for point in hits] == [rank for _, _, rank in points]
             assert [(point["recall"], point["precision"]) for point in hits] == [
                 (float(recall), float(precision)) for recall, precision, _ in points
             ]
-            assert [point["recall"] for point in others] == [i / 10 for i in range(11)]
-            assert [point["precision"] for point in others] == [float(p) for p in eleven]
-            drawn += 1
-    assert drawn >= 6
+            assert [point["recall"] for point in other_points] == [i / 10 for i in range(11)]
+            assert [point["precision"] for point in other_points] == [float(p) for p in eleven]
+            n_drawn += 1
+    assert n_drawn >= 6
 
 
 def test_the_lines_go_down_the_ranking_and_along_the_highest_precision_to_come() -> None:
@@ -144,9 +144,9 @@ def test_the_lines_go_down_the_ranking_and_along_the_highest_precision_to_come()
     qrels, run = {"q1": {"a": 1, "b": 1, "c": 1}}, {"q1": ["a", "x", "b", "y"]}
     spec = precision_recall(qrels, run, "q1").spec
     lines = [layer for layer in spec["layer"] if layer["mark"]["type"] == "line"]
-    data = [spec["datasets"][layer["data"]["name"]] for layer in lines]
-    steps, way = ([(row["recall"], row["precision"]) for row in rows] for rows in data)
-    assert way == [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3)]  # not on to rank 4
+    rows_of_layer = [spec["datasets"][layer["data"]["name"]] for layer in lines]
+    steps, rank_points = ([(row["recall"], row["precision"]) for row in rows] for rows in rows_of_layer)
+    assert rank_points == [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3)]  # not on to rank 4
     assert steps == [(0, 1), (1 / 3, 1), (2 / 3, 2 / 3), (1, 0)]
     assert lines[0]["mark"]["interpolate"] == "step-before"
     assert lines[1]["encoding"]["order"]["field"] == "rank"
@@ -256,8 +256,8 @@ def test_altair_is_imported_only_to_draw(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_commands_write_pictures(tmp_path: Path) -> None:
     def run(*arguments: str | Path) -> tuple[int, str]:
-        result = CliRunner().invoke(cli, ["figure", *map(str, arguments)])
-        return result.exit_code, result.stderr
+        outcome = CliRunner().invoke(cli, ["figure", *map(str, arguments)])
+        return outcome.exit_code, outcome.stderr
 
     svg, spec = tmp_path / "a.svg", tmp_path / "a.json"
     svg.write_text("what was there before")
@@ -269,9 +269,9 @@ def test_commands_write_pictures(tmp_path: Path) -> None:
     assert run("precision-recall", *inputs, "-l", "2", "--depth", "9")[0] == 0
     expected = precision_recall(demo.QRELS, demo.RUNS[0], "q15", rel=2, depth=9)
     assert json.loads(spec.read_text()) == expected.spec
-    status, said = run("rank-weights", "-m", "RelString", "-o", tmp_path / "a.bmp")
+    status, message = run("rank-weights", "-m", "RelString", "-o", tmp_path / "a.bmp")
     assert status == 2
-    assert "choose one of .svg, .png, .pdf, .json" in said
+    assert "choose one of .svg, .png, .pdf, .json" in message
     assert run("rank-weights")[0] == 2
     assert run()[0] == 2
     assert "Missing command" in run()[1]
@@ -292,36 +292,36 @@ def labels(name: str) -> Iterator[dict[str, str]]:
 def test_the_pictures_are_those_that_are_made() -> None:
     """If not: python scripts/make_docs.py."""
     for path, figure in make_docs.pictures().items():
-        shown = list(labels(path.name))
-        assert len(shown) == len(figure.points) > 10, path.name
+        shown_labels = list(labels(path.name))
+        assert len(shown_labels) == len(figure.points) > 10, path.name
 
 
 def test_the_picture_of_1_over_rank_is_right() -> None:
-    found = [
-        (int(one["rank of the first relevant document"]), one)
-        for one in labels("reciprocal-rank.svg")
+    rank_labels = [
+        (int(label["rank of the first relevant document"]), label)
+        for label in labels("reciprocal-rank.svg")
     ]
-    for rank, one in found:
-        assert float(one["reciprocal rank"]) == pytest.approx(1 / rank, rel=1e-11)
-    assert [rank for rank, _ in found] == list(range(1, 21))
+    for rank, bounds in rank_labels:
+        assert float(bounds["reciprocal rank"]) == pytest.approx(1 / rank, rel=1e-11)
+    assert [rank for rank, _ in rank_labels] == list(range(1, 21))
 
 
 def test_the_picture_of_weights_is_right() -> None:
-    seen = set()
-    for one in labels("weights.svg"):
-        rank, name = int(one["rank"]), one["measure"]
+    seen_measures = set()
+    for label in labels("weights.svg"):
+        rank, name = int(label["rank"]), label["measure"]
         expected = FORMULAS[name](rank)
-        assert float(one["weight, relative to rank 1"]) == pytest.approx(expected, rel=1e-11)
-        seen.add((name, rank))
-    assert seen == {(name, rank) for name in FORMULAS for rank in range(1, 21)}
+        assert float(label["weight, relative to rank 1"]) == pytest.approx(expected, rel=1e-11)
+        seen_measures.add((name, rank))
+    assert seen_measures == {(name, rank) for name in FORMULAS for rank in range(1, 21)}
 
 
 def test_the_picture_of_precision_and_recall_is_right() -> None:
     points, eleven = curve(*read(demo.HERE / "dense.run", "q22"), 1)
     expected = [(Fraction(i, 10), p) for i, p in enumerate(eleven)] + [p[:2] for p in points]
-    found = [
-        (float(one["recall"]), float(one["precision"])) for one in labels("precision-recall.svg")
+    label_points = [
+        (float(label["recall"]), float(label["precision"])) for label in labels("precision-recall.svg")
     ]
-    assert len(found) == len(expected)
-    for one, exact in zip(found, expected, strict=True):
-        assert one == pytest.approx(tuple(map(float, exact)), rel=1e-11)
+    assert len(label_points) == len(expected)
+    for label_point, exact in zip(label_points, expected, strict=True):
+        assert label_point == pytest.approx(tuple(map(float, exact)), rel=1e-11)

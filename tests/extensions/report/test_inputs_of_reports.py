@@ -22,8 +22,8 @@ def test_one_table_given_twice_is_two_systems_as_a_copy_is(tmp_path: Path, verb:
     ]
     (tmp_path / "old.json").write_text(json.dumps(rows))
     (tmp_path / "copy.json").symlink_to(tmp_path / "old.json")
-    old, link, dotted = (f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json"))
-    for files in ([old, old], [old, dotted], [old, link], [old, old, link]):
+    old, link, dotted_path = (f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json"))
+    for files in ([old, old], [old, dotted_path], [old, link], [old, old, link]):
         command = invoke(verb, *files, "-m", "RR", *output_of(verb, tmp_path))
         assert command.exit_code == 0, command.output
         assert "Identical on all 2 queries" in command.output + command.stderr
@@ -38,8 +38,8 @@ def test_scores_that_rise_are_warned_of(verb: str, write: Any, tmp_path: Path) -
     for name, sign in (("good", -1), ("l2", 1)):
         rows = [f"{q},{doc},{sign * x}\n" for q in judged for doc, x in distances.items()]
         paths.append(write(f"{name}.csv", "".join(["query_id,doc_id,score\n", *rows])))
-    done = invoke(verb, *paths, "-m", "RR", *output_of(verb, tmp_path))
-    assert "are they distances?" in done.output
+    outcome = invoke(verb, *paths, "-m", "RR", *output_of(verb, tmp_path))
+    assert "are they distances?" in outcome.output
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -52,12 +52,12 @@ def test_percentages(tmp_path: Path, verb: str) -> None:
         (tmp_path / f"{name}.csv").write_text("\n".join(["query_id,nDCG@10", *rows]) + "\n")
         files.append(str(tmp_path / f"{name}.csv"))
     options = ["--baseline", files[1], *output_of(verb, tmp_path)]
-    refused = invoke(verb, "--saved", *files, *options)
-    assert refused.exit_code == 2
-    assert "--percent divides by 100" in refused.stderr
-    taken = invoke(verb, "--saved", *files, *options, "--percent")
-    assert taken.exit_code == 0, taken.output
+    refusal = invoke(verb, "--saved", *files, *options)
+    assert refusal.exit_code == 2
+    assert "--percent divides by 100" in refusal.stderr
+    acceptance = invoke(verb, "--saved", *files, *options, "--percent")
+    assert acceptance.exit_code == 0, acceptance.output
     if verb == "table":
-        assert repr(sum(percent) / 100 / 40)[:8] in taken.stdout
-        printed = taken.stderr + invoke(verb, "--saved", *files, "--percent").output
-        assert "Divided by 100: nDCG@10 of new" in printed
+        assert repr(sum(percent) / 100 / 40)[:8] in acceptance.stdout
+        printed_text = acceptance.stderr + invoke(verb, "--saved", *files, "--percent").output
+        assert "Divided by 100: nDCG@10 of new" in printed_text

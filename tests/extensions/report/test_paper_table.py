@@ -29,9 +29,9 @@ Values = Mapping[str, list[float]]
 SYSTEMS: Values = {
     "low": LOW,
     "same": LOW[::-1],  # the same mean
-    "high": [one + 0.3 + 0.01 * i for i, one in enumerate(LOW)],
-    "middle": [one + (0.2 if i < 9 else -0.1) for i, one in enumerate(LOW)],
-    "lowest": [one / 2 for one in LOW],
+    "high": [score + 0.3 + 0.01 * i for i, score in enumerate(LOW)],
+    "middle": [score + (0.2 if i < 9 else -0.1) for i, score in enumerate(LOW)],
+    "lowest": [score / 2 for score in LOW],
 }
 
 
@@ -53,10 +53,10 @@ def column(table: PaperTable, c: int = -1) -> list[str]:
 def p_of(one: list[float], other: list[float]) -> float:
     """Return the share of all flips of signs with a mean difference as large as the one seen."""
     differences = [a - b for a, b in zip(one, other, strict=True)]
-    seen = abs(sum(differences)) - 1e-9
+    observed_sum = abs(sum(differences)) - 1e-9
     flips = product((1, -1), repeat=len(differences))
     sums = [
-        abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= seen for signs in flips
+        abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= observed_sum for signs in flips
     ]
     return sum(sums) / len(sums)
 
@@ -64,12 +64,12 @@ def p_of(one: list[float], other: list[float]) -> float:
 def better_by_holm(values: Values, pairs: list[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return the pairs (better, worse) whose p is at most alpha by Holm's correction."""
     by_p = sorted((p_of(values[a], values[b]), a, b) for a, b in pairs)
-    found, highest = set(), 0.0
+    differing_pairs, highest = set(), 0.0
     for i, (p, a, b) in enumerate(by_p):
         highest = max(highest, p * (len(by_p) - i))
         if highest <= 0.05:
-            found.add((a, b) if sum(values[a]) > sum(values[b]) else (b, a))
-    return found
+            differing_pairs.add((a, b) if sum(values[a]) > sum(values[b]) else (b, a))
+    return differing_pairs
 
 
 def test_letters_name_the_systems_that_a_value_is_better_than() -> None:
@@ -87,8 +87,8 @@ def test_letters_name_the_systems_that_a_value_is_better_than() -> None:
 def test_daggers_mark_what_differs_from_the_baseline() -> None:
     for baseline in ("low", "middle"):
         table = paper_table(compared(baseline=baseline))
-        others = [(name, baseline) for name in SYSTEMS if name != baseline]
-        better = better_by_holm(SYSTEMS, others)
+        other_pairs = [(name, baseline) for name in SYSTEMS if name != baseline]
+        better = better_by_holm(SYSTEMS, other_pairs)
         expected = {
             name: "\N{DAGGER}" * ((name, baseline) in better)
             + "\N{DOUBLE DAGGER}" * ((baseline, name) in better)
@@ -113,10 +113,10 @@ def test_more_systems_than_letters_have_numbers() -> None:
     values = {f"s{i}": [i / 40 + k * i / 10_000 for k in range(10)] for i in range(30)}
     table = paper_table(compared(values, all_pairs=True, test="t", correction="none"))
     assert column(table, 0) == [str(i + 1) for i in range(30)]
-    raised = table.tables()[0].superscripts
-    assert raised[29, 2] == "1\N{EN DASH}29"
-    assert raised[2, 2] == "1,2"
-    assert (0, 2) not in raised
+    superscripts = table.tables()[0].superscripts
+    assert superscripts[29, 2] == "1\N{EN DASH}29"
+    assert superscripts[2, 2] == "1,2"
+    assert (0, 2) not in superscripts
 
 
 # ---- numbers ------------------------------------------------------------------------------------
@@ -131,10 +131,10 @@ def test_the_best_is_bold_and_the_second_underlined_with_ties_as_they_are_shown(
         "e": [0.4] * 10,
     }
     table = paper_table(compared(values))
-    shown = table.tables()[0]
+    printed_table = table.tables()[0]
     assert column(table) == ["0.500", "0.500", "0.400", "0.100", "0.400"]
-    assert shown.bold_cells == {(0, 1), (1, 1)}
-    assert shown.underlined_cells == {(2, 1), (4, 1)}
+    assert printed_table.bold_cells == {(0, 1), (1, 1)}
+    assert printed_table.underlined_cells == {(2, 1), (4, 1)}
     assert [row["place"] for row in table.rows()] == [1, 1, 2, 3, 2]
     assert table.rows()[0]["mean"] == pytest.approx((0.5 * 9 + 0.5001) / 10, rel=1e-15)
     finer = paper_table(compared(values), digits=5).tables()[0]
@@ -145,24 +145,24 @@ def test_the_best_is_bold_and_the_second_underlined_with_ties_as_they_are_shown(
 def test_of_two_systems_none_is_underlined_and_of_equal_ones_none_is_bold() -> None:
     two = paper_table(compared({"a": [0.1] * 10, "b": [0.2] * 10})).tables()[0]
     assert (len(two.bold_cells), len(two.underlined_cells)) == (1, 0)
-    same = paper_table(compared({"a": [0.1] * 10, "b": [0.1] * 10})).tables()[0]
-    assert (len(same.bold_cells), len(same.underlined_cells)) == (0, 0)
+    tied_table = paper_table(compared({"a": [0.1] * 10, "b": [0.1] * 10})).tables()[0]
+    assert (len(tied_table.bold_cells), len(tied_table.underlined_cells)) == (0, 0)
 
 
 def test_less_is_better_and_numbers_above_1_are_no_percentages() -> None:
     falling = {"a": [0.3] * 10, "b": [0.2] * 10, "c": [0.1] * 10}
     lengths = {"a": [3.0] * 10, "b": [30.5] * 10, "c": [4.0] * 10}
-    both = {
+    two_comparisons = {
         name: {**scores(falling, "FallOut@5")[name], **scores(lengths, "NumRet")[name]}
         for name in falling
     }
-    table = paper_table(compare(both), percent=True)
-    shown = table.tables()[0]
-    assert shown.header[1:] == ["FallOut@5 \N{DOWNWARDS ARROW}", "NumRet"]
+    table = paper_table(compare(two_comparisons), percent=True)
+    printed_table = table.tables()[0]
+    assert printed_table.header[1:] == ["FallOut@5 \N{DOWNWARDS ARROW}", "NumRet"]
     assert column(table, 1) == ["30.0", "20.0", "10.0"]
     assert column(table, 2) == ["3.000", "30.500", "4.000"]
-    assert shown.bold_cells == {(2, 1), (1, 2)}
-    assert shown.underlined_cells == {(1, 1), (2, 2)}
+    assert printed_table.bold_cells == {(2, 1), (1, 2)}
+    assert printed_table.underlined_cells == {(1, 1), (2, 2)}
     assert "\N{DAGGER}" in table.rows()[2]["marks"], "better, as it is lower"
     assert r"\phantom{0}\underline{4.000}" in table.to_latex()
 
@@ -185,33 +185,33 @@ def test_percent_of_saved_scores_that_are_percentages_already() -> None:
 
 def test_rows_are_sorted_below_the_baseline() -> None:
     order = ["high", "middle", "low", "same", "lowest"]
-    found = compared(baseline="middle")
-    assert column(paper_table(found), 0) == list(SYSTEMS)
-    below = paper_table(found, sort=True)
+    comparison = compared(baseline="middle")
+    assert column(paper_table(comparison), 0) == list(SYSTEMS)
+    below = paper_table(comparison, sort=True)
     assert column(below, 0) == ["middle", "high", "low", "same", "lowest"]
     assert below.tables()[0].ruled_rows == {1}
-    assert column(paper_table(found, sort=True, marks="letters"), 1) == order
-    assert column(paper_table(found, sort=True, marks="none"), 0) == order
+    assert column(paper_table(comparison, sort=True, marks="letters"), 1) == order
+    assert column(paper_table(comparison, sort=True, marks="none"), 0) == order
 
 
 # ---- collections --------------------------------------------------------------------------------
 
 
 def test_collections_are_groups_of_columns_and_what_was_not_run_is_a_dash() -> None:
-    some = {name: SYSTEMS[name] for name in ("low", "high")}
+    two_systems = {name: SYSTEMS[name] for name in ("low", "high")}
     table = paper_table(
-        {"First": compared(), "Second": compare(scores(some, "RR"), baseline="low")}
+        {"First": compared(), "Second": compare(scores(two_systems, "RR"), baseline="low")}
     )
-    shown = table.tables()[0]
-    assert shown.group_headings == ["", "First", "Second"]
-    assert shown.header == ["System", "P@10", "RR"]
+    printed_table = table.tables()[0]
+    assert printed_table.group_headings == ["", "First", "Second"]
+    assert printed_table.header == ["System", "P@10", "RR"]
     assert column(table) == [
         f"{sum(SYSTEMS['low']) / 10:.3f}",
         "\N{EN DASH}",
         f"{sum(SYSTEMS['high']) / 10:.3f}",
         *["\N{EN DASH}"] * 2,
     ]
-    (note,) = [one for one in table.notes if one.code == "no-run"]
+    (note,) = [note for note in table.notes if note.code == "no-run"]
     assert (note.source, note.count) == ("Second", 3)
     lacking = [row for row in table.rows() if row["mean"] is None]
     assert [row["system"] for row in lacking] == ["same", "middle", "lowest"]
@@ -219,7 +219,7 @@ def test_collections_are_groups_of_columns_and_what_was_not_run_is_a_dash() -> N
     assert "4 (First) and 1 (Second) comparisons" in table.caption[1]
     assert r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}" in table.to_latex()
     collections = json.loads(table.to_json())["collections"]
-    assert [one["name"] for one in collections] == ["First", "Second"]
+    assert [collection["name"] for collection in collections] == ["First", "Second"]
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_the_caption_names_the_test_its_family_and_alpha(how: dict[str, Any], sa
 def test_the_caption_says_what_is_marked() -> None:
     first = {name: SYSTEMS[name] for name in ("low", "high")}
     assert paper_table(compared(first)).caption[1].startswith("\N{DAGGER} significantly better")
-    turned = compared(first, baseline="high")
-    assert paper_table(turned).caption[1].startswith("\N{DOUBLE DAGGER} significantly worse")
+    turned_table = compared(first, baseline="high")
+    assert paper_table(turned_table).caption[1].startswith("\N{DOUBLE DAGGER} significantly worse")
     alike = {name: SYSTEMS[name] for name in ("low", "same")}
     assert paper_table(compared(alike)).caption[1].startswith("No system differs")
     pairs = compared(alike, all_pairs=True)
@@ -265,10 +265,10 @@ def test_the_caption_says_what_is_marked() -> None:
 
 
 def test_the_family_of_several_measures() -> None:
-    both = {name: {**scores(SYSTEMS)[name], **scores(SYSTEMS, "RR")[name]} for name in SYSTEMS}
-    assert "over 4 comparisons of each measure;" in paper_table(compare(both)).caption[1]
-    every = paper_table(compare(both, family="all"))
-    assert "over 8 comparisons of all measures;" in every.caption[1]
+    two_measures = {name: {**scores(SYSTEMS)[name], **scores(SYSTEMS, "RR")[name]} for name in SYSTEMS}
+    assert "over 4 comparisons of each measure;" in paper_table(compare(two_measures)).caption[1]
+    family_table = paper_table(compare(two_measures, family="all"))
+    assert "over 8 comparisons of all measures;" in family_table.caption[1]
 
 
 # ---- options ------------------------------------------------------------------------------------
@@ -299,9 +299,9 @@ def test_what_is_no_comparison_is_refused(data: Any) -> None:
 
 
 def test_scores_are_to_be_compared_first() -> None:
-    scored: Any = evaluate({"q": {"d": 1}}, {"q": ["d"]}, "AP")
+    scores_of_run: Any = evaluate({"q": {"d": 1}}, {"q": ["d"]}, "AP")
     with pytest.raises(InputError, match="compare"):
-        paper_table(scored)
+        paper_table(scores_of_run)
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -319,52 +319,52 @@ RUNS = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
 def test_the_command_makes_what_the_function_makes(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tex"
     measures = ["-m", "nDCG@10", "-m", "AP"]
-    done = invoke(
+    outcome = invoke(
         "table", "demo/qrels.txt", *RUNS, *measures, "--all-pairs", "--sort", "-o", str(out)
     )
-    assert done.exit_code == 0
-    found = compare("demo/qrels.txt", RUNS, "nDCG@10 AP", all_pairs=True)
-    assert out.read_text() == paper_table(found, sort=True).to_latex()
-    assert done.stdout == paper_table(found, sort=True).to_text()
-    assert "Skewed" not in done.stdout
+    assert outcome.exit_code == 0
+    comparison = compare("demo/qrels.txt", RUNS, "nDCG@10 AP", all_pairs=True)
+    assert out.read_text() == paper_table(comparison, sort=True).to_latex()
+    assert outcome.stdout == paper_table(comparison, sort=True).to_text()
+    assert "Skewed" not in outcome.stdout
 
 
 def test_collections_are_files_of_saved_scores(folder: Path, tmp_path: Path) -> None:
     files = {"DL 19": tmp_path / "a.json", "DL 20": tmp_path / "b.json"}
     for path, runs in zip(files.values(), (RUNS, RUNS[:2]), strict=True):
-        saved = invoke("evaluate", "demo/qrels.txt", *runs, "-m", "AP", "-q", "-o", str(path))
-        assert saved.exit_code == 0
-    given = [part for name, path in files.items() for part in ("--collection", f"{name}={path}")]
-    done = invoke("table", *given, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
+        save_outcome = invoke("evaluate", "demo/qrels.txt", *runs, "-m", "AP", "-q", "-o", str(path))
+        assert save_outcome.exit_code == 0
+    collection_arguments = [part for name, path in files.items() for part in ("--collection", f"{name}={path}")]
+    outcome = invoke("table", *collection_arguments, "--format", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    document = json.loads(outcome.stdout)
     direct = {
         "DL 19": compare("demo/qrels.txt", RUNS, "AP"),
         "DL 20": compare("demo/qrels.txt", RUNS[:2], "AP"),
     }
-    assert found["rows"] == paper_table(direct).rows()
-    assert found["rows"][-1]["mean"] is None
+    assert document["rows"] == paper_table(direct).rows()
+    assert document["rows"][-1]["mean"] is None
 
 
 def test_a_comparison_in_json_is_a_collection_too(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "compared.json"
     assert invoke("compare", "demo/qrels.txt", *RUNS, "-m", "AP", "-o", str(path)).exit_code == 0
-    done = invoke("table", "--collection", f"A={path}", "--format", "json")
-    assert done.exit_code == 0, done.stderr
+    outcome = invoke("table", "--collection", f"A={path}", "--format", "json")
+    assert outcome.exit_code == 0, outcome.stderr
     direct = {"A": compare("demo/qrels.txt", RUNS, "AP")}
-    assert json.loads(done.stdout)["rows"] == paper_table(direct).rows()
+    assert json.loads(outcome.stdout)["rows"] == paper_table(direct).rows()
 
 
 def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "compared.json"
-    whole = compared(test="t").to_dict()
-    for broken in (
-        {**whole, "query_ids": IDS[1:]},
-        {**whole, "scores": {"P@10": {"low": 3}}},
-        {**whole, "scores": [1]},
+    table_dict = compared(test="t").to_dict()
+    for broken_options in (
+        {**table_dict, "query_ids": IDS[1:]},
+        {**table_dict, "scores": {"P@10": {"low": 3}}},
+        {**table_dict, "scores": [1]},
         {"query_ids": IDS},
     ):
-        path.write_text(json.dumps(broken))
+        path.write_text(json.dumps(broken_options))
         with pytest.raises(InputError, match=r"compared\.json"):
             compare([path])
 
@@ -386,10 +386,10 @@ def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_is_refused(folder: Path, arguments: list[str], said: str) -> None:
-    done = invoke("table", *arguments)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) < 12
+    outcome = invoke("table", *arguments)
+    assert outcome.exit_code == 2
+    assert said in outcome.stderr
+    assert len(outcome.stderr.splitlines()) < 12
 
 
 # ---- LaTeX compiles it --------------------------------------------------------------------------
@@ -408,9 +408,9 @@ def compiled(body: str, folder: Path, document: str = r"\documentclass{article}"
     )
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
     for _ in range(2):  # references are known the second time
-        done = subprocess.run([*command, page.name], cwd=folder, capture_output=True, timeout=120)
-        assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
-    assert b"undefined" not in done.stdout
+        outcome = subprocess.run([*command, page.name], cwd=folder, capture_output=True, timeout=120)
+        assert outcome.returncode == 0, outcome.stdout.decode(errors="replace")[-2000:]
+    assert b"undefined" not in outcome.stdout
     text = ["pdftotext", "-layout", "page.pdf", "-"]
     return subprocess.run(text, cwd=folder, capture_output=True, check=True).stdout.decode()
 
@@ -447,15 +447,15 @@ def test_latex_compiles_every_result(tmp_path: Path) -> None:
     for name in ("scores", "systems", "agreement"):
         pages += [RESULTS[name]().to_latex(per_query=True)]
     page = compiled("\\clearpage\n".join(pages), tmp_path)
-    assert page.count("Table") >= len([one for one in pages if r"\caption" in one])
+    assert page.count("Table") >= len([text for text in pages if r"\caption" in text])
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_command_says_which_measures_have_no_number() -> None:
-    done = invoke("table", "demo/qrels.txt", *RUNS, "-m", "RelString@5 AP")
-    assert done.exit_code == 0, done.output
-    assert "RelString@5" not in done.stdout
-    assert "RelString@5" in done.stderr
+    outcome = invoke("table", "demo/qrels.txt", *RUNS, "-m", "RelString@5 AP")
+    assert outcome.exit_code == 0, outcome.output
+    assert "RelString@5" not in outcome.stdout
+    assert "RelString@5" in outcome.stderr
 
 
 def test_an_arrow_says_that_less_is_better() -> None:

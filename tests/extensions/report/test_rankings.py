@@ -28,25 +28,25 @@ def read(found: EmbeddedRankings | None) -> dict[str, dict[str, Any]]:
     assert found is not None
     if not found.n_queries:
         return {}
-    data = json.loads(gzip.decompress(base64.b64decode(found.archive)))
-    assert len(data) == found.n_queries <= found.n_total
-    return dict(data)
+    queries = json.loads(gzip.decompress(base64.b64decode(found.archive)))
+    assert len(queries) == found.n_queries <= found.n_total
+    return dict(queries)
 
 
 def lists_of(qrels: Any, runs: Any, top: int = 20, **options: Any) -> dict[str, dict[str, Any]]:
     """Return the embedded rankings of all queries, by the id of the query."""
-    found = compare(qrels, runs, "nDCG@10", test="t", **options).aligned
-    every = read(embed_rankings(found, depth=top, budget=10_000_000))
-    assert len(every) == len(found.query_ids)
-    return {found.query_ids[int(place)]: one for place, one in every.items()}
+    aligned_scores = compare(qrels, runs, "nDCG@10", test="t", **options).aligned
+    rankings_of_query = read(embed_rankings(aligned_scores, depth=top, budget=10_000_000))
+    assert len(rankings_of_query) == len(aligned_scores.query_ids)
+    return {aligned_scores.query_ids[int(place)]: rankings for place, rankings in rankings_of_query.items()}
 
 
 def ranks(docs: list[str]) -> dict[str, int]:
     """Return the first rank of each document."""
-    found: dict[str, int] = {}
+    rank_of_doc: dict[str, int] = {}
     for rank, doc in enumerate(docs, 1):
-        found.setdefault(doc, rank)
-    return found
+        rank_of_doc.setdefault(doc, rank)
+    return rank_of_doc
 
 
 def assert_shown(
@@ -54,15 +54,15 @@ def assert_shown(
 ) -> None:
     """Hold one query against its rankings, each a list of documents as it is to be, by loops."""
     of_systems = [ranks(docs) for docs in lists]
-    first = {doc for its in of_systems for doc, rank in its.items() if rank <= depth}
+    first = {doc for ranks_of_system in of_systems for doc, rank in ranks_of_system.items() if rank <= depth}
     relevant = {doc for doc, grade in grades.items() if grade > 0}
     assert sorted(one["d"]) == sorted(first | relevant)
     assert one["g"] == [grades.get(doc) for doc in one["d"]]
-    assert one["r"] == [[its.get(doc, 0) for doc in one["d"]] for its in of_systems]
+    assert one["r"] == [[ranks_of_system.get(doc, 0) for doc in one["d"]] for ranks_of_system in of_systems]
     assert one["n"] == [len(docs) for docs in lists]
     assert one["rel"] == len(relevant)
     # Those nearest to the top of any come first, then the others by grade.
-    nearest = [min(its.get(doc, 10**9) for its in of_systems) for doc in one["d"][: len(first)]]
+    nearest = [min(ranks_of_system.get(doc, 10**9) for ranks_of_system in of_systems) for doc in one["d"][: len(first)]]
     assert set(one["d"][: len(first)]) == first
     assert nearest == sorted(nearest)
     rest = [grades[doc] for doc in one["d"][len(first) :]]
@@ -109,11 +109,11 @@ def test_rankings_by_a_loop(qrels: Nested, runs: list[Nested], depth: int, data:
              {"scores_above": 0.0}, {"order": "given"}]
         )
     )  # fmt: skip
-    named = {f"s{i}": run for i, run in enumerate(runs)}
-    found = lists_of(qrels, named, depth, **option)
+    run_of_name = {f"s{i}": run for i, run in enumerate(runs)}
+    page_lists = lists_of(qrels, run_of_name, depth, **option)
     for query, grades in qrels.items():
         lists = [_by_loop(run.get(query, {}), grades, option) for run in runs]
-        assert_shown(found[query], lists, grades, depth)
+        assert_shown(page_lists[query], lists, grades, depth)
 
 
 def _by_loop(
@@ -135,18 +135,18 @@ def _by_loop(
 
 
 def test_rankings_of_the_demonstration() -> None:
-    qrels, found = read_qrels(demo.QRELS).to_dict(), lists_of(*DEMO)
+    qrels, lists = read_qrels(demo.QRELS).to_dict(), lists_of(*DEMO)
     runs = [read_run(path).to_dict() for path in DEMO[1]]
     for query, grades in qrels.items():
-        assert_shown(found[query], [sorted_by(run[query]) for run in runs], grades, 20)
+        assert_shown(lists[query], [sorted_by(run[query]) for run in runs], grades, 20)
 
 
 def test_chunks_are_shown_as_their_documents() -> None:
     qrels = {"q1": {"d1": 2, "d4": 1}}
     chunks = {"d1#0": 0.5, "d2#1": 0.9, "d1#3": 0.8, "d3#0": 0.7, "d2#0": 0.1}
     run = Run({"q1": chunks}, "a").map_docs("(.*)#", "best")
-    found = lists_of(qrels, [run, Run({"q1": {"d1": 1.0}}, "b")])["q1"]
-    assert_shown(found, [["d2", "d1", "d3"], ["d1"]], qrels["q1"], 20)
+    lists = lists_of(qrels, [run, Run({"q1": {"d1": 1.0}}, "b")])["q1"]
+    assert_shown(lists, [["d2", "d1", "d3"], ["d1"]], qrels["q1"], 20)
 
 
 def test_spans_are_shown_as_the_judged_ones_that_they_meet() -> None:
@@ -158,36 +158,36 @@ def test_spans_are_shown_as_the_judged_ones_that_they_meet() -> None:
         Run(spans, "a").spans(r"(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)"),
         Run({"q1": ["d1:0-100"]}, "b").spans(r"(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)"),
     ]
-    found = lists_of(qrels, runs)
+    page_lists = lists_of(qrels, runs)
     lists = [["d3[0:9]", "d1[0:100]", "d2[50:90]"], ["d1[0:100]"]]
-    assert_shown(found["q1"], lists, {"d1[0:100]": 1, "d2[50:90]": 2}, 20)
-    assert_shown(found["q2"], [["d1[500:600]", "d1[0:10]"], []], {"d1[0:10]": 1}, 20)
+    assert_shown(page_lists["q1"], lists, {"d1[0:100]": 1, "d2[50:90]": 2}, 20)
+    assert_shown(page_lists["q2"], [["d1[500:600]", "d1[0:10]"], []], {"d1[0:10]": 1}, 20)
 
 
 @pytest.mark.parametrize("duplicates", ["first", "best", "once", "each"])
 def test_a_document_that_is_there_twice_has_its_best_rank(duplicates: Any) -> None:
     rows = [("q1", "a", 1.0), ("q1", "b", 3.0), ("q1", "a", 2.0), ("q1", "c", 1.5)]
     runs = [Run(rows, "x"), Run({"q1": {"c": 1.0}}, "y")]
-    shown = {
+    shown_docs = {
         "first": ["b", "c", "a"],
         "best": ["b", "a", "c"],
         "once": ["b", "a", "c", "a"],
         "each": ["b", "a", "c", "a"],
     }
-    found = lists_of({"q1": {"a": 1}}, runs, duplicates=duplicates)["q1"]
-    assert_shown(found, [shown[duplicates], ["c"]], {"a": 1}, 20)
+    lists = lists_of({"q1": {"a": 1}}, runs, duplicates=duplicates)["q1"]
+    assert_shown(lists, [shown_docs[duplicates], ["c"]], {"a": 1}, 20)
 
 
 def test_fractional_grades_and_judgments_in_groups() -> None:
     run = {"x": {"q1": {"a": 2.0, "b": 1.0}}}
-    found = lists_of({"q1": {"a": 0.25, "c": 0.0}}, run)["q1"]
-    assert_shown(found, [["a", "b"]], {"a": 0.25, "c": 0.0}, 20)
+    lists = lists_of({"q1": {"a": 0.25, "c": 0.0}}, run)["q1"]
+    assert_shown(lists, [["a", "b"]], {"a": 0.25, "c": 0.0}, 20)
     groups = Qrels({"q1": {"ann": [{"a": 1, "b": 3}], "bob": [{"a": 2}]}})
-    compared = compare(groups, run, "alpha_nDCG@10", test="t")
-    shown = embed_rankings(compared.aligned)
-    assert_shown(read(shown)["0"], [["a", "b"]], {"a": 2, "b": 3}, 20)
-    assert shown is not None
-    assert [note.code for note in shown.notes] == ["best-of-groups"]
+    comparison = compare(groups, run, "alpha_nDCG@10", test="t")
+    rankings = embed_rankings(comparison.aligned)
+    assert_shown(read(rankings)["0"], [["a", "b"]], {"a": 2, "b": 3}, 20)
+    assert rankings is not None
+    assert [note.code for note in rankings.notes] == ["best-of-groups"]
 
 
 @pytest.mark.parametrize(
@@ -195,37 +195,37 @@ def test_fractional_grades_and_judgments_in_groups() -> None:
     [({"ties": "expected"}, "ties-shown"), ({"duplicates": "each"}, "best-rank-shown")],
 )
 def test_what_one_order_does_not_show_is_said(options: dict[str, Any], code: str) -> None:
-    found = embed_rankings(compare(*DEMO, "nDCG@10", test="t", **options).aligned)
-    assert found is not None
-    assert [note.code for note in found.notes] == [code]
+    rankings = embed_rankings(compare(*DEMO, "nDCG@10", test="t", **options).aligned)
+    assert rankings is not None
+    assert [note.code for note in rankings.notes] == [code]
 
 
 def test_they_are_those_that_explain_shows() -> None:
     runs, qrels = [read_run(path) for path in DEMO[1]], read_qrels(demo.QRELS)
     judging = Judging(depth=30, judged_only=True)
-    found = lists_of(qrels, runs, top=5, **judging.changed_options())
+    page_lists = lists_of(qrels, runs, top=5, **judging.changed_options())
     for query in qrels.query_ids:
         scenes = [Scene.of(qrels, run, query, judging) for run in runs]
         lists = [[*scene.docs] for scene in scenes]
-        assert_shown(found[query], lists, scenes[0].grades, 5)
+        assert_shown(page_lists[query], lists, scenes[0].grades, 5)
 
 
 # ---- which queries, and how many bytes ----------------------------------------------------------
 
 
 def test_the_queries_that_systems_differ_on_most_come_first() -> None:
-    aligned = compare(*DEMO, "nDCG@10 AP", test="t").aligned
-    scores = aligned.measure_scores("nDCG@10").tolist()
+    aligned_scores = compare(*DEMO, "nDCG@10 AP", test="t").aligned
+    scores = aligned_scores.measure_scores("nDCG@10").tolist()
     spread = {str(i): max(row) - min(row) for i, row in enumerate(scores)}
-    wanted = sorted(spread, key=lambda place: -spread[place])
+    expected_order = sorted(spread, key=lambda place: -spread[place])
     sizes = []
     for budget in (200, 5_000, 10_000, 20_000, 1_000_000):
-        found = embed_rankings(aligned, budget=budget)
-        assert found is not None
-        assert len(found.archive) <= budget
-        assert found.n_total == 40
-        assert [*read(found)] == wanted[: found.n_queries]
-        sizes.append(found.n_queries)
+        rankings = embed_rankings(aligned_scores, budget=budget)
+        assert rankings is not None
+        assert len(rankings.archive) <= budget
+        assert rankings.n_total == 40
+        assert [*read(rankings)] == expected_order[: rankings.n_queries]
+        sizes.append(rankings.n_queries)
     assert sizes == sorted(sizes)
     assert sizes[0] == 0
     assert 0 < sizes[2] < 40 == sizes[-1]
@@ -233,41 +233,41 @@ def test_the_queries_that_systems_differ_on_most_come_first() -> None:
 
 def test_each_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read_names = []
-    aligned = compare(*DEMO, "AP", test="t").aligned
+    aligned_scores = compare(*DEMO, "AP", test="t").aligned
 
-    def every_row(self: Run, wanted: Any) -> Any:
+    def every_row(self: Run, columns: Any) -> Any:
         if self.sources:  # else it is held in memory
             read_names.append(self.name)
-        return self.rows.blocks(tuple(wanted), self.errors)
+        return self.rows.blocks(tuple(columns), self.errors)
 
     monkeypatch.setattr(Run, "every_row", every_row)
-    assert len(read(embed_rankings(aligned))) == 40
-    assert read_names == [*aligned.system_names]
+    assert len(read(embed_rankings(aligned_scores))) == 40
+    assert read_names == [*aligned_scores.system_names]
 
 
 def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the curves, for the rankings, and, of two of them, for the worksheets."""
     n_read: Counter[str] = Counter()
-    found, every_row = compare(*DEMO, "nDCG@10 AP", test="t"), Run.read_columns
+    comparison, read_columns = compare(*DEMO, "nDCG@10 AP", test="t"), Run.read_columns
 
-    def counted(self: Run, wanted: Any) -> Any:
+    def counted(self: Run, columns: Any) -> Any:
         n_read[self.name] += bool(self.sources)  # else it is held in memory
-        return every_row(self, wanted)
+        return read_columns(self, columns)
 
     monkeypatch.setattr(Run, "every_row", counted)
-    report(found)
+    report(comparison)
     assert sorted(n_read.values()) == [2, 2, 3, 3]
 
 
 def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    aligned = compare(*DEMO, "AP", test="t").aligned
-    every = [*read(embed_rankings(aligned))]
+    aligned_scores = compare(*DEMO, "AP", test="t").aligned
+    all_queries = [*read(embed_rankings(aligned_scores))]
     monkeypatch.setattr(module, "MOST_ROWS", 500)
-    few = [*read(embed_rankings(aligned))]
-    assert 0 < len(few) < 40
-    assert few == every[: len(few)]
+    some_queries = [*read(embed_rankings(aligned_scores))]
+    assert 0 < len(some_queries) < 40
+    assert some_queries == all_queries[: len(some_queries)]
     monkeypatch.setattr(module, "MOST_QUERIES", 3)
-    assert [*read(embed_rankings(aligned))] == every[:3]
+    assert [*read(embed_rankings(aligned_scores))] == all_queries[:3]
 
 
 def test_saved_scores_have_no_rankings() -> None:
@@ -279,19 +279,19 @@ def test_saved_scores_have_no_rankings() -> None:
 
 def test_texts_of_the_documents_that_are_shown() -> None:
     qrels, run = {"q1": {"a": 1, "z": 2}}, {"x": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}
-    aligned = compare(qrels, run, test="t").aligned
+    aligned_scores = compare(qrels, run, test="t").aligned
     texts = {"a": "first  text", "b": "long " * 100, "z": "not among the first", "c": ""}
-    found = embed_rankings(aligned, depth=3, doc_texts=texts)
-    one = read(found)["0"]
-    assert one["d"] == ["a", "b", "c", "z"]
-    assert one["t"] == ["first text", ("long " * 100)[:329] + "…", "", ""]
-    assert found is not None
-    assert [(n.code, n.count) for n in found.notes] == [("no-text", 1)]
-    assert "t" not in read(embed_rankings(aligned))["0"]
+    rankings = embed_rankings(aligned_scores, depth=3, doc_texts=texts)
+    first_rankings = read(rankings)["0"]
+    assert first_rankings["d"] == ["a", "b", "c", "z"]
+    assert first_rankings["t"] == ["first text", ("long " * 100)[:329] + "…", "", ""]
+    assert rankings is not None
+    assert [(n.code, n.count) for n in rankings.notes] == [("no-text", 1)]
+    assert "t" not in read(embed_rankings(aligned_scores))["0"]
 
 
 def test_texts_count_towards_the_budget(tmp_path: Path) -> None:
-    aligned = compare(*DEMO, "AP", test="t").aligned
+    aligned_scores = compare(*DEMO, "AP", test="t").aligned
     source = np.random.default_rng(3)
     docs = {
         doc
@@ -302,20 +302,20 @@ def test_texts_count_towards_the_budget(tmp_path: Path) -> None:
     file = tmp_path / "docs.tsv"
     words = {doc: " ".join(map(str, source.integers(0, 10**9, 40).tolist())) for doc in docs}
     file.write_text("".join(f"{doc}\t{text}\n" for doc, text in words.items()))
-    without = embed_rankings(aligned, budget=30_000)
-    found = embed_rankings(aligned, budget=30_000, doc_texts=file)
-    assert found is not None
+    without = embed_rankings(aligned_scores, budget=30_000)
+    rankings = embed_rankings(aligned_scores, budget=30_000, doc_texts=file)
+    assert rankings is not None
     assert without is not None
-    assert 0 < found.n_queries < without.n_queries
-    assert len(found.archive) <= 30_000
-    assert found.notes == []
+    assert 0 < rankings.n_queries < without.n_queries
+    assert len(rankings.archive) <= 30_000
+    assert rankings.notes == []
 
 
 def test_ids_are_data() -> None:
     odd = ["</script>", "‮evil", '"quoted"', "{{DATA}}", "x" * 10_000, "\udc80", "'", "a\tb"]
     run = {"s": {"q": {doc: float(-i) for i, doc in enumerate(odd)}}}
-    found = lists_of({"q": {odd[0]: 1}}, run)
-    assert_shown(found["q"], [odd], {odd[0]: 1}, 20)
+    lists = lists_of({"q": {odd[0]: 1}}, run)
+    assert_shown(lists["q"], [odd], {odd[0]: 1}, 20)
 
 
 # ---- how unlike two lists are -------------------------------------------------------------------
@@ -323,16 +323,16 @@ def test_ids_are_data() -> None:
 
 def test_overlap_can_be_had_of_the_ranks() -> None:
     """The ranks down to `depth` are all there: a reader can compute RBO of any two systems."""
-    found, runs = lists_of(*DEMO, top=10), [read_run(path).to_dict() for path in DEMO[1]]
-    for query, one in found.items():
+    page_lists, runs = lists_of(*DEMO, top=10), [read_run(path).to_dict() for path in DEMO[1]]
+    for query, rankings in page_lists.items():
         for a, b in ((0, 1), (2, 3)):
             lists = []
             for system in (a, b):
-                top = {rank: doc for doc, rank in zip(one["d"], one["r"][system], strict=True)}
+                top = {rank: doc for doc, rank in zip(rankings["d"], rankings["r"][system], strict=True)}
                 lists.append([top[rank] for rank in range(1, 11) if rank in top])
             mine, theirs = (sorted_by(runs[system][query])[:10] for system in (a, b))
             assert lists == [mine, theirs]
-            assert by_ranks(one["r"][a], one["r"][b], 10) == pytest.approx(rbo(mine, theirs).ext)
+            assert by_ranks(rankings["r"][a], rankings["r"][b], 10) == pytest.approx(rbo(mine, theirs).ext)
 
 
 def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:
@@ -345,13 +345,13 @@ def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:
     if not short:
         return 0.0
     deeper = [max(x, y) for x, y in zip(a, b, strict=True) if x and y]
-    common = [sum(one <= d for one in deeper) for d in range(long + 1)]
-    found = sum(common[d] / d * p**d for d in range(1, long + 1))
-    found += sum(
+    common = [sum(rank <= d for rank in deeper) for d in range(long + 1)]
+    overlap = sum(common[d] / d * p**d for d in range(1, long + 1))
+    overlap += sum(
         common[short] * (d - short) / (short * d) * p**d for d in range(short + 1, long + 1)
     )
     rest = (common[long] - common[short]) / long + common[short] / short
-    return (1 - p) / p * found + rest * p**long
+    return (1 - p) / p * overlap + rest * p**long
 
 
 # ---- some queries of a run ----------------------------------------------------------------------
@@ -374,18 +374,18 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     if not rows:
         return
     for run in (Run(rows, "x"), Run(_nested(rows), "x")):
-        held, every = run.select_queries(queries).split_queries(), run.read_rankings(queries, Judging())
-        whole = {query: every[query].select_query(query) for query in queries}
+        query_runs, rankings = run.select_queries(queries).split_queries(), run.read_rankings(queries, Judging())
+        full_rankings = {query: rankings[query].select_query(query) for query in queries}
         for query in queries:
             alone = run.select_query(query).read_ranking(Judging())
-            assert held[query].read_ranking(Judging()).docs == alone.docs
-            assert [*whole[query].docs] == alone.docs
+            assert query_runs[query].read_ranking(Judging()).docs == alone.docs
+            assert [*full_rankings[query].docs] == alone.docs
             assert alone.docs == sorted_by({doc: value for q, doc, value in rows if q == query})
-            assert whole[query].tie_size.tolist() == alone.tie_size.tolist()
+            assert full_rankings[query].tie_size.tolist() == alone.tie_size.tolist()
 
 
 def _nested(rows: list[tuple[str, str, float]]) -> Nested:
-    found: Nested = {}
+    docs_of_query: Nested = {}
     for query, doc, score in rows:
-        found.setdefault(query, {})[doc] = score
-    return found
+        docs_of_query.setdefault(query, {})[doc] = score
+    return docs_of_query

@@ -55,13 +55,13 @@ def check_board(found: Comparison, page: Page) -> None:
     names = page.archive["systems"]
     assert names == list(found.aligned.system_names)
     for measure, rows in zip(found.aligned.measures, page.archive["board"], strict=True):
-        result = found[measure]
-        ordered = sorted(result.systems, key=lambda one: -one.mean if result.higher_is_better else one.mean)
-        assert [names[row["s"]] for row in rows] == [one.name for one in ordered]
-        for row, one in zip(rows, ordered, strict=True):
-            assert (row["mean"], row["low"], row["high"]) == (one.mean, one.low, one.high)
-            assert (row["judged"], row["little"]) == (one.judged, one.little_judged)
-            pair = result.pair_of_names.get((one.name, str(found.settings.baseline)))
+        measure_result = found[measure]
+        ranked_systems = sorted(measure_result.systems, key=lambda system: -system.mean if measure_result.higher_is_better else system.mean)
+        assert [names[row["s"]] for row in rows] == [system.name for system in ranked_systems]
+        for row, system in zip(rows, ranked_systems, strict=True):
+            assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
+            assert (row["judged"], row["little"]) == (system.judged, system.little_judged)
+            pair = measure_result.pair_of_names.get((system.name, str(found.settings.baseline)))
             if pair is None:
                 assert row["diff"] is None
                 assert row["wins"] is None
@@ -80,16 +80,16 @@ def check_board(found: Comparison, page: Page) -> None:
 
 def check_pairs(found: Comparison, page: Page) -> None:
     """Hold every pair of systems against a comparison of all pairs."""
-    every = compare_all_pairs(found)
+    pair_comparison = compare_all_pairs(found)
     names = page.archive["systems"]
     for m, measure in enumerate(found.aligned.measures):
-        result = every[measure]
+        pair_result = pair_comparison[measure]
         rows = page.archive["pairs"][m]
-        assert len(rows) == len(result.pairs)
-        told = set()
+        assert len(rows) == len(pair_result.pairs)
+        different_pairs = set()
         for a, b, difference, low, high, p, verdict, wins, ties, losses, *probable in rows:
             assert a < b
-            pair = result.pair_of_names[names[a], names[b]]
+            pair = pair_result.pair_of_names[names[a], names[b]]
             ratio = pair.scale == "ratio"
             assert difference == (pair.ratio if ratio else pair.difference)
             assert (low, high) == (
@@ -98,25 +98,25 @@ def check_pairs(found: Comparison, page: Page) -> None:
             assert (p, verdict) == (pair.p_adjusted, VERDICTS[pair.verdict])
             assert (wins, ties, losses) == (pair.wins, pair.ties, pair.losses)
             chances = (pair.probability_better, pair.probability_same, pair.probability_worse)
-            assert probable == [one for one in chances if one is not None]
-            told |= {(a, b), (b, a)} if verdict else set()
-        first, *others = (row["s"] for row in page.archive["board"][m])
-        assert page.archive["alike"][m] == [s for s in others if (first, s) not in told]
+            assert probable == [chance for chance in chances if chance is not None]
+            different_pairs |= {(a, b), (b, a)} if verdict else set()
+        first, *other_indices = (row["s"] for row in page.archive["board"][m])
+        assert page.archive["alike"][m] == [s for s in other_indices if (first, s) not in different_pairs]
 
 
 def check_scores(found: Comparison, page: Page) -> None:
     """Hold the scores of every query against those that were compared."""
     page.check_sizes()
     assert page.archive["queries"] == list(found.aligned.query_ids)
-    for m, one in enumerate(page.archive["measures"]):
-        if one["queries"] is not None:
-            steps = one["unit"]
-            own = found.aligned.scores[m].T
-            shown = page.scores(m)
+    for m, measure in enumerate(page.archive["measures"]):
+        if measure["queries"] is not None:
+            steps = measure["unit"]
+            expected_scores = found.aligned.scores[m].T
+            page_scores = page.scores(m)
             if steps is None:
-                assert np.array_equal(shown, own)
+                assert np.array_equal(page_scores, expected_scores)
             else:
-                assert np.array_equal(shown, np.rint(own * steps) / steps)
+                assert np.array_equal(page_scores, np.rint(expected_scores * steps) / steps)
 
 
 def check(found: Comparison, page: Page) -> None:
@@ -129,7 +129,7 @@ def check(found: Comparison, page: Page) -> None:
 def check_tables(found: Comparison, page: Page) -> None:
     """Hold the cells of the tables against the comparison: each has its double, too."""
     measure = found.aligned.measures[0]
-    by_name = {one.name: one for one in found[measure].systems}
+    by_name = {system.name: system for system in found[measure].systems}
     names = page.archive["systems"]
     rows = page.root.find_by_id("board").find_all("tr")[1:]
     assert [int(row.attributes["data-s"] or "") for row in rows] == [
@@ -143,10 +143,10 @@ def check_tables(found: Comparison, page: Page) -> None:
     means = page.root.find_by_id("means").find_all("tr")[1:]
     for row in means:
         name = names[int(row.attributes["data-s"] or "")]
-        shown = [float(cell.attributes["data-v"] or "") for cell in row.find_all("td")]
-        own = [found[one] for one in found.aligned.measures]
-        assert shown == [
-            next(system.mean for system in result.systems if system.name == name) for result in own
+        shown_means = [float(cell.attributes["data-v"] or "") for cell in row.find_all("td")]
+        results = [found[measure] for measure in found.aligned.measures]
+        assert shown_means == [
+            next(system.mean for system in result.systems if system.name == name) for result in results
         ]
 
 
@@ -154,24 +154,24 @@ def test_every_number_is_that_of_the_comparison(found: Comparison, page: Page) -
     check(found, page)
     assert page.archive["v"] == 1
     assert page.archive["baseline"] == 0
-    assert [one["name"] for one in page.archive["measures"]] == list(found.aligned.measures)
-    assert [one["scale"] for one in page.archive["measures"]] == ["difference"] * 3 + ["ratio"]
+    assert [measure["name"] for measure in page.archive["measures"]] == list(found.aligned.measures)
+    assert [measure["scale"] for measure in page.archive["measures"]] == ["difference"] * 3 + ["ratio"]
 
 
 def test_scores_are_those_of_evaluate(page: Page) -> None:
     systems = evaluate(demo.QRELS, demo.RUNS, MEASURES)
-    for m, one in enumerate(page.archive["measures"][:3]):
+    for m, measure in enumerate(page.archive["measures"][:3]):
         for name, scores in zip(page.archive["systems"], page.scores(m), strict=True):
-            own = systems[name].per_query(one["name"])
-            assert dict(zip(page.archive["queries"], scores.tolist(), strict=True)) == own
+            expected_scores = systems[name].per_query(measure["name"])
+            assert dict(zip(page.archive["queries"], scores.tolist(), strict=True)) == expected_scores
 
 
 def test_best_and_second_are_marked(found: Comparison, page: Page) -> None:
     for row in page.root.find_by_id("means").find_all("tr")[1:]:
         name = page.archive["systems"][int(row.attributes["data-s"] or "")]
         for cell, measure in zip(row.find_all("td"), found.aligned.measures, strict=True):
-            means = sorted({one.mean for one in found[measure].systems}, reverse=True)
-            mean = next(one.mean for one in found[measure].systems if one.name == name)
+            means = sorted({system.mean for system in found[measure].systems}, reverse=True)
+            mean = next(system.mean for system in found[measure].systems if system.name == name)
             assert ("best" in cell.classes) == (mean == means[0])
             assert ("second" in cell.classes) == (mean == means[1])
 
@@ -187,18 +187,18 @@ def test_wins_and_intervals_are_written_where_they_are_read(found: Comparison, p
 def test_measures_by_cutoff_and_precision_by_recall(found: Comparison, page: Page) -> None:
     cutoffs = page.archive["cutoffs"]
     assert cutoffs["measure"] == "nDCG"
-    again = compare(demo.QRELS, list(demo.RUNS), [f"nDCG@{k}" for k in cutoffs["at"]])
+    cutoff_comparison = compare(demo.QRELS, list(demo.RUNS), [f"nDCG@{k}" for k in cutoffs["at"]])
     for i, k in enumerate(cutoffs["at"]):
-        for s, one in enumerate(again[f"nDCG@{k}"].systems):
-            shown = [cutoffs[name][s][i] for name in ("mean", "low", "high")]
-            assert shown == [one.mean, one.low, one.high]
+        for s, system in enumerate(cutoff_comparison[f"nDCG@{k}"].systems):
+            shown_numbers = [cutoffs[name][s][i] for name in ("mean", "low", "high")]
+            assert shown_numbers == [system.mean, system.low, system.high]
     recall = page.archive["recall"]
     assert recall["at"] == [i / 10 for i in range(11)]
-    again = compare(demo.QRELS, list(demo.RUNS), [f"IPrec@{level}" for level in recall["at"]])
-    for i, measure in enumerate(again.aligned.measures):
-        for s, one in enumerate(again[measure].systems):
-            shown = [recall[name][s][i] for name in ("mean", "low", "high")]
-            assert shown == [one.mean, one.low, one.high]
+    cutoff_comparison = compare(demo.QRELS, list(demo.RUNS), [f"IPrec@{level}" for level in recall["at"]])
+    for i, measure in enumerate(cutoff_comparison.aligned.measures):
+        for s, system in enumerate(cutoff_comparison[measure].systems):
+            shown_numbers = [recall[name][s][i] for name in ("mean", "low", "high")]
+            assert shown_numbers == [system.mean, system.low, system.high]
 
 
 def test_judged_by_rank_is_a_count(page: Page) -> None:
@@ -215,9 +215,9 @@ def test_judged_by_rank_is_a_count(page: Page) -> None:
         if name == "fusion":
             continue
         for rank, share in zip(page.archive["judged"]["at"], shares, strict=True):
-            there = [query for query in judged if len(ranked.get(query, ())) >= rank]
-            n = sum(ranked[query][rank - 1] in judged[query] for query in there)
-            assert share == n / len(there)
+            deep_queries = [query for query in judged if len(ranked.get(query, ())) >= rank]
+            n = sum(ranked[query][rank - 1] in judged[query] for query in deep_queries)
+            assert share == n / len(deep_queries)
 
 
 def test_rankings_and_worksheets(found: Comparison, page: Page) -> None:
@@ -246,8 +246,8 @@ def test_questions_and_relevant_documents(page: Page) -> None:
 
 def relevant_to(page: Page, measure: int) -> list[int]:
     """Return how many documents of each query are relevant to a measure."""
-    found: list[int] = page.archive["n_relevant"][page.archive["measures"][measure]["relevant"]]
-    return found
+    counts: list[int] = page.archive["n_relevant"][page.archive["measures"][measure]["relevant"]]
+    return counts
 
 
 def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None:
@@ -256,7 +256,7 @@ def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None
     for measure, level in enumerate((2, 2, 1)):
         assert page.archive["measures"][measure]["from"] == level
         assert relevant_to(page, measure) == [
-            sum(query == own and int(grade) >= level for own, _, _, grade in judgments)
+            sum(query == judged_query and int(grade) >= level for judged_query, _, _, grade in judgments)
             for query in page.archive["queries"]
         ]
     assert len(page.archive["n_relevant"]) == 2
@@ -264,22 +264,22 @@ def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None
 
 
 def test_probabilities_have_columns() -> None:
-    found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02)
-    page = Page(report(found).html)
-    check(found, page)
-    heads = [one.attributes.get("data-key") for one in page.root.find_by_id("board").find_all("th")]
+    comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02)
+    page = Page(report(comparison).html)
+    check(comparison, page)
+    heads = [node.attributes.get("data-key") for node in page.root.find_by_id("board").find_all("th")]
     assert "p_adjusted" not in heads
     at = heads.index("better")
     assert heads[at + 1] == "same"
     rows = page.root.find_by_id("board").find_all("tr")[1:]
-    for row, one in zip(rows, found["nDCG@10"].ranked_systems, strict=True):
-        better, same = [part for part in row.children if not isinstance(part, str)][at : at + 2]
-        if one.name == "bm25":
-            assert better.text == same.text == ""
+    for row, system in zip(rows, comparison["nDCG@10"].ranked_systems, strict=True):
+        better, same_cell = [part for part in row.children if not isinstance(part, str)][at : at + 2]
+        if system.name == "bm25":
+            assert better.text == same_cell.text == ""
             continue
-        pair = found["nDCG@10"][one.name]
+        pair = comparison["nDCG@10"][system.name]
         assert better.text == f"{pair.probability_better:.2f}"
-        assert same.text == f"{pair.probability_same:.2f}"
+        assert same_cell.text == f"{pair.probability_same:.2f}"
 
 
 def test_the_same_bytes_twice(found: Comparison) -> None:
@@ -291,17 +291,17 @@ def test_the_same_bytes_twice(found: Comparison) -> None:
 
 def test_the_policy_lets_only_the_pages_own_script_and_style(page: Page) -> None:
     (policy,) = (
-        one.attributes["content"] or ""
-        for one in page.root.find_all("meta")
-        if one.attributes.get("http-equiv") == "Content-Security-Policy"
+        node.attributes["content"] or ""
+        for node in page.root.find_all("meta")
+        if node.attributes.get("http-equiv") == "Content-Security-Policy"
     )
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     scripts = re.findall(r"<script>(.*?)</script>", page.html, re.S)
     styles = re.findall(r"<style>(.*?)</style>", page.html, re.S)
 
     def hashes(texts: list[str]) -> str:
-        digests = (hashlib.sha256(one.encode()).digest() for one in texts)
-        return " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in digests)
+        digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+        return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
     assert rules["default-src"] == "'none'"
     assert rules["script-src"] == hashes(scripts)
@@ -312,8 +312,8 @@ def test_the_policy_lets_only_the_pages_own_script_and_style(page: Page) -> None
 
 
 def test_no_attribute_runs_or_loads_anything(page: Page) -> None:
-    for one in page.root.descendants:
-        for name, value in one.attributes.items():
+    for node in page.root.descendants:
+        for name, value in node.attributes.items():
             assert not name.startswith("on")
             assert name not in ("style", "src", "srcset", "action")
             if name == "href":
@@ -325,8 +325,8 @@ def test_every_place_of_the_frame_is_filled_once(page: Page) -> None:
 
 
 def test_each_section_that_is_linked_is_there(page: Page) -> None:
-    ids = {one.attributes.get("id") for one in page.root.descendants}
-    links = [one.attributes.get("href") or "" for one in page.root.find_all("a")]
+    ids = {node.attributes.get("id") for node in page.root.descendants}
+    links = [node.attributes.get("href") or "" for node in page.root.find_all("a")]
     assert {link[1:] for link in links} <= ids
 
 
@@ -335,25 +335,25 @@ def test_hostile_names_stay_text() -> None:
     ids = [f"{name}{i}" for i, name in enumerate(HOSTILE)]
     judgments = {query: {doc: 1 + n % 3 for n, doc in enumerate(ids)} for query in ids}
     runs = {name: dict.fromkeys(ids, ids[n:] + ids[:n]) for n, name in enumerate(ids) if n < 4}
-    found = compare(judgments, runs, "nDCG@3")
+    comparison = compare(judgments, runs, "nDCG@3")
     texts = dict(zip(ids, (*NO_IDS, *HOSTILE), strict=False))
     title, command = ids[0] + NO_IDS[0], ids[1] + NO_IDS[1]
-    made = report(found, title=title, command=command, query_texts=texts, doc_texts=texts)
-    page = Page(made.html)
-    check(found, page)
+    report_page = report(comparison, title=title, command=command, query_texts=texts, doc_texts=texts)
+    page = Page(report_page.html)
+    check(comparison, page)
     assert page.archive["title"] == title
     assert page.archive["command"] == command
-    assert page.archive["queries"] == list(found.aligned.query_ids)
-    assert {doc for one in page.rankings.values() for doc in one["d"]} == {*ids}
+    assert page.archive["queries"] == list(comparison.aligned.query_ids)
+    assert {doc for rankings in page.rankings.values() for doc in rankings["d"]} == {*ids}
     plain = Page(report(compare({"a": {"q": 1.0}, "b": {"q": 0.5}}), title="t").html)
-    there = {(one.tag, *sorted(one.attributes)) for one in plain.root.descendants}
-    for one in page.root.descendants:
-        assert not any(name.startswith("on") for name in one.attributes)
-        assert one.tag not in ("img", "iframe", "object", "base")
+    plain_nodes = {(node.tag, *sorted(node.attributes)) for node in plain.root.descendants}
+    for node in page.root.descendants:
+        assert not any(name.startswith("on") for name in node.attributes)
+        assert node.tag not in ("img", "iframe", "object", "base")
     assert len(page.root.find_all("script")) == len(plain.root.find_all("script"))
-    assert ("script",) in there
-    assert parse_page(made.html).find_all("title")[0].text.startswith("<script>alert(1)</script>0")
-    made.html.encode()
+    assert ("script",) in plain_nodes
+    assert parse_page(report_page.html).find_all("title")[0].text.startswith("<script>alert(1)</script>0")
+    report_page.html.encode()
 
 
 def test_names_are_cut_in_tables_and_whole_in_the_data() -> None:
@@ -367,20 +367,20 @@ def test_names_are_cut_in_tables_and_whole_in_the_data() -> None:
 def test_ids_that_are_no_utf8(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_bytes(b"q\xff 0 d\xfe 1\nq2 0 d 1\n")
     (tmp_path / "a.run").write_bytes(b"q\xff Q0 d\xfe 1 2.0 t\nq2 Q0 d 1 1.0 t\n")
-    found = compare(tmp_path / "qrels.txt", [tmp_path / "a.run"], "AP")
-    page = Page(report(found).html)
-    assert page.archive["queries"] == list(found.aligned.query_ids)
-    report(found).save(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_bytes() == report(found).html.encode()
+    comparison = compare(tmp_path / "qrels.txt", [tmp_path / "a.run"], "AP")
+    page = Page(report(comparison).html)
+    assert page.archive["queries"] == list(comparison.aligned.query_ids)
+    report(comparison).save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_bytes() == report(comparison).html.encode()
 
 
 # ---- odd inputs ---------------------------------------------------------------------------------
 
 
 def test_one_run() -> None:
-    found = compare(demo.QRELS, [demo.RUNS[0]], "nDCG@10")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(demo.QRELS, [demo.RUNS[0]], "nDCG@10")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["baseline"] is None
     assert page.archive["pairs"] == [[]]
     assert page.archive["alike"] == [[]]
@@ -407,14 +407,14 @@ def test_scores_of_one_run() -> None:
 
 
 def test_all_pairs_have_no_baseline() -> None:
-    found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", all_pairs=True)
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", all_pairs=True)
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["baseline"] is None
     assert page.archive["tests"]["baseline"] is None
     assert len(page.archive["sheets"]["systems"]) == 2
     cells = [row.find_all("td", "letters")[0].text for row in page.root.find_by_id("board").find_all("tr")[1:]]
-    letters = dict(zip(found.aligned.system_names, found["nDCG@10"].letters or (), strict=True))
+    letters = dict(zip(comparison.aligned.system_names, comparison["nDCG@10"].letters or (), strict=True))
     assert cells == [letters[page.archive["systems"][row["s"]]] for row in page.archive["board"][0]]
 
 
@@ -430,20 +430,20 @@ def test_families_of_p_are_named(page: Page) -> None:
 def test_slices(measure: str) -> None:
     queries = dict(line.split("\t") for line in QUERIES.read_text("utf-8").splitlines())
     labels = {"type": {query: "ab"[i % 2] for i, query in enumerate(queries)}}
-    found = compare(demo.QRELS, list(demo.RUNS), f"{measure} AP", slices=labels)
-    page = Page(report(found).html)
-    check(found, page)
-    assert [(one["label"], one["slice"]) for one in page.archive["slices"]] == [
+    comparison = compare(demo.QRELS, list(demo.RUNS), f"{measure} AP", slices=labels)
+    page = Page(report(comparison).html)
+    check(comparison, page)
+    assert [(slice_row["label"], slice_row["slice"]) for slice_row in page.archive["slices"]] == [
         ("type", "a"),
         ("type", "b"),
     ]
-    for one in page.archive["slices"]:
-        result = found.slice(measure, one["slice"])
-        assert one["queries"] == len(result.query_ids)
-        for row, system in zip(one["rows"], result.systems, strict=True):
+    for slice_row in page.archive["slices"]:
+        slice_result = comparison.slice(measure, slice_row["slice"])
+        assert slice_row["queries"] == len(slice_result.query_ids)
+        for row, system in zip(slice_row["rows"], slice_result.systems, strict=True):
             assert page.archive["systems"][row["s"]] == system.name
             assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
-            pair = result.pair_of_names.get((system.name, "bm25"))
+            pair = slice_result.pair_of_names.get((system.name, "bm25"))
             by_ratio = measure == "GMAP"
             of_pair = (
                 ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", "low", "high")
@@ -455,16 +455,16 @@ def test_slices(measure: str) -> None:
 
 
 def test_one_query() -> None:
-    found = compare({"q": {"a": 1}}, {"x": {"q": ["a"]}, "y": {"q": ["b", "a"]}}, "RR AP")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare({"q": {"a": 1}}, {"x": {"q": ["a"]}, "y": {"q": ["b", "a"]}}, "RR AP")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["board"][0][0]["low"] is None
 
 
 def test_equal_scores_have_no_best() -> None:
-    found = compare({"x": {"q": 0.5, "r": 0.25}, "y": {"q": 0.5, "r": 0.25}})
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare({"x": {"q": 0.5, "r": 0.25}, "y": {"q": 0.5, "r": 0.25}})
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.root.find_all("h1")[0].text == "Both systems have the same score, 0.375."
     assert not page.root.find_by_id("means").find_all("td", "best")
 
@@ -478,9 +478,9 @@ def test_two_systems_share_the_first_place() -> None:
 def test_less_is_better() -> None:
     judgments = {f"q{i}": {"a": 1, "b": 1} for i in range(12)}
     runs = {"far": {q: ["x", "a"] for q in judgments}, "near": {q: ["a"] for q in judgments}}
-    found = compare(judgments, runs, "Unjudged@2")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(judgments, runs, "Unjudged@2")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["measures"][0]["rising"] is False
     assert page.archive["systems"][page.archive["board"][0][0]["s"]] == "near"
     assert "less is better" in page.root.find_by_id("which").text
@@ -509,15 +509,15 @@ def test_other_grades(grades: tuple[float, ...]) -> None:
         for q in range(11)
     }
     runs = {"x": dict.fromkeys(judgments, docs), "y": {q: [*docs[::-1], "u"] for q in judgments}}
-    found = compare(judgments, runs, "nDCG@3")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(judgments, runs, "nDCG@3")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["grades"] == {"least": min(grades), "top": max(*grades, 0)}
     n = sum(grade > 0 for grade in judgments["q0"].values())
     assert relevant_to(page, 0)[page.archive["queries"].index("q0")] == n
-    shown = page.rankings[0]
-    own = judgments[page.archive["queries"][0]]
-    assert [own.get(doc) for doc in shown["d"]] == shown["g"]
+    page_rankings = page.rankings[0]
+    judged_docs = judgments[page.archive["queries"][0]]
+    assert [judged_docs.get(doc) for doc in page_rankings["d"]] == page_rankings["g"]
 
 
 def test_judgments_in_groups() -> None:
@@ -531,13 +531,13 @@ def test_judgments_in_groups() -> None:
         "x": {f"q{q}": ["d0", "d1", "d2"] for q in range(10)},
         "y": {f"q{q}": ["d3", "d2", "d1"] for q in range(10)},
     }
-    found = compare(judgments, runs, "alpha_nDCG@3")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(judgments, runs, "alpha_nDCG@3")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["judged"] is None
     assert page.archive["n_relevant"] is None
     assert page.archive["said"]["lists"]
-    codes = {one.code for one in report(found).notes}
+    codes = {note.code for note in report(comparison).notes}
     assert {"no-judged-by-rank", "no-recall", "best-of-groups"} <= codes
 
 
@@ -547,25 +547,25 @@ def test_runs_of_other_queries() -> None:
         "x": {"q0": ["a"], "q1": ["b", "a"], "other": ["a"]},
         "y": {"q4": ["a"], "q5": ["a"], "another": ["c"]},
     }
-    found = compare(judgments, runs, "AP nDCG@2")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(judgments, runs, "AP nDCG@2")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["queries"] == [f"q{i}" for i in range(6)]
     assert page.rankings[3]["n"] == [0, 0]
 
 
 def test_what_is_doubtful_stands_above_the_numbers() -> None:
-    found = compare({"x": {"q": 0.5, "r": 0.25}, "y": {"q": 0.25, "r": 0.25}})
-    made = report(found)
-    grave = [one for one in made.notes if one.is_grave]
-    assert {"few-queries"} <= {one.code for one in grave}
-    (above,) = Page(made.html).root.find_all("div", "grave")
-    assert [one.text for one in above.find_all("li")] == [str(one) for one in grave]
-    assert made.html.index('class="grave"') < made.html.index('id="board"')
+    comparison = compare({"x": {"q": 0.5, "r": 0.25}, "y": {"q": 0.25, "r": 0.25}})
+    report_page = report(comparison)
+    grave = [note for note in report_page.notes if note.is_grave]
+    assert {"few-queries"} <= {note.code for note in grave}
+    (above,) = Page(report_page.html).root.find_all("div", "grave")
+    assert [node.text for node in above.find_all("li")] == [str(note) for note in grave]
+    assert report_page.html.index('class="grave"') < report_page.html.index('id="board"')
 
 
 def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Page) -> None:
-    above, beside = (
+    above, lower_box = (
         page.root.find_all("div", "grave")
         if len(page.root.find_all("div", "grave")) == 2
         else (
@@ -574,13 +574,13 @@ def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Pa
         )
     )
     first = found.aligned.measures[0]
-    own = [one.text for one in found[first].notes if one.is_grave]
-    assert (above is not None) == bool(own)
-    assert beside in page.root.find_by_id("all").descendants
-    for measure, one in zip(found.aligned.measures, page.archive["measures"], strict=True):
-        assert one["doubts"] == [note.text for note in found[measure].notes if note.is_grave]
-        assert all(doubt in beside.text for doubt in one["doubts"] if measure != first)
-    assert any(one["doubts"] for one in page.archive["measures"])
+    first_doubts = [note.text for note in found[first].notes if note.is_grave]
+    assert (above is not None) == bool(first_doubts)
+    assert lower_box in page.root.find_by_id("all").descendants
+    for measure, measure_object in zip(found.aligned.measures, page.archive["measures"], strict=True):
+        assert measure_object["doubts"] == [note.text for note in found[measure].notes if note.is_grave]
+        assert all(doubt in lower_box.text for doubt in measure_object["doubts"] if measure != first)
+    assert any(measure["doubts"] for measure in page.archive["measures"])
 
 
 def test_no_interval_and_no_p_are_null() -> None:
@@ -600,18 +600,18 @@ def random_scores(n_systems: int, n_queries: int, high: float = 1.0) -> dict[str
 
 
 def test_many_scores_are_rounded_to_four_decimals() -> None:
-    found = compare(random_scores(10, 5_000), test="t")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(random_scores(10, 5_000), test="t")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["measures"][0]["unit"] == 10_000
-    assert np.abs(page.scores(0) - found.aligned.scores[0].T).max() <= 0.5e-4 + 1e-12
+    assert np.abs(page.scores(0) - comparison.aligned.scores[0].T).max() <= 0.5e-4 + 1e-12
 
 
 @pytest.mark.parametrize(("high", "unit"), [(60.0, 1_000), (600.0, 100), (6_000.0, None)])
 def test_many_scores_beyond_1(high: float, unit: int | None) -> None:
-    found = compare(random_scores(10, 4_000, high), test="t")
-    page = Page(report(found).html)
-    check(found, page)
+    comparison = compare(random_scores(10, 4_000, high), test="t")
+    page = Page(report(comparison).html)
+    check(comparison, page)
     assert page.archive["measures"][0]["unit"] == unit
 
 
@@ -621,7 +621,7 @@ def test_measures_that_do_not_fit_have_means_only() -> None:
         for name, queries in random_scores(20, 5_000).items()
     }
     page = Page(report(compare(scores, test="t", baseline="s0")).html)
-    places = [one["queries"] for one in page.archive["measures"]]
+    places = [measure["queries"] for measure in page.archive["measures"]]
     assert places[0] == 0
     assert places[-1] is None
     assert len(page.archive["board"]) == len(page.archive["measures"]) == 8
@@ -635,8 +635,8 @@ def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(found: Co
     assert page.archive["why"]
     spread = np.ptp(found.aligned.scores[0], axis=1)
     assert {*page.rankings} == {*np.argsort(-spread, kind="stable")[:n].tolist()}
-    most = {*np.argsort(-spread, kind="stable")[:3].tolist()}
-    assert {query for query, _ in page.worksheets} == most
+    widest_queries = {*np.argsort(-spread, kind="stable")[:3].tolist()}
+    assert {query for query, _ in page.worksheets} == widest_queries
     none = Page(report(found, budget=0, worksheets=0).html)
     assert none.archive["lists"] is None
     assert none.archive["sheets"] is None
@@ -647,9 +647,9 @@ def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(found: Co
 
 
 def test_a_notebook_shows_it_in_a_frame(found: Comparison) -> None:
-    made = report(found)
-    (frame,) = parse_page(made._repr_html_()).find_all("iframe")
-    assert frame.attributes["srcdoc"] == made.html
+    report_page = report(found)
+    (frame,) = parse_page(report_page._repr_html_()).find_all("iframe")
+    assert frame.attributes["srcdoc"] == report_page.html
     assert frame.attributes["sandbox"] == "allow-scripts"
 
 
@@ -683,10 +683,10 @@ def test_the_recipe_has_the_hashes_of_the_files(page: Page) -> None:
 
 
 def test_progress_is_heard() -> None:
-    heard: list[int] = []
-    found = compare(demo.QRELS, list(demo.RUNS), "AP")
-    report(found, progress=heard.append)
-    assert sum(heard) > 0
+    reported_counts: list[int] = []
+    comparison = compare(demo.QRELS, list(demo.RUNS), "AP")
+    report(comparison, progress=reported_counts.append)
+    assert sum(reported_counts) > 0
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -695,20 +695,20 @@ def test_progress_is_heard() -> None:
 def test_the_command_writes_the_page(demo_folder: Path, tmp_path: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
     topics, path = str(demo_folder / "demo" / "queries.tsv"), tmp_path / "page.html"
-    typed = ["report", *files, "-m", "AP", "--topics", topics, "--title", "A & B", "-o", str(path)]
-    found = invoke(*typed)
-    assert found.exit_code == 0, found.output
+    arguments = ["report", *files, "-m", "AP", "--topics", topics, "--title", "A & B", "-o", str(path)]
+    outcome = invoke(*arguments)
+    assert outcome.exit_code == 0, outcome.output
     page = Page(path.read_text("utf-8"))
     check(compare(files[0], files[1:], "AP"), page)
     assert page.archive["title"] == "A & B"
-    assert page.archive["command"] == shlex.join(["cranfield", *typed])
+    assert page.archive["command"] == shlex.join(["cranfield", *arguments])
     assert page.archive["texts"][0] == demo.queries()["q01"]
     assert page.archive["explain"].startswith(f"cranfield explain {files[0]} {{run}} -m AP")
     assert page.archive["runs"] == files[1:]
-    assert f"wrote {path}" in found.stderr
-    streamed = invoke(*typed[:-1], "-")
-    assert "wrote" not in streamed.stderr
-    assert streamed.stdout.startswith("<!doctype html>")
+    assert f"wrote {path}" in outcome.stderr
+    stream_outcome = invoke(*arguments[:-1], "-")
+    assert "wrote" not in stream_outcome.stderr
+    assert stream_outcome.stdout.startswith("<!doctype html>")
 
 
 def test_the_command_that_the_page_shows_prints_the_worksheet(
@@ -718,22 +718,22 @@ def test_the_command_that_the_page_shows_prints_the_worksheet(
     path = str(tmp_path / "page.html")
     assert invoke("report", *files, "-m", "AP", "--ties", "worst", "-o", path).exit_code == 0
     page = Page(Path(path).read_text("utf-8"))
-    shown = page.archive["explain"].replace("{run}", page.archive["runs"][1]).replace("{query}", "q02")
-    _, *typed = shlex.split(shown)
+    explain_text = page.archive["explain"].replace("{run}", page.archive["runs"][1]).replace("{query}", "q02")
+    _, *explain_arguments = shlex.split(explain_text)
     query = page.archive["queries"].index("q02")
-    assert invoke(*typed).stdout.rstrip("\n") == page.worksheets[query, 1].rstrip("\n")
+    assert invoke(*explain_arguments).stdout.rstrip("\n") == page.worksheets[query, 1].rstrip("\n")
 
 
 def test_saved_scores_have_the_hashes_of_their_files(demo_folder: Path, tmp_path: Path) -> None:
-    saved = []
+    saved_files = []
     for name in ("bm25", "dense"):
-        saved.append(str(tmp_path / f"{name}.json"))
-        files = [str(demo_folder / "demo" / one) for one in ("qrels.txt", f"{name}.run")]
-        assert invoke("evaluate", *files, "-m", "AP", "-q", "-o", saved[-1]).exit_code == 0
-    assert invoke("report", "--saved", *saved, "-o", str(tmp_path / "page.html")).exit_code == 0
+        saved_files.append(str(tmp_path / f"{name}.json"))
+        files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", f"{name}.run")]
+        assert invoke("evaluate", *files, "-m", "AP", "-q", "-o", saved_files[-1]).exit_code == 0
+    assert invoke("report", "--saved", *saved_files, "-o", str(tmp_path / "page.html")).exit_code == 0
     page = Page((tmp_path / "page.html").read_text("utf-8"))
-    check(compare(saved), page)
-    for path in saved:
+    check(compare(saved_files), page)
+    for path in saved_files:
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         assert digest in page.root.find_by_id("recipe").text
 
@@ -741,17 +741,17 @@ def test_saved_scores_have_the_hashes_of_their_files(demo_folder: Path, tmp_path
 def test_the_demonstration_has_a_page(tmp_path: Path) -> None:
     assert invoke("demo", "--report", str(tmp_path / "page.html")).exit_code == 0
     page = Page((tmp_path / "page.html").read_text("utf-8"))
-    assert page.archive["systems"] == [Path(one).stem for one in demo.RUNS]
-    assert any(any(one["t"]) for one in page.rankings.values())
+    assert page.archive["systems"] == [Path(path).stem for path in demo.RUNS]
+    assert any(any(rankings["t"]) for rankings in page.rankings.values())
 
 
 @pytest.mark.parametrize("name", ["page.txt", "page", "qrels.txt"])
 def test_other_names_of_files_are_refused(demo_folder: Path, name: str) -> None:
-    files = [str(demo_folder / "demo" / one) for one in ("qrels.txt", "bm25.run")]
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
     assert invoke("report", *files, "-o", name).exit_code == 2
-    refused = invoke("demo", "--report", name)
-    assert refused.exit_code == 2
-    assert f"--report {name}" in refused.stderr
+    refusal = invoke("demo", "--report", name)
+    assert refusal.exit_code == 2
+    assert f"--report {name}" in refusal.stderr
 
 
 def test_an_input_is_never_written_over(demo_folder: Path, tmp_path: Path) -> None:

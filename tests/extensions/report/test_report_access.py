@@ -102,8 +102,8 @@ def test_axe_finds_faults_where_there_are_some(browser: Browser, tmp_path: Path)
     path.write_text("<!doctype html><title>x</title><button></button><img src='data:,'>", "utf-8")
     with browser.open(path, ready=False) as page:
         page.evaluate(f"{axe_source()}; 0")
-        found = page.evaluate("axe.run().then((it) => it.violations.map((one) => one.id))")
-    assert {"button-name", "image-alt", "html-has-lang"} <= set(found)
+        violations = page.evaluate("axe.run().then((it) => it.violations.map((one) => one.id))")
+    assert {"button-name", "image-alt", "html-has-lang"} <= set(violations)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -112,17 +112,17 @@ def test_texts_of_charts_can_be_read(
     browser: Browser, pages: Pages, kind: str, scheme: str
 ) -> None:
     with browser.open(pages(kind).path, scheme=scheme) as page:
-        found = page.evaluate(CONTRASTS)
-    assert len(found) > 40
-    low = [(text, where, round(value, 2)) for text, where, value in found if value < 4.5]
+        contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 40
+    low = [(text, place, round(value, 2)) for text, place, value in contrasts if value < 4.5]
     assert low == []
 
 
 def test_texts_of_the_real_charts_can_be_read(browser: Browser, pages: Pages, data: Path) -> None:
-    made = pages("deep learning", data)
+    report_file = pages("deep learning", data)
     for scheme in ("light", "dark"):
-        with browser.open(made.path, scheme=scheme) as page:
-            low = [one for one in page.evaluate(CONTRASTS) if one[2] < 4.5]
+        with browser.open(report_file.path, scheme=scheme) as page:
+            low = [contrast for contrast in page.evaluate(CONTRASTS) if contrast[2] < 4.5]
             assert low == []
 
 
@@ -142,17 +142,17 @@ def nodes(page: Page) -> Iterator[tuple[str, str]]:
 
 
 def test_what_a_screen_reader_is_told(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
-    with browser.open(made.path) as page:
-        told = list(nodes(page))
-    roles = [role for role, _ in told]
+    report_file = pages("demonstration")
+    with browser.open(report_file.path) as page:
+        node_list = list(nodes(page))
+    roles = [role for role, _ in node_list]
     assert {"main", "banner", "navigation", "table", "slider", "listbox", "option"} <= set(roles)
     controls = {"button", "combobox", "slider", "listbox", "radio", "searchbox", "link", "image"}
-    assert [role for role, name in told if role in controls and not name.strip()] == []
-    pictures = [name for role, name in told if role == "image"]
+    assert [role for role, name in node_list if role in controls and not name.strip()] == []
+    pictures = [name for role, name in node_list if role == "image"]
     numbers = [name for name in pictures if any(digit.isdigit() for digit in name)]
     assert len(numbers) >= 8  # each chart says what it shows, in numbers
-    best = made.comparison.results[0].ranked_systems[0].name
+    best = report_file.comparison.results[0].ranked_systems[0].name
     assert any(best in name for name in pictures)
 
 
@@ -166,15 +166,15 @@ def test_less_motion_and_forced_colours(browser: Browser, pages: Pages) -> None:
 
 def test_keys_alone_reach_every_control(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path) as page:
-        wanted = {"pick-a", "pick-b", "pick-measure", "swap", "theme", "find", "order", "queries"}
-        seen = set()
+        control_names = {"pick-a", "pick-b", "pick-measure", "swap", "theme", "find", "order", "queries"}
+        focused_names = set()
         for _ in range(90):
             page.press("Tab")
-            seen.add(page.evaluate("document.activeElement.id || document.activeElement.localName"))
+            focused_names.add(page.evaluate("document.activeElement.id || document.activeElement.localName"))
             ring = page.evaluate(
                 "((style) => style.outlineStyle !== 'none' || style.boxShadow !== 'none' ||"
                 " document.activeElement === document.body)"
                 "(getComputedStyle(document.activeElement))"
             )
             assert ring, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-        assert wanted <= seen
+        assert control_names <= focused_names

@@ -54,31 +54,31 @@ def test_the_overlap_of_two_rankings(browser: Browser, tmp_path: Path) -> None:
             row = f"[aria-posinset='{sorted(JUDGMENTS).index(query) + 1}']"
             page.evaluate(f'document.querySelector("#rows {row}").click()')
             assert page.read_first("#stage h3") == f"Query {query}"
-            shown = page.read_first("#stage .about p").split("RBO ")[1]
-            assert shown == f"{expected[query]:.4f}", query
+            overlap_text = page.read_first("#stage .about p").split("RBO ")[1]
+            assert overlap_text == f"{expected[query]:.4f}", query
 
 
 @pytest.mark.parametrize("kind", ["demonstration", "odd grades", "one query"])
 def test_the_overlap_is_that_of_the_runs(browser: Browser, pages: Pages, kind: str) -> None:
     """Of rankings down to rank 20: as long, shorter, and those of a query that is not answered."""
-    made = pages(kind)
-    aligned = made.comparison.aligned
-    assert aligned.evaluated_runs is not None
-    qrels, runs = aligned.evaluated_runs.qrels, aligned.evaluated_runs.runs
-    seen = set()
-    with browser.open(made.path) as page:
+    report_file = pages(kind)
+    aligned_scores = report_file.comparison.aligned
+    assert aligned_scores.evaluated_runs is not None
+    qrels, runs = aligned_scores.evaluated_runs.qrels, aligned_scores.evaluated_runs.runs
+    seen_overlaps = set()
+    with browser.open(report_file.path) as page:
         for a, b in ((0, 1), (len(runs) - 1, 0)):
             page.choose_option("#pick-a", str(a))
             page.choose_option("#pick-b", str(b))
             page.choose_option("#order", "name")
-            drawn = page.read_all("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
-            n = min(len(drawn), len(aligned.query_ids))  # no more is painted than is seen
-            assert n == len(drawn) >= min(10, len(aligned.query_ids))
-            for query, shown in zip(aligned.query_ids[:n], drawn, strict=True):
+            drawn_overlaps = page.read_all("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
+            n = min(len(drawn_overlaps), len(aligned_scores.query_ids))  # no more is painted than is seen
+            assert n == len(drawn_overlaps) >= min(10, len(aligned_scores.query_ids))
+            for query, drawn_overlap in zip(aligned_scores.query_ids[:n], drawn_overlaps, strict=True):
                 mine, theirs = (
-                    Scene.of(qrels, runs[aligned.system_names[one]], query, Judging()).docs[:20]
-                    for one in (a, b)
+                    Scene.of(qrels, runs[aligned_scores.system_names[system]], query, Judging()).docs[:20]
+                    for system in (a, b)
                 )
-                seen.add((len(mine) == len(theirs), 0 in (len(mine), len(theirs))))
-                assert shown == f"{rbo(mine, theirs).ext:.2f}"
-    assert (True, False) in seen
+                seen_overlaps.add((len(mine) == len(theirs), 0 in (len(mine), len(theirs))))
+                assert drawn_overlap == f"{rbo(mine, theirs).ext:.2f}"
+    assert (True, False) in seen_overlaps

@@ -13,17 +13,17 @@ pytestmark = pytest.mark.more
 def test_a_page_is_silent_and_asks_for_nothing(browser: Browser, pages: Pages, kind: str) -> None:
     with browser.open(pages(kind).path) as page:
         check_quiet(page)
-        drawn = page.read_all("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
-        assert all(n > 2 for n in drawn)
+        drawn_counts = page.read_all("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
+        assert all(n > 2 for n in drawn_counts)
         assert page.read_all("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
         assert page.read_all("section:not([hidden])", "it.getBoundingClientRect().height > 40")
 
 
 def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
-    made = pages("hostile")
-    with browser.open(made.path) as page:
+    report_file = pages("hostile")
+    with browser.open(report_file.path) as page:
         check_quiet(page)
-        for _ in range(len(made.comparison.aligned.query_ids)):
+        for _ in range(len(report_file.comparison.aligned.query_ids)):
             _holds_no_code(page)
             page.focus("#queries")
             page.press("ArrowDown")
@@ -38,19 +38,19 @@ def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
         page.hover("#differences svg")
         _holds_no_code(page)
         check_quiet(page)
-        assert page.evaluate("document.title") == made.report_options["title"]
+        assert page.evaluate("document.title") == report_file.report_options["title"]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def _holds_no_code(page: Page) -> None:
     """Assert that the document has the page's own scripts, no listener, no link from data."""
-    found = page.evaluate(
+    violations = page.evaluate(
         """[...document.querySelectorAll("*")].flatMap((it) => [...it.attributes].map((one) =>
         [it.localName, one.name, one.value.slice(0, 80)])).filter(([tag, name, value]) =>
         name.startsWith("on") || name === "src" || name === "srcdoc" || name === "xlink:href" ||
         (name === "href" && !value.startsWith("#") && value !== "data:,"))"""
     )
-    assert found == []
+    assert violations == []
     assert len(page.read_all("script")) == 6
     assert page.read_all("img, iframe, object, embed, base, form:not(#choice)") == []
     unseen = page.evaluate(

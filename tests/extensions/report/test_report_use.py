@@ -36,11 +36,11 @@ def chosen_query(page: Page) -> str:
 
 
 def test_heads_sort_by_pointer_and_by_key(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
-    points = figures.leaderboard(made.comparison).points
-    with browser.open(made.path) as page:
+    report_file = pages("demonstration")
+    points = figures.leaderboard(report_file.comparison).points
+    with browser.open(report_file.path) as page:
         usual = names(page)
-        assert usual == [one["system"] for one in points]
+        assert usual == [point["system"] for point in points]
         assert page.read_all("#board [aria-sort]", "it.dataset.key") == ["mean"]
         page.click('#board th[data-key="mean"] button')
         assert names(page) == usual[::-1]
@@ -52,17 +52,17 @@ def test_heads_sort_by_pointer_and_by_key(browser: Browser, pages: Pages) -> Non
         assert names(page) == sorted(usual, reverse=True)
         assert page.read_all("#board [aria-sort]", "it.dataset.key") == ["name"]
         page.click('#board th[data-key="wins"] button')
-        wins = {one["system"]: one["wins"] for one in points}
-        found = [wins[name] for name in names(page)]
-        assert found[:-1] == sorted(found[:-1], reverse=True)
-        assert found[-1] is None  # the baseline has none, and comes last
+        wins = {point["system"]: point["wins"] for point in points}
+        shown_wins = [wins[name] for name in names(page)]
+        assert shown_wins[:-1] == sorted(shown_wins[:-1], reverse=True)
+        assert shown_wins[-1] is None  # the baseline has none, and comes last
         page.click('#board th[data-key="wins"] button')
-        found = [wins[name] for name in names(page)]
-        assert found[:-1] == sorted(found[:-1])
-        assert found[-1] is None
+        shown_wins = [wins[name] for name in names(page)]
+        assert shown_wins[:-1] == sorted(shown_wins[:-1])
+        assert shown_wins[-1] is None
         page.click('#means th[data-key="1"] button')
-        second = {one.name: one.mean for one in made.comparison["AP"].systems}
-        assert page.read_all("#means tbody th bdi") == sorted(second, key=lambda one: -second[one])
+        second = {system.name: system.mean for system in report_file.comparison["AP"].systems}
+        assert page.read_all("#means tbody th bdi") == sorted(second, key=lambda name: -second[name])
 
 
 def test_long_tables_are_filtered(browser: Browser, pages: Pages) -> None:
@@ -84,8 +84,8 @@ def test_the_search_finds_in_ids_and_texts(browser: Browser, pages: Pages) -> No
     with browser.open(pages("demonstration").path) as page:
         page.focus("#find")
         page.type(word.upper())
-        found = page.read_all("#rows .q .text")
-        assert set(found) == {texts[query] for query in expected}
+        shown_texts = page.read_all("#rows .q .text")
+        assert set(shown_texts) == {texts[query] for query in expected}
         assert f"{len(expected)} of {len(texts)}" in page.read_first("#found")
         page.press("ArrowDown")
         first = chosen_query(page)
@@ -98,10 +98,10 @@ def test_the_search_finds_in_ids_and_texts(browser: Browser, pages: Pages) -> No
 
 @pytest.mark.parametrize("kind", ["demonstration", "large"])
 def test_keys_of_the_list_of_queries(browser: Browser, pages: Pages, kind: str) -> None:
-    made = pages(kind)
-    points = figures.differences(made.comparison).points
-    ids = [one["query_id"] for one in points]
-    with browser.open(made.path) as page:
+    report_file = pages(kind)
+    points = figures.differences(report_file.comparison).points
+    ids = [point["query_id"] for point in points]
+    with browser.open(report_file.path) as page:
         page.focus("#queries")
         for keys, place in (
             (["End"], len(ids) - 1),
@@ -120,42 +120,42 @@ def test_keys_of_the_list_of_queries(browser: Browser, pages: Pages, kind: str) 
 
 
 def test_orders_of_the_list(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
+    report_file = pages("demonstration")
     texts = demo.queries()
     gain = {
-        texts[one["query_id"]]: one["difference"] for one in figures.differences(made.comparison).points
+        texts[point["query_id"]]: point["difference"] for point in figures.differences(report_file.comparison).points
     }
-    with browser.open(made.path) as page:
+    with browser.open(report_file.path) as page:
 
         def listed(order: str) -> list[str]:
             page.choose_option("#order", order)
             return page.read_all("#rows .q .text")
 
-        assert [gain[one] for one in listed("up")] == sorted(gain.values(), reverse=True)[
+        assert [gain[text] for text in listed("up")] == sorted(gain.values(), reverse=True)[
             : len(listed("up"))
         ]
-        found = [gain[one] for one in listed("down")]
-        assert found == sorted(gain.values())[: len(found)]
-        found = [abs(gain[one]) for one in listed("size")]
-        assert found == sorted(map(abs, gain.values()), reverse=True)[: len(found)]
-        assert listed("name")[0] == texts[made.comparison.aligned.query_ids[0]]
+        gains = [gain[text] for text in listed("down")]
+        assert gains == sorted(gain.values())[: len(gains)]
+        gains = [abs(gain[text]) for text in listed("size")]
+        assert gains == sorted(map(abs, gain.values()), reverse=True)[: len(gains)]
+        assert listed("name")[0] == texts[report_file.comparison.aligned.query_ids[0]]
         listed("unlike")
-        shown = [float(text.split("RBO ")[1]) for text in page.read_all("#rows .q .more")]
-        assert shown == sorted(shown)
+        overlaps = [float(text.split("RBO ")[1]) for text in page.read_all("#rows .q .more")]
+        assert overlaps == sorted(overlaps)
 
 
 def test_the_slider_moves_over_the_sorted_queries(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
-    points = figures.differences(made.comparison).points
-    with browser.open(made.path) as page:
+    report_file = pages("demonstration")
+    points = figures.differences(report_file.comparison).points
+    with browser.open(report_file.path) as page:
         page.focus('#differences [role="slider"]')
         for keys, place in ((["End"], len(points) - 1), (["Home"], 0), (["ArrowRight"], 1)):
             page.press(*keys)
-            one = points[place]
-            assert chosen_query(page) == one["query_id"]
-            said = page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')")
-            for value in (one["score"], one["other_score"], abs(one["difference"])):
-                assert f"{value:.4f}" in said
+            point = points[place]
+            assert chosen_query(page) == point["query_id"]
+            value_text = page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')")
+            for value in (point["score"], point["other_score"], abs(point["difference"])):
+                assert f"{value:.4f}" in value_text
             now = page.read_first('#differences [role="slider"]', "Number(it.ariaValueNow)")
             assert now == place + 1
         page.press("Enter")
@@ -163,9 +163,9 @@ def test_the_slider_moves_over_the_sorted_queries(browser: Browser, pages: Pages
 
 
 def test_a_dot_chooses_its_query_and_brings_the_stage(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
-    points = figures.differences(made.comparison).points
-    with browser.open(made.path) as page:
+    report_file = pages("demonstration")
+    points = figures.differences(report_file.comparison).points
+    with browser.open(report_file.path) as page:
         page.hover("#differences circle[data-q]:nth-of-type(4)")
         hint = page.read_first("#hint", "it.hidden ? '' : it.textContent")
         assert demo.queries()[points[3]["query_id"]] in hint
@@ -176,7 +176,7 @@ def test_a_dot_chooses_its_query_and_brings_the_stage(browser: Browser, pages: P
         assert chosen_query(page) == points[3]["query_id"]
         query = page.read_first("#scatter circle[data-q]", "Number(it.dataset.q)")
         page.click("#scatter circle[data-q]")
-        assert chosen_query(page) == made.comparison.aligned.query_ids[query]
+        assert chosen_query(page) == report_file.comparison.aligned.query_ids[query]
 
 
 def test_systems_are_chosen_in_every_way(browser: Browser, pages: Pages) -> None:
@@ -209,7 +209,7 @@ def test_a_cell_of_the_matrix_chooses_its_pair(browser: Browser, pages: Pages) -
 
 
 def test_documents_by_keys_and_their_card(browser: Browser, pages: Pages) -> None:
-    focused = (
+    focus_script = (
         "((it) => it.closest('.ranking') && [[...document.querySelectorAll('.ranking')]"
         ".indexOf(it.closest('.ranking')), [...it.parentElement.children].indexOf(it)])"
         "(document.activeElement)"
@@ -225,10 +225,10 @@ def test_documents_by_keys_and_their_card(browser: Browser, pages: Pages) -> Non
             ("ArrowUp", [0, 0]),
         ):
             page.press(key)
-            assert page.evaluate(focused) == place
+            assert page.evaluate(focus_script) == place
         doc = page.read_first("#stage .ranking .doc .id")
         page.press("Enter")
-        assert page.evaluate(focused) == [0, 0]
+        assert page.evaluate(focus_script) == [0, 0]
         card = page.read_first("#stage .card[aria-label=Document]")
         assert doc in card
         assert f"What {doc} is for" in card
@@ -250,8 +250,8 @@ def test_more_rankings_and_ranks(browser: Browser, pages: Pages) -> None:
 
 
 def test_the_address_holds_the_state(browser: Browser, pages: Pages) -> None:
-    told = {"q": "q22", "a": "fusion", "b": "tfidf", "m": "AP"}
-    with browser.open(pages("demonstration").path, fragment=urlencode(told)) as page:
+    state = {"q": "q22", "a": "fusion", "b": "tfidf", "m": "AP"}
+    with browser.open(pages("demonstration").path, fragment=urlencode(state)) as page:
         assert chosen_query(page) == "q22"
         assert page.read_first("#pick-a", "it.selectedOptions[0].text") == "fusion"
         assert page.read_first("#pick-b", "it.selectedOptions[0].text") == "tfidf"
@@ -300,15 +300,15 @@ def test_charts_follow_the_width(browser: Browser, pages: Pages) -> None:
 
 
 def test_without_scripts_the_tables_are_there(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
-    with browser.open(made.path, script=False) as page:
+    report_file = pages("demonstration")
+    with browser.open(report_file.path, script=False) as page:
         page.call("Emulation.setScriptExecutionDisabled", value=False)  # to read it
         text = page.evaluate("document.body.innerText")
-        best = made.comparison.results[0].ranked_systems[0]
+        best = report_file.comparison.results[0].ranked_systems[0]
         assert best.name in page.read_first("h1")
         assert f"{best.mean:.3f}" in page.read_first("h1")
         for measure in ("nDCG@10", "AP", "RR"):
-            for system in made.comparison[measure].systems:
+            for system in report_file.comparison[measure].systems:
                 assert f"{system.mean:.4f}" in text
         assert "sha256" in text
         assert page.read_all(".js", "it.getClientRects().length") == [0] * len(page.read_all(".js"))
@@ -321,8 +321,8 @@ def test_print_shows_everything_on_white(browser: Browser, pages: Pages) -> None
         assert page.evaluate("getComputedStyle(document.body).color").startswith("rgb(")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
-        hidden = "it.getClientRects().length"
-        assert page.read_all(".bar, #swap, #theme, #find", hidden) == [0, 0, 0, 0]
+        rectangles_script = "it.getClientRects().length"
+        assert page.read_all(".bar, #swap, #theme, #find", rectangles_script) == [0, 0, 0, 0]
         for chart in ("differences", "scatter", "cutoffs", "matrix", "spread", "judged"):
             assert page.read_first(f"#{chart} svg", "it.getBoundingClientRect().height") > 40
         wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

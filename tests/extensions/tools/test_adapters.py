@@ -90,8 +90,8 @@ def test_iterations_are_subtopics(ir_evaluator: Any) -> None:
     row = {"query_id": "1", "doc_id": "a", "relevance": 1}
     rows = [{**row, "iteration": "s1"}, {**row, "doc_id": "b", "iteration": "s2"}]
     qrels = [namedtuple("Qrel", rows[0])(**row) for row in rows]
-    for several in (rows, qrels, pd.DataFrame(rows)):
-        values = ir_evaluator(several).values({"1": {"a": 1.0}})
+    for rows_or_dict in (rows, qrels, pd.DataFrame(rows)):
+        values = ir_evaluator(rows_or_dict).values({"1": {"a": 1.0}})
         assert values["StRecall@5"] == {"1": 1 / 2}
 
 
@@ -111,12 +111,12 @@ class Counts(Model):
 
 def ranked(query: str, corpus: dict[str, str], n: int) -> dict[str, float]:
     """Return the n best documents: from the definition, one similarity at a time."""
-    found = {
+    value_of_measure = {
         doc: float(sum(query.split().count(word) * text.split().count(word) for word in WORDS))
         for doc, text in corpus.items()
     }
-    docs = sorted(found, key=lambda doc: (found[doc], doc), reverse=True)
-    return {doc: found[doc] for doc in docs[:n]}
+    docs = sorted(value_of_measure, key=lambda doc: (value_of_measure[doc], doc), reverse=True)
+    return {doc: value_of_measure[doc] for doc in docs[:n]}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -96,40 +96,40 @@ DIFFERENT: dict[tuple[str, str], tuple[set[str], str]] = {
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_stored_values_of_a_tool(tool: str, data: Path) -> None:
-    stored = json.loads((data / "conventions.json").read_text())
+    stored_values = json.loads((data / "conventions.json").read_text())
     name, form = TOOLS[tool]
-    n_same = 0
-    for called, values in stored["tools"][tool].items():
-        collection = stored["collections"][called]
+    n_equal = 0
+    for measure_text, values in stored_values["tools"][tool].items():
+        collection = stored_values["collections"][measure_text]
         run = collection.get(form, collection["run"])
-        expected_to_differ, _ = DIFFERENT.get((tool, called), (set(), ""))
+        expected_to_differ, _ = DIFFERENT.get((tool, measure_text), (set(), ""))
         for measure, value in values.items():
             if measure not in MEASURES or not isinstance(value, float) or math.isnan(value):
                 continue  # raised, or no number
             text = "RR" if tool.endswith("(RR uncut)") and measure == "RR@5" else MEASURES[measure]
-            found = evaluate(collection["qrels"], run, text, convention=name)[text]
+            score = evaluate(collection["qrels"], run, text, convention=name)[text]
             tolerance = 2e-7 if tool.startswith("torchmetrics") else 1e-9
-            is_same = math.isclose(found, value, rel_tol=0, abs_tol=tolerance)
-            assert is_same == (measure not in expected_to_differ), (called, measure, found, value)
-            n_same += is_same
-    assert n_same >= 3
+            is_equal = math.isclose(score, value, rel_tol=0, abs_tol=tolerance)
+            assert is_equal == (measure not in expected_to_differ), (measure_text, measure, score, value)
+            n_equal += is_equal
+    assert n_equal >= 3
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_a_convention_names_what_there_is(name: str) -> None:
-    one = CONVENTIONS[name]
-    assert one.tool
-    assert one.source
-    for rule in one.rules:
+    convention = CONVENTIONS[name]
+    assert convention.tool
+    assert convention.source
+    for rule in convention.rules:
         # Each differs from the default.
         assert Judging(**rule.judging).changed_options() == {**rule.judging}
-        for measure, its in rule.measures.items():
+        for measure, definition in rule.measures.items():
             bare = parse(measure) if DEFINITIONS[measure].cutoff != "required" else None
-            if isinstance(its, str):
-                assert its in DEFINITIONS
+            if isinstance(definition, str):
+                assert definition in DEFINITIONS
             elif bare is not None:
-                changed = bare.with_parameters(its)
-                assert len(changed.given) >= len(its)  # each differs from the default
+                changed_measure = bare.with_parameters(definition)
+                assert len(changed_measure.given) >= len(definition)  # each differs from the default
 
 
 QRELS = {"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"d": 1, "e": 1}, "q3": {"f": 0}, "q4": {"g": 1}}
@@ -160,8 +160,8 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("name", "measure", "value"), BY_HAND)
 def test_a_convention_by_hand(name: str, measure: str, value: float) -> None:
-    found = evaluate(QRELS, RUN, measure, convention=name)[measure]
-    assert found == pytest.approx(value, abs=1e-15)
+    score = evaluate(QRELS, RUN, measure, convention=name)[measure]
+    assert score == pytest.approx(value, abs=1e-15)
 
 
 # What the library ir_evaluation publishes of itself, in its tests.
@@ -189,34 +189,34 @@ FOUR = ([*THREE[0], [7, 8, 9]], [*THREE[1], [1, 2, 3, 4, 5]])
 )
 def test_the_published_values_of_ir_evaluation(lists: Any, measure: str, value: float) -> None:
     qrels, run = lists
-    found = evaluate(qrels, run, measure, convention="ir_eval")[measure]
-    assert found == pytest.approx(value, abs=1e-15)
+    score = evaluate(qrels, run, measure, convention="ir_eval")[measure]
+    assert score == pytest.approx(value, abs=1e-15)
 
 
 def test_every_convention_is_compared_with_values() -> None:
-    compared = {name for name, _ in TOOLS.values()} | {name for name, *_ in BY_HAND}
-    assert compared | {"ir_eval"} == {*CONVENTIONS}
+    compared_names = {name for name, _ in TOOLS.values()} | {name for name, *_ in BY_HAND}
+    assert compared_names | {"ir_eval"} == {*CONVENTIONS}
 
 
 def test_a_result_says_what_was_computed() -> None:
-    found = evaluate(QRELS, RUN, "AP@2 nDCG@2", convention="Sentence_Transformers")
-    assert [str(one) for one in found.measures] == [
+    scores = evaluate(QRELS, RUN, "AP@2 nDCG@2", convention="Sentence_Transformers")
+    assert [str(measure) for measure in scores.measures] == [
         "AP(over='reachable')@2",
         "nDCG(gain='binary')@2",
     ]
-    assert found["AP@2"] == found["AP(over='reachable')@2"] == (1 / 2 + 1 / 2 + 0) / 3
-    assert found.recipe["convention"] == "sentence-transformers"
-    assert found.recipe["queries"] == "relevant"
-    assert "convention" in codes(found.notes)
+    assert scores["AP@2"] == scores["AP(over='reachable')@2"] == (1 / 2 + 1 / 2 + 0) / 3
+    assert scores.recipe["convention"] == "sentence-transformers"
+    assert scores.recipe["queries"] == "relevant"
+    assert "convention" in codes(scores.notes)
     with pytest.raises(MeasureError, match="was not evaluated"):
-        found["RR"]
+        scores["RR"]
 
 
 def test_what_was_stated_stays() -> None:
     judged = evaluate(QRELS, RUN, "AP(over='judged')@2", convention="sentence-transformers")
     assert judged["AP(over='judged')@2"] == (1 / 3 + 1 / 2 + 0) / 3
-    both = evaluate(QRELS, RUN, "AP@2", convention="sentence-transformers", queries="both")
-    assert both.query_ids == ["q1", "q2", "q3"]
+    shared_scores = evaluate(QRELS, RUN, "AP@2", convention="sentence-transformers", queries="both")
+    assert shared_scores.query_ids == ["q1", "q2", "q3"]
 
 
 def test_the_beta_of_ir_measures_is_a_square() -> None:
@@ -224,8 +224,8 @@ def test_the_beta_of_ir_measures_is_a_square() -> None:
     precision, recall = 1 / 2, 1 / 3
 
     def f_of(squared_beta: float) -> Any:
-        weighted = squared_beta * precision + recall
-        return pytest.approx((1 + squared_beta) * precision * recall / weighted)
+        weighted_sum = squared_beta * precision + recall
+        return pytest.approx((1 + squared_beta) * precision * recall / weighted_sum)
 
     for name, squared_beta in (
         ("SetF", 1),
@@ -251,36 +251,36 @@ def test_interpolated_precision_of_ir_measures_is_that_of_trec_eval_9() -> None:
     qrels, run = {"q": {f"d{i}": 1 for i in range(12)}}, {"q": ["d1", "x", "d2"]}
     scores = evaluate(qrels, run, "IPrec@0.1", convention="ir_measures")
     assert scores["IPrec@0.1"] == 2 / 3
-    stated = evaluate(qrels, run, "IPrec(version=10)@0.1", convention="ir_measures")
-    assert stated["IPrec(version=10)@0.1"] == 1
+    stated_scores = evaluate(qrels, run, "IPrec(version=10)@0.1", convention="ir_measures")
+    assert stated_scores["IPrec(version=10)@0.1"] == 1
 
 
 def test_measures_over_other_queries_stand_side_by_side() -> None:
     """BEIR averages nDCG over queries that the run has, and MRR over all."""
-    found = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir")
-    assert found.means() == {"RR@2": (1 + 1 + 0 + 0) / 4, "P@2": round(1 / 3, 5)}
-    assert found.per_query("P@2").keys() == {"q1", "q2", "q3"}
-    assert found.per_query("RR@2") == {"q1": 1, "q2": 1, "q3": 0, "q4": 0}
-    assert found.to_dict()["q4"] == {"RR@2": 0, "P@2": None}
-    (run,) = json.loads(found.to_json(per_query=True))["runs"]
+    scores = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir")
+    assert scores.means() == {"RR@2": (1 + 1 + 0 + 0) / 4, "P@2": round(1 / 3, 5)}
+    assert scores.per_query("P@2").keys() == {"q1", "q2", "q3"}
+    assert scores.per_query("RR@2") == {"q1": 1, "q2": 1, "q3": 0, "q4": 0}
+    assert scores.to_dict()["q4"] == {"RR@2": 0, "P@2": None}
+    (run,) = json.loads(scores.to_json(per_query=True))["runs"]
     assert run["queries"]["q4"] == {"RR@2": 0, "P@2": None}
-    (row,) = [line for line in found.to_text(per_query=True).splitlines() if " q4 " in line]
+    (row,) = [line for line in scores.to_text(per_query=True).splitlines() if " q4 " in line]
     assert row.split() == ["run", "q4", "0.0000", "-"]
-    column = found.to_pandas()["P@2"]
+    column = scores.to_pandas()["P@2"]
     assert column.isna().tolist() == [False, False, False, True]
     shared = {"scores": "double", "convention": "beir", "ties": "document"}
-    assert shared.items() & found.recipe.items() == {("convention", "beir")}
-    assert found.recipe["depth"] is None
-    notes = {(note.code, note.source) for note in found.notes}
+    assert shared.items() & scores.recipe.items() == {("convention", "beir")}
+    assert scores.recipe["depth"] is None
+    notes = {(note.code, note.source) for note in scores.notes}
     assert {("queries", "RR@2"), ("queries", "P@2"), ("convention", None)} <= notes
 
 
 def test_slices_follow_a_convention() -> None:
     labels = {"q1": "a", "q2": "a", "q3": "b", "q4": "b"}
-    found = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir", slices=labels)
-    assert found.slice("a").means() == {"RR@2": 1, "P@2": 0.5}
-    assert found.slice("b").means() == {"RR@2": 0, "P@2": 0}
-    assert found.slice("b").per_query("P@2") == {"q3": 0}
+    scores = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir", slices=labels)
+    assert scores.slice("a").means() == {"RR@2": 1, "P@2": 0.5}
+    assert scores.slice("b").means() == {"RR@2": 0, "P@2": 0}
+    assert scores.slice("b").per_query("P@2") == {"q3": 0}
 
 
 def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,18 +294,18 @@ def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.Mon
     with pytest.raises(OptionError, match="bounds"):
         evaluate(QRELS, RUN, "AP", convention="beir", bounds=True)
     default = evaluate(QRELS, RUN, convention="ragas")
-    assert {one.name for one in default.measures} == {"P", "R"}
+    assert {measure.name for measure in default.measures} == {"P", "R"}
     assert "nDCG@10, AP, RR, Judged@10" in sentence(default.notes, "lacking")
-    done = invoke("evaluate", "demo/qrels.txt", "demo/bm25.run", "--convention", "ragas")
-    assert "nDCG@10, AP, RR, Judged@10" in done.stderr
+    outcome = invoke("evaluate", "demo/qrels.txt", "demo/bm25.run", "--convention", "ragas")
+    assert "nDCG@10, AP, RR, Judged@10" in outcome.stderr
     with pytest.raises(MeasureError, match="gdeval has ERR, nDCG"):
         find_convention("gdeval").select_supported([AP])
 
 
 def test_explain_follows_a_convention() -> None:
-    found = explain(QRELS, RUN, "AP@2", "q1", convention="sentence-transformers")
-    assert isinstance(found, Explanation)
-    assert found.value == 1 / 2
+    explanation = explain(QRELS, RUN, "AP@2", "q1", convention="sentence-transformers")
+    assert isinstance(explanation, Explanation)
+    assert explanation.value == 1 / 2
     over_all = explain(QRELS, RUN, "AP@2", convention="sentence-transformers")
     assert isinstance(over_all, MeanExplanation)
     assert over_all.value == evaluate(QRELS, RUN, "AP@2", convention="sbert")["AP@2"]
@@ -318,36 +318,36 @@ def test_scores_under_a_convention_are_compared() -> None:
 
 
 def test_a_number_under_every_convention() -> None:
-    found = conventions(QRELS, RUN, "AP@2", value="0.333")
-    assert found["cranfield"].value == (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4  # y is before d
-    its = found["sentence-transformers"]
-    assert its.value == (1 / 2 + 1 / 2 + 0) / 3
-    assert its.choices == ("queries='relevant'", "ties='ascending'", "over='reachable'")
+    numbers = conventions(QRELS, RUN, "AP@2", value="0.333")
+    assert numbers["cranfield"].value == (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4  # y is before d
+    line = numbers["sentence-transformers"]
+    assert line.value == (1 / 2 + 1 / 2 + 0) / 3
+    assert line.choices == ("queries='relevant'", "ties='ascending'", "over='reachable'")
     alone = {
         "queries='relevant'": (1 / 3 + (1 / 2) / 2 + 0) / 3,
         "ties='ascending'": (1 / 3 + 1 / 2 + 0 + 0) / 4,
         "over='reachable'": (1 / 2 + (1 / 2) / 2 + 0 + 0) / 4,
     }
-    assert its.most == max(alone, key=alone.__getitem__)
-    assert its.moves == alone[its.most] - (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4
-    near = [one for one in found.every if one.value is not None and abs(one.value - 1 / 3) < 1e-3]
-    assert found.same == [one.convention for one in near]
-    assert "sentence-transformers" in found.same
-    assert {"same", "lacking"} <= {*codes(found.notes)}
-    assert "gdeval" in found.lacking
-    for name, one in CONVENTIONS.items():
-        if name not in found.lacking and found[name].value is not None:
+    assert line.most == max(alone, key=alone.__getitem__)
+    assert line.moves == alone[line.most] - (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4
+    near = [line for line in numbers.every if line.value is not None and abs(line.value - 1 / 3) < 1e-3]
+    assert numbers.same == [line.convention for line in near]
+    assert "sentence-transformers" in numbers.same
+    assert {"same", "lacking"} <= {*codes(numbers.notes)}
+    assert "gdeval" in numbers.lacking
+    for name, convention in CONVENTIONS.items():
+        if name not in numbers.lacking and numbers[name].value is not None:
             alike = evaluate(QRELS, RUN, "AP@2", convention=name)
-            assert [*alike.means().values()] == [found[name].value], one
+            assert [*alike.means().values()] == [numbers[name].value], convention
 
 
 def test_the_choice_that_moves_a_number_most() -> None:
     """Each choice is made alone, beside the default."""
     qrels, run = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}}
-    its = conventions(qrels, run, "P@5")["lenskit"]
-    assert its.value == 1
-    assert (its.most, its.moves) == ("over='returned'", 1 / 2 - 1 / 10)
-    assert "queries='relevant-and-both'" in its.choices
+    line = conventions(qrels, run, "P@5")["lenskit"]
+    assert line.value == 1
+    assert (line.most, line.moves) == ("over='returned'", 1 / 2 - 1 / 10)
+    assert "queries='relevant-and-both'" in line.choices
 
 
 @pytest.mark.parametrize(
@@ -364,15 +364,15 @@ def test_the_choice_that_moves_a_number_most() -> None:
 def test_a_value_is_compared_to_its_digits(value: str | float, same: bool) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
     run = {"q1": ["x", "y", "a"], "q2": ["x", "y"], "q3": [*"vwxyz", "c"]}
-    found = conventions(qrels, run, "RR", value=value)
-    assert found["cranfield"].value == (1 / 3 + 0 + 1 / 6) / 3
-    assert ("cranfield" in found.same) == same
+    numbers = conventions(qrels, run, "RR", value=value)
+    assert numbers["cranfield"].value == (1 / 3 + 0 + 1 / 6) / 3
+    assert ("cranfield" in numbers.same) == same
 
 
 def test_no_convention_gives_a_value() -> None:
-    found = conventions(QRELS, RUN, "AP@2", value=0.987)
-    assert found.same == []
-    assert "none-same" in codes(found.notes)
+    numbers = conventions(QRELS, RUN, "AP@2", value=0.987)
+    assert numbers.same == []
+    assert "none-same" in codes(numbers.notes)
     for wrong in ("much", float("nan"), True):
         with pytest.raises(OptionError, match="expected a number"):
             conventions(QRELS, RUN, "AP@2", value=wrong)
@@ -395,11 +395,11 @@ def test_the_command(tmp_path: Path) -> None:
     qrels, run = tmp_path / "a.json", tmp_path / "b.json"
     qrels.write_text(json.dumps(QRELS))
     run.write_text(json.dumps(RUN))
-    done = invoke("conventions", str(qrels), str(run), "-m", "AP@2", "--value", "0.5")
-    assert done.exit_code == 0
-    assert "sentence-transformers" in done.stdout
-    done = invoke("conventions", str(qrels), str(run), "-m", "AP@2", "--format", "json")
-    by_name = {one["convention"]: one for one in json.loads(done.stdout)["conventions"]}
+    outcome = invoke("conventions", str(qrels), str(run), "-m", "AP@2", "--value", "0.5")
+    assert outcome.exit_code == 0
+    assert "sentence-transformers" in outcome.stdout
+    outcome = invoke("conventions", str(qrels), str(run), "-m", "AP@2", "--format", "json")
+    by_name = {line["convention"]: line for line in json.loads(outcome.stdout)["conventions"]}
     assert by_name["cranfield"]["value"] == (1 / 3 + (1 / 2) / 2) / 4
     assert invoke("conventions").stdout.count("beir 2.2.0") == 1
     assert "identical_ids" in invoke("conventions", "BEIR").stdout
@@ -408,8 +408,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Did you mean 'beir'" in wrong.stderr
     assert invoke("conventions", str(qrels)).exit_code == 2
     assert invoke("conventions", "--value", "0.5").exit_code == 2
-    done = invoke("evaluate", str(qrels), str(run), "--convention", "beir", "--format", "json")
-    assert json.loads(done.stdout)["recipe"]["convention"] == "beir"
+    outcome = invoke("evaluate", str(qrels), str(run), "--convention", "beir", "--format", "json")
+    assert json.loads(outcome.stdout)["recipe"]["convention"] == "beir"
     assert invoke("evaluate", str(qrels), str(run), "--convention", "bier").exit_code == 2
 
 
@@ -423,14 +423,14 @@ def test_the_names_are_public() -> None:
 
 def test_a_slice_of_which_a_measure_averages_no_query() -> None:
     labels = {"q1": "a", "q2": "a", "q3": "a", "q4": "b"}  # the run has no q4
-    found = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir", slices=labels)
-    last = found.slice("b")
+    scores = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir", slices=labels)
+    last = scores.slice("b")
     assert last.means() == {"RR@2": 0}
     assert math.isnan(last["P@2"])
     assert last.per_query("P@2") == {}
-    (row,) = [line for line in str(found).splitlines() if line.startswith(" b ")]
+    (row,) = [line for line in str(scores).splitlines() if line.startswith(" b ")]
     assert row.split() == ["b", "1", "run", "0.0000", "-"]
-    of_slice = json.loads(found.to_json())["runs"][0]["slices"][1]
+    of_slice = json.loads(scores.to_json())["runs"][0]["slices"][1]
     assert of_slice["all"] == {"RR@2": 0}
 
 
@@ -442,7 +442,7 @@ MEANS = ("RR@2", "P@2")
 
 def test_a_query_that_a_measure_is_not_averaged_over_has_no_row() -> None:
     rows = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir").rows(per_query=True)
-    queries = {one: {row["query_id"] for row in rows if row["measure"] == one} for one in MEANS}
+    queries = {measure: {row["query_id"] for row in rows if row["measure"] == measure} for measure in MEANS}
     assert queries == {"RR@2": {*QRELS, "all"}, "P@2": {*RUN, "all"}}
 
 
@@ -459,22 +459,22 @@ def test_scores_over_other_queries_are_compared_as_missing_says(
     missing: Missing, form: str, tmp_path: Path
 ) -> None:
     systems = evaluate(QRELS, BOTH, "RR@2 P@2", convention="beir")
-    data: Any = systems
+    score_source: Any = systems
     if form != "scores":
         path = tmp_path / f"a.{form.lower()}"
         write = systems.to_json if form == "JSON" else systems.to_csv
         path.write_text(write(per_query=True))
-        data = path
+        score_source = path
     with pytest.raises(InputError, match="1 of 4 queries have no P@2: 'q4'"):
-        compare(data)
+        compare(score_source)
     n_queries, means = MISSING[missing]
-    found = compare(data, missing=missing)
-    assert len(found.aligned.query_ids) == n_queries
-    assert found.aligned.measure_scores("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
-    assert compare(data, measures="RR@2")["RR@2"]["all"].difference == 1 / 4
-    verdicts = gate(data, baseline="one", margin=0.1, missing=missing).verdicts
-    assert [one.measure for one in verdicts] == ["RR@2", "P@2"]
-    assert correlate(data, missing=missing)
+    comparison = compare(score_source, missing=missing)
+    assert len(comparison.aligned.query_ids) == n_queries
+    assert comparison.aligned.measure_scores("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
+    assert compare(score_source, measures="RR@2")["RR@2"]["all"].difference == 1 / 4
+    verdicts = gate(score_source, baseline="one", margin=0.1, missing=missing).verdicts
+    assert [verdict.measure for verdict in verdicts] == ["RR@2", "P@2"]
+    assert correlate(score_source, missing=missing)
 
 
 # ---- documents that occur twice -----------------------------------------------------------------
@@ -482,30 +482,30 @@ def test_scores_over_other_queries_are_compared_as_missing_says(
 
 def test_a_list_with_a_document_twice_has_the_numbers_of_tools_that_take_lists() -> None:
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "x", "b"]}
-    found = conventions(qrels, run, "AP@4", value="1.375")
-    refused = found["cranfield"]
-    assert refused.value is None
-    assert "'a' occurs twice" in (refused.problem or "")
+    numbers = conventions(qrels, run, "AP@4", value="1.375")
+    default_line = numbers["cranfield"]
+    assert default_line.value is None
+    assert "'a' occurs twice" in (default_line.problem or "")
     expected = {
         "recommenders": (1 / 1 + 2 / 2 + 3 / 4) / 2,  # each
         "haystack": (1 / 1 + 2 / 4) / 2,  # once, at the first rank
         "rectools": (1 / 1 + 2 / 2 + 3 / 4) / 3,  # of three relevant ones
     }
     for name, value in expected.items():
-        its = found[name]
-        assert its.value == pytest.approx(value, abs=1e-15)
-        assert (its.most, its.moves) == (None, None)
-    assert "recommenders" in found.same
-    assert found["beir"].problem == refused.problem
-    assert "'a' occurs twice" in str(found)
-    assert "--duplicates best" not in str(found)  # what to do is in `problem`
-    json.loads(found.to_json())
+        line = numbers[name]
+        assert line.value == pytest.approx(value, abs=1e-15)
+        assert (line.most, line.moves) == (None, None)
+    assert "recommenders" in numbers.same
+    assert numbers["beir"].problem == default_line.problem
+    assert "'a' occurs twice" in str(numbers)
+    assert "--duplicates best" not in str(numbers)  # what to do is in `problem`
+    json.loads(numbers.to_json())
 
 
 @pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
 def test_what_compares_saved_scores_says_how_to_follow_a_convention(command: str) -> None:
-    for typed in (["--convention", "beir"], ["--convention=beir"]):
-        wrong = invoke(command, "a.txt", "b.run", "c.run", *typed)
+    for option_arguments in (["--convention", "beir"], ["--convention=beir"]):
+        wrong = invoke(command, "a.txt", "b.run", "c.run", *option_arguments)
         assert wrong.exit_code == 2
         assert "--saved scores.json" in wrong.stderr
     assert "--saved" not in invoke("check", "a.txt", "b.run", "--convention", "beir").stderr
@@ -516,9 +516,9 @@ def test_scores_under_another_convention_are_not_compared(tmp_path: Path) -> Non
     for path, convention in zip(files, ("beir", None), strict=True):
         scores = evaluate(QRELS, RUN, "RR@2 P@2", convention=convention)
         path.write_text(scores.to_json(per_query=True))
-    for one in (files, files[::-1]):
+    for file_order in (files, files[::-1]):
         with pytest.raises(InputError, match=r"convention=(None, not beir|beir, not None)"):
-            compare([*map(str, one)])
+            compare([*map(str, file_order)])
 
 
 def test_what_no_convention_can_read_is_an_error() -> None:
@@ -527,21 +527,21 @@ def test_what_no_convention_can_read_is_an_error() -> None:
 
 
 def test_measures_that_a_tool_computes_alike_are_one() -> None:
-    found = evaluate(QRELS, RUN, "AP@2 AP(over='reachable')@2 P@2", convention="sbert")
-    assert [str(one) for one in found.measures] == ["AP(over='reachable')@2", "P@2"]
-    assert found.values.shape == (3, 2)
-    assert found["P@2"] == (1 / 2 + 1 / 2 + 0) / 3
+    scores = evaluate(QRELS, RUN, "AP@2 AP(over='reachable')@2 P@2", convention="sbert")
+    assert [str(measure) for measure in scores.measures] == ["AP(over='reachable')@2", "P@2"]
+    assert scores.values.shape == (3, 2)
+    assert scores["P@2"] == (1 / 2 + 1 / 2 + 0) / 3
 
 
 def test_one_run_in_a_list_or_by_name() -> None:
     alone = conventions(QRELS, RUN, "AP@2")
-    for several in ([RUN], {"mine": RUN}):
-        found = conventions(QRELS, several, "AP@2")
-        assert [one.value for one in found.every] == [one.value for one in alone.every]
-    assert found.run == "mine"
+    for runs in ([RUN], {"mine": RUN}):
+        numbers = conventions(QRELS, runs, "AP@2")
+        assert [line.value for line in numbers.every] == [line.value for line in alone.every]
+    assert numbers.run == "mine"
 
 
 def test_a_long_name_is_cut_in_what_is_said() -> None:
-    done = invoke("conventions", "x" * 5000)
-    assert done.exit_code == 2
-    assert len(done.stderr) < 1000
+    outcome = invoke("conventions", "x" * 5000)
+    assert outcome.exit_code == 2
+    assert len(outcome.stderr) < 1000

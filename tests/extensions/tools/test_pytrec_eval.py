@@ -51,7 +51,7 @@ RUN = {"q2": {"d2": 1.0}, "q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}, "q9": {"d1": 
 def same(theirs: dict[str, Any], ours: dict[str, Any], where: object) -> int:
     """Compare results to the last bit, except what is not defined there; return how many."""
     assert list(theirs) == list(ours), where
-    compared = 0
+    n_compared = 0
     for query, values in theirs.items():
         assert values.keys() == ours[query].keys(), where
         for name, value in values.items():
@@ -59,14 +59,14 @@ def same(theirs: dict[str, Any], ours: dict[str, Any], where: object) -> int:
                 assert ours[query][name] == 0
             else:
                 assert ours[query][name] == value, (where, query, name)
-                compared += 1
-    return compared
+                n_compared += 1
+    return n_compared
 
 
 @pytest.mark.parametrize("rel", [1, 2])
 @pytest.mark.parametrize("only", [False, True])
 def test_every_measure_of_every_collection_is_the_same(rel: int, only: bool) -> None:
-    compared = 0
+    n_compared = 0
     for number, (qrels, run) in enumerate(collections()):
         theirs, ours = (
             module.RelevanceEvaluator(
@@ -74,8 +74,8 @@ def test_every_measure_of_every_collection_is_the_same(rel: int, only: bool) -> 
             ).evaluate(run)
             for module in (pytrec_eval, mine)
         )
-        compared += same(theirs, ours, number)
-    assert compared > 333 * len(COLLECTIONS)
+        n_compared += same(theirs, ours, number)
+    assert n_compared > 333 * len(COLLECTIONS)
 
 
 PARAMETERS = [
@@ -95,7 +95,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(
-    "measures", PARAMETERS, ids=lambda one: f"{type(one).__name__} {sorted(one)}"
+    "measures", PARAMETERS, ids=lambda measures: f"{type(measures).__name__} {sorted(measures)}"
 )
 def test_parameters_mean_the_same(measures: Any) -> None:
     for number, (qrels, run) in zip(seeds(60), collections(), strict=False):
@@ -114,9 +114,9 @@ def test_names() -> None:
 
 
 def test_queries_come_in_the_order_of_the_run_and_measures_in_that_of_trec_eval() -> None:
-    result = mine.RelevanceEvaluator(QRELS, {"P.10,5", "ndcg", "num_q", "map"}).evaluate(RUN)
-    assert list(result) == ["q2", "q1"]
-    assert list(result["q1"]) == ["num_q", "map", "P_5", "P_10", "ndcg"]
+    scores = mine.RelevanceEvaluator(QRELS, {"P.10,5", "ndcg", "num_q", "map"}).evaluate(RUN)
+    assert list(scores) == ["q2", "q1"]
+    assert list(scores["q1"]) == ["num_q", "map", "P_5", "P_10", "ndcg"]
 
 
 def test_few_queries_of_many_are_evaluated_alone() -> None:
@@ -173,13 +173,13 @@ def test_odd_input() -> None:
             for module in (pytrec_eval, mine)
         )
         same(theirs, ours, "the id ''")
-    parsed = mine.parse_run(["q Q0 d 1 0.5 x"])
-    parsed["new"]["d"] = 1.0
-    assert dict(parsed) == {"q": {"d": 0.5}, "new": {"d": 1.0}}
+    run_dict = mine.parse_run(["q Q0 d 1 0.5 x"])
+    run_dict["new"]["d"] = 1.0
+    assert dict(run_dict) == {"q": {"d": 0.5}, "new": {"d": 1.0}}
     assert evaluator.evaluate(defaultdict(dict, RUN)) == evaluator.evaluate(RUN)
     assert json.loads(json.dumps(evaluator.evaluate(RUN))) == evaluator.evaluate(RUN)
-    again = pickle.loads(pickle.dumps(evaluator))  # noqa: S301 - our own
-    assert again.evaluate(RUN) == evaluator.evaluate(RUN)
+    copied_evaluator = pickle.loads(pickle.dumps(evaluator))  # noqa: S301 - our own
+    assert copied_evaluator.evaluate(RUN) == evaluator.evaluate(RUN)
 
 
 @pytest.mark.parametrize(
@@ -231,16 +231,16 @@ def evaluated(run: Any) -> Any:
 
 
 def test_gains_of_ones_own_do_not_end_the_process() -> None:
-    result = mine.RelevanceEvaluator(QRELS, {"ndcg.1=3,2=9"}).evaluate(RUN)["q1"]
+    scores = mine.RelevanceEvaluator(QRELS, {"ndcg.1=3,2=9"}).evaluate(RUN)["q1"]
     best = 9 / math.log2(2) + 3 / math.log2(3)
-    assert result == {"ndcg": (9 / math.log2(3) + 3 / math.log2(4)) / best}
+    assert scores == {"ndcg": (9 / math.log2(3) + 3 / math.log2(4)) / best}
 
 
 def test_files_are_parsed_the_same(data: Path) -> None:
     folder = data / "trec_eval"
     for name, parser in (("results.test", "parse_run"), ("qrels.test", "parse_qrel")):
-        with (folder / name).open() as lines, (folder / name).open() as again:
-            assert getattr(mine, parser)(lines) == getattr(pytrec_eval, parser)(again)
+        with (folder / name).open() as lines, (folder / name).open() as same_lines:
+            assert getattr(mine, parser)(lines) == getattr(pytrec_eval, parser)(same_lines)
     for parser, line in (("parse_run", "q Q0 d 1 0.5 x"), ("parse_qrel", "q 0 d 1")):
         for module in (pytrec_eval, mine):
             with pytest.raises(AssertionError):

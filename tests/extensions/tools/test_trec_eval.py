@@ -52,15 +52,15 @@ def test_its_own_tests_print_the_same_bytes(
     line: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data / "trec_eval")
-    command, _, output = line.partition(" -> ")
-    result = called(*shlex.split(command))
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout_bytes == Path(output).read_bytes()
+    command, _, output_name = line.partition(" -> ")
+    outcome = called(*shlex.split(command))
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout_bytes == Path(output_name).read_bytes()
 
 
 def test_every_expected_output_is_looked_at(data: Path) -> None:
-    there = {path.name for path in (data / "trec_eval").glob("out.*")}
-    assert there == {line.split(" -> ")[1] for line in OWN_TESTS.strip().splitlines()}
+    output_names = {path.name for path in (data / "trec_eval").glob("out.*")}
+    assert output_names == {line.split(" -> ")[1] for line in OWN_TESTS.strip().splitlines()}
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_stored_outputs_of_odd_topics(suffix: str, options: str, data: Path) -> 
     """All of them but rbp, whose stored values come from memory that trec_eval never wrote."""
     folder = data / "random"
     files = [str(folder / "qrels.txt"), str(folder / "run.txt")]
-    for output, measures in (
+    for output_name, measures in (
         (f"all{suffix}.out.gz", "-m all_trec -m yaap -m relstring.40"),
         (f"dcg{suffix}.out.gz", "-m dcg -m ideal_dcg"),
     ):
-        result = called("-q", "-c", *shlex.split(options), *shlex.split(measures), *files)
-        assert result.exit_code == 0
-        stored = gzip.decompress((folder / output).read_bytes()).decode().splitlines()
-        expected = printed(stored)
-        mine = result.stdout.splitlines()
+        outcome = called("-q", "-c", *shlex.split(options), *shlex.split(measures), *files)
+        assert outcome.exit_code == 0
+        stored_lines = gzip.decompress((folder / output_name).read_bytes()).decode().splitlines()
+        expected = printed(stored_lines)
+        mine = outcome.stdout.splitlines()
         assert len(mine) == len(expected)
         for theirs, line in zip(expected, mine, strict=True):
             assert theirs in (line, None), line
@@ -94,8 +94,8 @@ def printed(stored: Sequence[str]) -> list[str | None]:
             continue
         if value.strip() == "-nan":
             value = "0"  # 0/0 is 0 here
-        whole = name.startswith("num_") or value.startswith("'") or name.strip() == "runid"
-        lines.append(line if whole else f"{name}\t{topic}\t{float(value):6.4f}")
+        is_count = name.startswith("num_") or value.startswith("'") or name.strip() == "runid"
+        lines.append(line if is_count else f"{name}\t{topic}\t{float(value):6.4f}")
     return lines
 
 
@@ -125,14 +125,14 @@ def values(result: Result) -> dict[tuple[str, str], str]:
 def test_topics_are_printed_in_the_order_of_their_bytes_and_measures_in_its_own(
     files: list[str],
 ) -> None:
-    result = called("-q", "-m", "recip_rank", "-m", "map", "-m", "runid", *files)
-    assert [line.split("\t")[:2] for line in result.stdout.splitlines()] == [
+    outcome = called("-q", "-m", "recip_rank", "-m", "map", "-m", "runid", *files)
+    assert [line.split("\t")[:2] for line in outcome.stdout.splitlines()] == [
         [f"{name:<22}", topic]
         for topic in ("t1", "t10", "t2", "all")
         for name in (["runid"] if topic == "all" else []) + ["map", "recip_rank"]
     ]
-    assert values(result)["map", "t1"] == f"{(1 / 1 + 2 / 3) / 2:6.4f}"
-    assert values(result)["runid", "all"] == "last", "of the last line"
+    assert values(outcome)["map", "t1"] == f"{(1 / 1 + 2 / 3) / 2:6.4f}"
+    assert values(outcome)["runid", "all"] == "last", "of the last line"
 
 
 def test_options_may_be_written_together_or_long(files: list[str]) -> None:
@@ -175,11 +175,11 @@ def test_parameters_change_the_value(files: list[str]) -> None:
 
 def test_a_topic_without_results(write: Write) -> None:
     qrels, run = write("q", QRELS), write("r", "t1 Q0 c 1 3.0 mine\n")
-    refused = called(qrels, run)
-    assert (refused.exit_code, refused.stdout) == (4, "")
-    assert "no results for topic 't10' and 1 other topics" in refused.stderr
-    assert "-c" in refused.stderr
-    assert "--version-9" in refused.stderr
+    refusal = called(qrels, run)
+    assert (refusal.exit_code, refusal.stdout) == (4, "")
+    assert "no results for topic 't10' and 1 other topics" in refusal.stderr
+    assert "-c" in refusal.stderr
+    assert "--version-9" in refusal.stderr
     complete = values(called("-q", "-c", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run))
     assert complete["num_q", "all"] == "3"
     assert complete["map", "t2"] == "0.0000"
@@ -187,28 +187,28 @@ def test_a_topic_without_results(write: Write) -> None:
     assert complete["yaap", "t2"] == f"{math.log(1 / 2):6.4f}"
     old = values(called("-q", "--version-9", "-m", "num_q", "-m", "map", qrels, run))
     assert (old["num_q", "all"], old["map", "all"]) == ("1", f"{1 / 2:6.4f}")
-    padded = values(
+    padded_values = values(
         called("-qc", "--version-9", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
     )
-    assert ("map", "t2") not in padded, "version 9 prints no lines for them"
-    assert (padded["num_q", "all"], padded["map", "all"]) == ("3", f"{(1 / 2) / 3:6.4f}")
-    assert padded["yaap", "all"] == f"{math.log((1 + 1) / (1 + 2 - 1)) / 3:6.4f}"
+    assert ("map", "t2") not in padded_values, "version 9 prints no lines for them"
+    assert (padded_values["num_q", "all"], padded_values["map", "all"]) == ("3", f"{(1 / 2) / 3:6.4f}")
+    assert padded_values["yaap", "all"] == f"{math.log((1 + 1) / (1 + 2 - 1)) / 3:6.4f}"
 
 
 def test_utility_of_a_topic_without_results_is_0(write: Write) -> None:
     qrels, run = write("q", QRELS), write("r", "t1 Q0 c 1 3.0 mine\n")
-    shown = values(called("-q", "-c", "-m", "utility.1,-1,-2,0", qrels, run))
-    assert shown["utility_1,-1,-2,0", "t2"] == "0.0000", "not -2 for the document missed"
+    utility_values = values(called("-q", "-c", "-m", "utility.1,-1,-2,0", qrels, run))
+    assert utility_values["utility_1,-1,-2,0", "t2"] == "0.0000", "not -2 for the document missed"
     one_topic = values(called("-q", "-c", "-D", "0.t2", "-m", "map", "-m", "num_rel", qrels, run))
     assert one_topic["map", "all"] == "0.0000"
     assert one_topic["num_rel", "all"] == "1"
 
 
 def test_odd_parameters(files: list[str]) -> None:
-    shown = values(called("-q", "-m", "relstring.0", "-m", "set_F.1,2", *files))
-    assert shown["relstring_0", "t1"] == "'2'"
+    printed_values = values(called("-q", "-m", "relstring.0", "-m", "set_F.1,2", *files))
+    assert printed_values["relstring_0", "t1"] == "'2'"
     assert (
-        shown["set_F_1,2", "t1"] == values(called("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
+        printed_values["set_F_1,2", "t1"] == values(called("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
     )
 
 
@@ -218,16 +218,16 @@ def test_the_tag_is_that_of_the_last_line_of_data(write: Write) -> None:
         assert values(called("-m", "runid", write("q", QRELS), run))["runid", "all"] == "last"
     import gzip as compressor
 
-    packed = Path(write("r", "")).with_suffix(".gz")
-    packed.write_bytes(compressor.compress((RUN + "# end\n").encode()))
-    assert values(called("-m", "runid", write("q", QRELS), str(packed)))["runid", "all"] == "last"
+    packed_path = Path(write("r", "")).with_suffix(".gz")
+    packed_path.write_bytes(compressor.compress((RUN + "# end\n").encode()))
+    assert values(called("-m", "runid", write("q", QRELS), str(packed_path)))["runid", "all"] == "last"
 
 
 def test_counts_that_c_counts_anew(files: list[str]) -> None:
     """With -c, num_rel over all topics is of grade 1 and above, no matter what -l says."""
-    counted = values(called("-q", "-c", "-l", "2", "-m", "num_rel", *files))
-    assert [counted["num_rel", topic] for topic in ("t1", "t2", "t10")] == ["1", "0", "0"]
-    assert counted["num_rel", "all"] == "4"
+    level_values = values(called("-q", "-c", "-l", "2", "-m", "num_rel", *files))
+    assert [level_values["num_rel", topic] for topic in ("t1", "t2", "t10")] == ["1", "0", "0"]
+    assert level_values["num_rel", "all"] == "4"
     assert values(called("-l", "2", "-m", "num_rel", *files))["num_rel", "all"] == "1"
 
 
@@ -239,26 +239,26 @@ def test_version_9(write: Write) -> None:
     assert new["recip_rank", "all"] == old["recip_rank", "all"] == "1.0000", "b by score, or by id"
     assert new["iprec_at_recall_0.40", "all"] == "1.0000", "0.4 * 3 = 1.2: one document"
     assert old["iprec_at_recall_0.40", "all"] == f"{2 / 3:6.4f}", "1.2 + 0.9 = 2.1: two"
-    tied = write("q2", "t 0 a 1\nt 0 b 0\n")
-    assert values(called("-m", "recip_rank", tied, run))["recip_rank", "all"] == "0.5000"
+    tied_qrels = write("q2", "t 0 a 1\nt 0 b 0\n")
+    assert values(called("-m", "recip_rank", tied_qrels, run))["recip_rank", "all"] == "0.5000"
     first = write("r2", "t Q0 a 1 1.00000002 x\nt Q0 b 2 1.00000001 x\n")
-    assert values(called("-m", "recip_rank", tied, first))["recip_rank", "all"] == "1.0000"
-    single = values(called("--version-9", "-m", "recip_rank", tied, first))
+    assert values(called("-m", "recip_rank", tied_qrels, first))["recip_rank", "all"] == "1.0000"
+    single = values(called("--version-9", "-m", "recip_rank", tied_qrels, first))
     assert single["recip_rank", "all"] == "0.5000", "the same as 32-bit floats: by id, b above a"
     assert called("--version-9", "-m", "rbp", qrels, run).exit_code == 1
     assert "unj_5" not in called("--version-9", "-m", "all_trec", qrels, run).stdout
 
 
 def test_d_evaluates_a_single_topic(files: list[str]) -> None:
-    result = values(called("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
-    assert result == {("map", "t2"): "0.5000", ("num_q", "all"): "1", ("map", "all"): "0.5000"}
+    printed_values = values(called("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
+    assert printed_values == {("map", "t2"): "0.5000", ("num_q", "all"): "1", ("map", "all"): "0.5000"}
     assert called("-D", "2", *files).stdout == called(*files).stdout
     assert called("-o", *files).stdout == called(*files).stdout, "has no effect"
 
 
 def test_standard_input_and_odd_files(files: list[str]) -> None:
-    piped = CliRunner().invoke(cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n"))
-    assert piped.stdout == called(*files).stdout
+    pipe_outcome = CliRunner().invoke(cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n"))
+    assert pipe_outcome.stdout == called(*files).stdout
 
 
 @pytest.mark.parametrize(
@@ -302,9 +302,9 @@ def test_standard_input_and_odd_files(files: list[str]) -> None:
 )
 def test_refusals(arguments: str, status: int, said: str, files: list[str]) -> None:
     names = {"QRELS": files[0], "RUN": files[1]}
-    result = called(*(names.get(word, word) for word in arguments.split()))
-    assert (result.exit_code, result.stdout == "") == (status, status != 0)
-    assert said in result.stderr
+    outcome = called(*(names.get(word, word) for word in arguments.split()))
+    assert (outcome.exit_code, outcome.stdout == "") == (status, status != 0)
+    assert said in outcome.stderr
 
 
 CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
@@ -344,28 +344,28 @@ CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
 def test_files_that_are_refused(
     qrels: str, run: str, options: str, status: int, said: str, write: Write
 ) -> None:
-    result = called(*options.split(), write("q", qrels), write("r", run))
-    assert (result.exit_code, result.stdout) == (status, "")
-    assert said in result.stderr
+    outcome = called(*options.split(), write("q", qrels), write("r", run))
+    assert (outcome.exit_code, outcome.stdout) == (status, "")
+    assert said in outcome.stderr
 
 
 def test_zscores(files: list[str], write: Write) -> None:
     lines = "t1 map 0.5 0.25\nt2 map 0.5 0\nt10 map 0.5 0\nt1 gm_map -1 2\nt1 num_ret 1 4\n"
-    result = values(called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files))
+    printed_values = values(called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files))
     ap = (1 / 1 + 2 / 3) / 2
-    assert result["Zmap", "t1"] == f"{(ap - 0.5) / 0.25:6.4f}"
-    assert result["Zmap", "t2"] == "0.0000", "no deviation, and the mean itself"
-    assert result["Zmap", "t10"] == "-1000000.0000", "no deviation, and another value"
-    assert result["Zmap", "all"] == f"{((ap - 0.5) / 0.25 + 0 - 1000000) / 3:6.4f}"
-    assert result["Znum_ret", "t1"] == f"{(3 - 1) / 4:6.4f}"
-    assert result["Znum_ret", "t2"] == "-1000000.0000", "not in the file"
+    assert printed_values["Zmap", "t1"] == f"{(ap - 0.5) / 0.25:6.4f}"
+    assert printed_values["Zmap", "t2"] == "0.0000", "no deviation, and the mean itself"
+    assert printed_values["Zmap", "t10"] == "-1000000.0000", "no deviation, and another value"
+    assert printed_values["Zmap", "all"] == f"{((ap - 0.5) / 0.25 + 0 - 1000000) / 3:6.4f}"
+    assert printed_values["Znum_ret", "t1"] == f"{(3 - 1) / 4:6.4f}"
+    assert printed_values["Znum_ret", "t2"] == "-1000000.0000", "not in the file"
     assert called("-Z", write("z2", "t1 map 0.5\n"), *files).exit_code == 2
 
 
 def test_help_explains_the_measures_asked_for() -> None:
-    plain, explained = called("-h"), called("-h", "-m", "prefs_simp")
-    assert plain.exit_code == explained.exit_code == 0
-    assert "preferences fulfilled / preferences" in explained.stdout
+    plain, explanation = called("-h"), called("-h", "-m", "prefs_simp")
+    assert plain.exit_code == explanation.exit_code == 0
+    assert "preferences fulfilled / preferences" in explanation.stdout
     assert "preferences fulfilled / preferences" not in plain.stdout
     version = called("-v")
     assert (version.exit_code, version.stdout) == (0, "")
@@ -376,29 +376,29 @@ def test_help_explains_the_measures_asked_for() -> None:
 
 
 def test_every_measure_of_trec_eval_is_in_the_registry() -> None:
-    known = {definition.name for definition in definitions()}
+    definition_names = {definition.name for definition in definitions()}
     names = set(measure_names()) - {"runid"}
-    assert {(find_variant(name) or ("",))[0] for name in names} <= known
+    assert {(find_variant(name) or ("",))[0] for name in names} <= definition_names
     assert len(names) == 56
     assert {name for names in NICKNAMES.values() for name in names} <= set(measure_names())
 
 
 def test_its_names_mean_the_same_in_evaluate(files: list[str]) -> None:
     """Every name that it prints, read back as a measure, has the value that it prints."""
-    wanted = [name for name in NICKNAMES["all_trec"] if name != "runid"] + ["yaap", "dcg"]
+    measure_names = [name for name in NICKNAMES["all_trec"] if name != "runid"] + ["yaap", "dcg"]
     options = TrecEvalOptions(
-        measures=[*wanted, "ndcg.1=3", "rbp.p=0.5,2=1", "set_F.0.5"], per_query=True
+        measures=[*measure_names, "ndcg.1=3", "rbp.p=0.5,2=1", "set_F.0.5"], per_query=True
     )
-    compared = 0
+    n_compared = 0
     for line in trec_eval(files[0], files[1], options):
         name, topic, value = line.rstrip("\n").split("\t")
         measure = parse(name.strip())
         scores = evaluate(files[0], files[1], measure)
         mine: Any = scores[measure] if topic == "all" else scores.per_query(measure)[topic]
-        shown = {"none": "'{}'", "sum": "{:.0f}"}.get(measure.definition.aggregation, "{:6.4f}")
-        assert shown.format(mine) == value
-        compared += 1
-    assert compared > 300
+        number_format = {"none": "'{}'", "sum": "{:.0f}"}.get(measure.definition.aggregation, "{:6.4f}")
+        assert number_format.format(mine) == value
+        n_compared += 1
+    assert n_compared > 300
 
 
 def test_an_unknown_name_is_refused_in_python_too() -> None:

@@ -34,8 +34,8 @@ def small(seed: int, top: int) -> Small:
     n_judged, n_unjudged = chance.randint(1, 6), chance.randint(0, {1: 5, 2: 4, 3: 4}[top])
     lowest = chance.choice([0, 0, -1])
     grades = {f"j{i}": chance.randint(lowest, chance.randint(0, top)) for i in range(n_judged)}
-    found = [doc for doc in grades if chance.random() < 0.7]
-    ranking = [*found, *(f"u{i}" for i in range(n_unjudged))]
+    retrieved_docs = [doc for doc in grades if chance.random() < 0.7]
+    ranking = [*retrieved_docs, *(f"u{i}" for i in range(n_unjudged))]
     chance.shuffle(ranking)
     return grades, ranking
 
@@ -50,8 +50,8 @@ def collection(cases: list[Small], top: int) -> tuple[Qrels, Run]:
 def completions(case: Small, top: int) -> Iterator[Small]:
     grades, ranking = case
     unjudged = [doc for doc in ranking if doc not in grades]
-    for given in itertools.product(range(top + 1), repeat=len(unjudged)):
-        yield {**grades, **dict(zip(unjudged, given, strict=True))}, ranking
+    for grades_of_unjudged in itertools.product(range(top + 1), repeat=len(unjudged)):
+        yield {**grades, **dict(zip(unjudged, grades_of_unjudged, strict=True))}, ranking
 
 
 SEEDS = seeds(170)
@@ -63,17 +63,17 @@ def brute(top: int) -> tuple[Judged, np.ndarray, Judged]:
     """Return (all completions of all cases, the case of each, the cases themselves)."""
     if top not in _BRUTE:
         cases = [small(seed, top) for seed in SEEDS]
-        every = [(i, one) for i, case in enumerate(cases) for one in completions(case, top)]
-        owner = np.array([i for i, _ in every] + [len(cases)])
-        completed = judge(*collection([one for _, one in every], top)).judged
-        _BRUTE[top] = completed, owner, judge(*collection(cases, top)).judged
+        completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completions(case, top)]
+        owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
+        completed_judged = judge(*collection([completion for _, completion in completions_of_case], top)).judged
+        _BRUTE[top] = completed_judged, owner, judge(*collection(cases, top)).judged
     return _BRUTE[top]
 
 
 def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
     """Return the lowest and highest values of each case, of all completions; and bounds_of()."""
-    completed, owner, judged = brute(top)
-    values = Plan(measures).values(completed)
+    completed_judged, owner, judged = brute(top)
+    values = Plan(measures).values(completed_judged)
     shape = len(SEEDS) + 1, len(measures)
     low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
     np.minimum.at(low, owner, values)
@@ -83,31 +83,31 @@ def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
 
 def bounded() -> Iterator[Measure]:
     for definition in definitions():
-        for one in variants(definition.name):
+        for measure in variants(definition.name):
             refuses = definition.is_text or definition.traits.takes_groups
-            if not refuses and one.bounds != "none":
-                yield one
+            if not refuses and measure.bounds != "none":
+                yield measure
 
 
 def hold(measures: list[Measure], top: int) -> Bounds:
     """Assert that no completion is beyond what is proved, and that the rest was attained."""
-    low, high, found = of_all(measures, top)
-    for i, one in enumerate(measures):
-        proved = found.proved[:, i]
-        near_low = pytest.approx(low[proved, i], rel=1e-13, abs=1e-15)
-        near_high = pytest.approx(high[proved, i], rel=1e-13, abs=1e-15)
-        assert found.low[proved, i] == near_low, one
-        assert found.high[proved, i] == near_high, one
-        assert (found.low[:, i] >= low[:, i] - 1e-13 * (1 + np.abs(low[:, i]))).all(), one
-        assert (found.high[:, i] <= high[:, i] + 1e-13 * (1 + np.abs(high[:, i]))).all(), one
-    assert (found.low <= found.high).all()
-    return found
+    low, high, bounds = of_all(measures, top)
+    for i, measure in enumerate(measures):
+        is_proved = bounds.proved[:, i]
+        near_low = pytest.approx(low[is_proved, i], rel=1e-13, abs=1e-15)
+        near_high = pytest.approx(high[is_proved, i], rel=1e-13, abs=1e-15)
+        assert bounds.low[is_proved, i] == near_low, measure
+        assert bounds.high[is_proved, i] == near_high, measure
+        assert (bounds.low[:, i] >= low[:, i] - 1e-13 * (1 + np.abs(low[:, i]))).all(), measure
+        assert (bounds.high[:, i] <= high[:, i] + 1e-13 * (1 + np.abs(high[:, i]))).all(), measure
+    assert (bounds.low <= bounds.high).all()
+    return bounds
 
 
-@pytest.mark.parametrize("name", dict.fromkeys(one.name for one in bounded()))
+@pytest.mark.parametrize("name", dict.fromkeys(measure.name for measure in bounded()))
 @pytest.mark.parametrize("top", TOPS)
 def test_no_completion_is_beyond_the_bounds(name: str, top: int) -> None:
-    hold([one for one in variants(name) if one.bounds != "none"], top)
+    hold([measure for measure in variants(name) if measure.bounds != "none"], top)
 
 
 EXACT = "P@10 R@10 F@10 Rprec Success@10 AP AP@10 RR Bpref RBP RBP(gain='linear') DCG DCG@10 nDCG"
@@ -122,10 +122,10 @@ def test_bounds_of_these_measures_are_proved(one: str) -> None:
 def test_bounds_of_others_are_attained() -> None:
     """Unless every completion was tried: of few unjudged documents."""
     qrels = Qrels({"few": {"a": 3, "b": 1}, "many": {"a": 3, "b": 1}, "none": {"a": 2}})
-    many = ["a", *(f"u{i}" for i in range(20)), "b"]
-    judged = judge(qrels, Run({"few": many[:4], "many": many, "none": ["a"]})).judged
-    for one in ("RnDCG", "infAP", "nDCG@R", "nDCG(gain={0: -1})", "DCG(gain={1: 5})@R"):
-        assert find_bounds([parse(one)], judged).proved.tolist() == [[True], [False], [True]]
+    ranking = ["a", *(f"u{i}" for i in range(20)), "b"]
+    judged = judge(qrels, Run({"few": ranking[:4], "many": ranking, "none": ["a"]})).judged
+    for name in ("RnDCG", "infAP", "nDCG@R", "nDCG(gain={0: -1})", "DCG(gain={1: 5})@R"):
+        assert find_bounds([parse(name)], judged).proved.tolist() == [[True], [False], [True]]
 
 
 # ---- measures for which grades in order are tried ---------------------------------------------
@@ -137,18 +137,18 @@ def test_grades_in_order_are_enough_for_nerr_and_all_for_q(top: int, at: str) ->
     names = (
         "ERR ERR(stop='linear') nERR nERR(stop='linear') Q Q(beta=0.5) Q(beta=10) Q(gain='exp2')"
     )
-    found = hold([parse(f"{name}{at}") for name in names.split()], top)
-    assert found.proved.all()
+    bounds = hold([parse(f"{name}{at}") for name in names.split()], top)
+    assert bounds.proved.all()
 
 
 def test_the_lowest_q_may_have_its_grades_in_no_order() -> None:
     """The four unjudged at 0, 1, 0 and 3; with 0, 0, 1, 3, in order, it is higher."""
-    one, ranking = parse("Q"), ["u", "v", "n", "r", "w", "x"]
-    found = find_bounds([one], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
+    measure, ranking = parse("Q"), ["u", "v", "n", "r", "w", "x"]
+    bounds = find_bounds([measure], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
     # At the ranks 2, 4 and 6; gains so far 1, 4, 7; the ideal's 6, 7, 7.
     lowest = ((1 + 1) / (2 + 6) + (2 + 4) / (4 + 7) + (3 + 7) / (6 + 7)) / 3
-    assert found.low[0, 0] == pytest.approx(lowest, abs=1e-15)
-    in_order = one({"n": 0, "r": 3, "w": 1, "x": 3}, ranking)
+    assert bounds.low[0, 0] == pytest.approx(lowest, abs=1e-15)
+    in_order = measure({"n": 0, "r": 3, "w": 1, "x": 3}, ranking)
     assert in_order > lowest
 
 
@@ -156,9 +156,9 @@ def test_where_orders_are_too_many_values_are_attained() -> None:
     qrels = Qrels({"q": {"a": 3, "b": 1}})
     run = Run({"q": ["a", *(f"u{i}" for i in range(150)), "b"]})
     measures = [parse(name) for name in ("Q", "Q@10", "nERR@10", "nERR")]
-    found = find_bounds(measures, judge(qrels, run).judged)
-    assert found.proved.tolist() == [[False, False, True, False]]
-    notes = found.notes(measures)
+    bounds = find_bounds(measures, judge(qrels, run).judged)
+    assert bounds.proved.tolist() == [[False, False, True, False]]
+    notes = bounds.notes(measures)
     assert codes(notes) == ["bounds", "bounds-proved", "bounds-attained"]
     assert sentence(notes, "bounds-proved") == "Bounds: nERR@10."
     assert sentence(notes, "bounds-attained").endswith(": Q, Q@10, nERR.")
@@ -243,8 +243,8 @@ def test_a_collection_of_many_grades() -> None:
 
 def test_what_was_cut_off_stays_unjudged() -> None:
     deep = evaluate(JUDGED, A, "P@5", bounds=True)
-    cut = evaluate(JUDGED, A, "P@5", bounds=True, depth=2)
-    assert (deep["P@5 high"], cut["P@5 high"]) == (4 / 5, 2 / 5)
+    cut_scores = evaluate(JUDGED, A, "P@5", bounds=True, depth=2)
+    assert (deep["P@5 high"], cut_scores["P@5 high"]) == (4 / 5, 2 / 5)
 
 
 def test_a_query_that_the_run_does_not_answer() -> None:
@@ -252,8 +252,8 @@ def test_a_query_that_the_run_does_not_answer() -> None:
     scores = evaluate(qrels, A, "P@3", bounds=True)
     assert scores.per_query("P@3 high") == {"q": 1, "r": 0}
     assert scores["P@3 high"] == 1 / 2
-    both = evaluate(qrels, A, "P@3", bounds=True, queries="both")
-    assert both.per_query("P@3 high") == {"q": 1}
+    shared_scores = evaluate(qrels, A, "P@3", bounds=True, queries="both")
+    assert shared_scores.per_query("P@3 high") == {"q": 1}
 
 
 def test_a_negative_grade_is_a_judgment() -> None:
@@ -286,7 +286,7 @@ def test_queries_that_grades_decide_on_have_no_bounds(queries: Queries) -> None:
     """Where a is relevant, r is averaged, too: the mean rises from 1/2 to 3/4."""
     qrels, ranked = {"q": {"b": 1}, "r": {"c": 0}}, {"q": ["x", "b"], "r": ["a"]}
     judged = {**qrels, "r": {"c": 0, "a": 1}}
-    means = [evaluate(one, ranked, "RR", queries=queries)["RR"] for one in (qrels, judged)]
+    means = [evaluate(judgments, ranked, "RR", queries=queries)["RR"] for judgments in (qrels, judged)]
     assert means == [1 / 2, (1 / 2 + 1) / 2]
     with pytest.raises(OptionError, match=queries):
         evaluate(qrels, ranked, "RR", bounds=True, queries=queries)
@@ -354,14 +354,14 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("".join(rows))
     files = [str(tmp_path / "qrels"), str(tmp_path / "a.run"), "--bounds", "-m", "P@3"]
     assert "0.6667 [0.6667, 1.0000]" in command("evaluate", *files, "--format", "table").stdout
-    done = command("evaluate", *files, "-q", "--format", "csv")
-    found = list(csv.reader(done.stdout.splitlines()))
-    assert found[1:4] == [
+    outcome = command("evaluate", *files, "-q", "--format", "csv")
+    csv_rows = list(csv.reader(outcome.stdout.splitlines()))
+    assert csv_rows[1:4] == [
         ["a", "P@3", "q", str(2 / 3)],
         ["a", "P@3 low", "q", str(2 / 3)],
         ["a", "P@3 high", "q", "1.0"],
     ]
-    assert "Bounds: P@3." in done.stderr
+    assert "Bounds: P@3." in outcome.stderr
     document = json.loads(command("evaluate", *files, "--format", "json").stdout)
     assert document["runs"][0]["all"]["P@3 high"] == 1
     assert document["runs"][0]["bounds"] == {
@@ -370,9 +370,9 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
         "judged": 3,
         "proved": {"P@3": True},
     }
-    refused = command("evaluate", *files, "--judged-only")
-    assert refused.returncode == 2
-    assert "leave one of them out" in refused.stderr
+    refusal = command("evaluate", *files, "--judged-only")
+    assert refusal.returncode == 2
+    assert "leave one of them out" in refusal.stderr
 
 
 def test_a_thousand_deep(data: Path) -> None:

@@ -8,26 +8,26 @@ from helpers.judging_loop import CHOICES, OPTION_CASES, Options, nest_rows, make
 from cranfield import evaluate, joint_bounds
 
 
-@pytest.mark.parametrize("chosen", [one for one in OPTION_CASES if len(one) < 3 and "ties" not in one])
+@pytest.mark.parametrize("chosen", [options for options in OPTION_CASES if len(options) < 3 and "ties" not in options])
 def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
     n_seen = 0
     for seed in range(40):
         qrels, rows, run = make_collection(seed, repeat_docs=False)
-        nested, queries = nest_rows(rows, run), sorted(set(qrels) & run)
+        run_dict, queries = nest_rows(rows, run), sorted(set(qrels) & run)
         top = max(grade for judged in qrels.values() for grade in judged.values())
         if not queries or top < 1:
             continue
-        found = evaluate(qrels, nested, "nDCG@3 AP R@2", bounds=True, **chosen)
-        lowest, highest = found.per_query("AP low"), found.per_query("AP high")
+        scores = evaluate(qrels, run_dict, "nDCG@3 AP R@2", bounds=True, **chosen)
+        lowest, highest = scores.per_query("AP low"), scores.per_query("AP high")
         for query in queries:
-            how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-            docs = [doc for doc in dict(select_docs(rows, query, how)) if doc not in qrels[query]]
-            ranked = next(list_rankings(select_docs(rows, query, how), qrels[query], how))
+            all_options = {name: choices[0] for name, choices in CHOICES.items()} | chosen
+            docs = [doc for doc in dict(select_docs(rows, query, all_options)) if doc not in qrels[query]]
+            ranked = next(list_rankings(select_docs(rows, query, all_options), qrels[query], all_options))
             docs = [doc for doc in docs if doc in ranked]
             values = [
                 evaluate(
                     {**qrels, query: qrels[query] | dict(zip(docs, grades, strict=True))},
-                    nested,
+                    run_dict,
                     "AP",
                     **chosen,
                 ).per_query("AP")[query]
@@ -46,13 +46,13 @@ def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
         {"d1": {"u": 1.0, "d2": 1.0, "d1": 3.0, "d3": 0.5}},
         {"d1": {"d3": 3.0, "w": 1.0, "u": 1.0, "d2": 1.0, "v": -1.0}},
     ]
-    found = joint_bounds(qrels, runs, "P@3 nDCG@3", **chosen)
+    bounds = joint_bounds(qrels, runs, "P@3 nDCG@3", **chosen)
     for i, measure in enumerate(("P@3", "nDCG@3")):
         values = []
         for grades in itertools.product([0, 1], repeat=4):
-            more = dict(zip(["u", "v", "w", "d1"], grades, strict=True))
-            one, other = evaluate({"d1": qrels["d1"] | more}, runs, measure, **chosen).values()
-            values.append(one[measure] - other[measure])
-        assert (found.low[i], found.high[i]) == pytest.approx((min(values), max(values)))
+            completion = dict(zip(["u", "v", "w", "d1"], grades, strict=True))
+            first_scores, other = evaluate({"d1": qrels["d1"] | completion}, runs, measure, **chosen).values()
+            values.append(first_scores[measure] - other[measure])
+        assert (bounds.low[i], bounds.high[i]) == pytest.approx((min(values), max(values)))
     with pytest.raises(TypeError, match="unretrieved"):
         joint_bounds(qrels, runs, "P@3", unretrieved="below")

@@ -16,18 +16,18 @@ GRID = (0, 0.2, 0.35, 0.5, 0.75, 1.25)
 def small(seed: int) -> tuple[dict[str, float], list[str]]:
     chance = random.Random(seed)
     judged = {f"j{i}": chance.choice((-0.5, *GRID[:5])) for i in range(chance.randint(1, 5))}
-    found = [doc for doc in judged if chance.random() < 0.7]
-    ranking = [*found, *(f"u{i}" for i in range(chance.randint(1, 3)))]
+    retrieved_docs = [doc for doc in judged if chance.random() < 0.7]
+    ranking = [*retrieved_docs, *(f"u{i}" for i in range(chance.randint(1, 3)))]
     chance.shuffle(ranking)
     return judged, ranking
 
 
 BOUNDED = [
-    one
+    measure
     for name in NAMES
-    for one in list_measures(name)
-    if one.bounds not in ("none", "refused") and not one.definition.traits.takes_groups
-    if one.parameters.get("rel", 0.5) in (0, 0.5, 2) and one.parameters.get("depth") in (None, 20)
+    for measure in list_measures(name)
+    if measure.bounds not in ("none", "refused") and not measure.definition.traits.takes_groups
+    if measure.parameters.get("rel", 0.5) in (0, 0.5, 2) and measure.parameters.get("depth") in (None, 20)
 ]
 
 
@@ -36,24 +36,24 @@ def test_no_completion_is_beyond_the_bounds() -> None:
     cases = [small(seed) for seed in range(8)]
     qrels: Any = {f"q{i:03}": judged for i, (judged, _) in enumerate(cases)} | {"top": {"d": 1.25}}
     run = {f"q{i:03}": ranking for i, (_, ranking) in enumerate(cases)}
-    found = evaluate(qrels, run, BOUNDED, bounds=True).bounds
-    assert found is not None
-    assert found.proved.any(axis=0).sum() > 100
+    bounds = evaluate(qrels, run, BOUNDED, bounds=True).bounds
+    assert bounds is not None
+    assert bounds.proved.any(axis=0).sum() > 100
     for i, (judged, ranking) in enumerate(cases):
         unjudged = [doc for doc in ranking if doc not in judged]
-        ways = [*itertools.product(GRID, repeat=len(unjudged))]
-        every: Any = {
-            f"{n:05}": {**judged, **dict(zip(unjudged, way, strict=True))}
-            for n, way in enumerate(ways)
+        completions = [*itertools.product(GRID, repeat=len(unjudged))]
+        completed_qrels: Any = {
+            f"{n:05}": {**judged, **dict(zip(unjudged, completion, strict=True))}
+            for n, completion in enumerate(completions)
         }
         values = evaluate(
-            {**every, "top": {"d": 1.25}}, dict.fromkeys(every, ranking), BOUNDED
-        ).values[: len(ways)]
-        for column, one in enumerate(BOUNDED):
+            {**completed_qrels, "top": {"d": 1.25}}, dict.fromkeys(completed_qrels, ranking), BOUNDED
+        ).values[: len(completions)]
+        for column, measure in enumerate(BOUNDED):
             low, high = values[:, column].min(), values[:, column].max()
-            if found.proved[i, column]:
-                assert found.low[i, column] <= low + 1e-13 * (1 + abs(low)), (one, i)
-                assert found.high[i, column] >= high - 1e-13 * (1 + abs(high)), (one, i)
+            if bounds.proved[i, column]:
+                assert bounds.low[i, column] <= low + 1e-13 * (1 + abs(low)), (measure, i)
+                assert bounds.high[i, column] >= high - 1e-13 * (1 + abs(high)), (measure, i)
 
 
 def test_what_is_proved_is_the_value_of_some_grades() -> None:
@@ -65,26 +65,26 @@ def test_what_is_proved_is_the_value_of_some_grades() -> None:
         ends = sorted({0, 1.25, *(grade for grade in judged.values() if grade > 0)})
         values = [
             evaluate(
-                {**qrels, "q": judged | dict(zip(unjudged, way, strict=True))},
+                {**qrels, "q": judged | dict(zip(unjudged, completion, strict=True))},
                 {"q": ranking},
                 "nDCG@3",
             ).per_query("nDCG@3")["q"]
-            for way in itertools.product(ends, repeat=len(unjudged))
+            for completion in itertools.product(ends, repeat=len(unjudged))
         ]
-        found = evaluate(qrels, {"q": ranking}, "nDCG@3", bounds=True)
-        low, high = found["nDCG@3 low"], found["nDCG@3 high"]
-        assert found.bounds is not None
-        assert found.bounds.proved.all()
-        assert found.bounds.low[0, 0] == pytest.approx(min(values), rel=1e-13)
-        assert found.bounds.high[0, 0] == pytest.approx(max(values), rel=1e-13)
+        scores = evaluate(qrels, {"q": ranking}, "nDCG@3", bounds=True)
+        low, high = scores["nDCG@3 low"], scores["nDCG@3 high"]
+        assert scores.bounds is not None
+        assert scores.bounds.proved.all()
+        assert scores.bounds.low[0, 0] == pytest.approx(min(values), rel=1e-13)
+        assert scores.bounds.high[0, 0] == pytest.approx(max(values), rel=1e-13)
         assert low <= high
 
 
 def test_where_nothing_is_proved_values_are_attained() -> None:
-    found = evaluate(QRELS, RUN, "Q nERR RBP(gain='linear') nDCG(gain={1: 5})", bounds=True)
-    assert found.bounds is not None
-    assert not found.bounds.proved[0].any()
-    assert "bounds-attained" in codes(found)
+    scores = evaluate(QRELS, RUN, "Q nERR RBP(gain='linear') nDCG(gain={1: 5})", bounds=True)
+    assert scores.bounds is not None
+    assert not scores.bounds.proved[0].any()
+    assert "bounds-attained" in codes(scores)
 
 
 @pytest.mark.parametrize("text", ["DCG@3", "nDCG@3", "P(rel=0.5)@2", "RBP(rel=0.3)", "RR(rel=0.5)"])
@@ -94,12 +94,12 @@ def test_differences_stay_within_joint_bounds(text: str) -> None:
         other = [*reversed(ranking)]
         qrels: Any = {"q": judged, "top": {"d": 1.25}}
         runs = {"a": {"q": ranking}, "b": {"q": other}}
-        found = joint_bounds(qrels, runs, text)
+        bounds = joint_bounds(qrels, runs, text)
         unjudged = [doc for doc in ranking if doc not in judged]
-        for way in itertools.product(GRID, repeat=len(unjudged)):
-            graded = {**qrels, "q": judged | dict(zip(unjudged, way, strict=True))}
-            a, b = (evaluate(graded, one, text).per_query(text)["q"] for one in runs.values())
-            assert found.query_low[0, 0] - 1e-12 <= a - b <= found.query_high[0, 0] + 1e-12
+        for completion in itertools.product(GRID, repeat=len(unjudged)):
+            completed_qrels = {**qrels, "q": judged | dict(zip(unjudged, completion, strict=True))}
+            a, b = (evaluate(completed_qrels, run, text).per_query(text)["q"] for run in runs.values())
+            assert bounds.query_low[0, 0] - 1e-12 <= a - b <= bounds.query_high[0, 0] + 1e-12
 
 
 def test_a_mapping_of_gains_has_no_joint_bounds() -> None:

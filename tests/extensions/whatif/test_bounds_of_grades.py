@@ -13,9 +13,9 @@ def dcg(listed: list[int]) -> float:
 
 
 def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    done = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
-    assert done.exit_code == 0, done.stderr
-    run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    outcome = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
+    assert outcome.exit_code == 0, outcome.stderr
+    run: dict[str, Any] = json.loads(outcome.stdout)["runs"][0]
     return run
 
 

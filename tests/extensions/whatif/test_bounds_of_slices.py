@@ -11,6 +11,6 @@ TYPES = {"q1": "how to", "q2": "fact", "q3": "how to", "q5": "fact"}
 
 def test_bounds_of_a_slice_are_those_of_its_queries() -> None:
     run = {"q1": ["x", "a"], "q2": ["a"], "q3": ["y", "z"]}
-    found = evaluate(QRELS, run, "P@2", bounds=True, slices=TYPES)
+    scores = evaluate(QRELS, run, "P@2", bounds=True, slices=TYPES)
     alone = evaluate({q: QRELS[q] for q in ("q1", "q3")}, run, "P@2", bounds=True)
-    assert found.slice("how to").means() == alone.means()
+    assert scores.slice("how to").means() == alone.means()

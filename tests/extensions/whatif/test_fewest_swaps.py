@@ -17,10 +17,10 @@ RUNS = [read_run(path) for path in DEMO_RUNS]
 
 
 CUT = [
-    Measure(one.name) @ k
-    for one in definitions()
+    Measure(definition.name) @ k
+    for definition in definitions()
     for k in (1, 3, 8)
-    if one.cutoff != "none" and one.cutoff_kind == "depth"
+    if definition.cutoff != "none" and definition.cutoff_kind == "depth"
 ]
 
 
@@ -31,14 +31,14 @@ def test_below_the_cutoff_only_the_first_of_a_kind_need_be_tried(
     """What is reported of swaps and judgments is the same where every one of them is tried."""
     judging = Judging(judged_only=judged_only)
     scenes = [Scene.of(QRELS, run, query, judging) for run in RUNS[:2] for query in ("q03", "q17")]
-    measures = [one for one in CUT if _takes(one, scenes[0])]
+    measures = [measure for measure in CUT if _takes(measure, scenes[0])]
     assert len(measures) > 40
 
     def said() -> list[Any]:
         return [
-            (whatif.find_best_swap(scene, one), whatif.find_judgments(scene, one))
+            (whatif.find_best_swap(scene, measure), whatif.find_judgments(scene, measure))
             for scene in scenes
-            for one in measures
+            for measure in measures
         ]
 
     quick = said()

@@ -11,8 +11,8 @@ RUNS = {"old": {"q1": ["x", "a", "b"], "q2": ["c"]}, "new": {"q1": ["a", "y"], "
 
 
 def limits(*arguments: Any, **options: Any) -> tuple[list[float], list[float]]:
-    result = joint_bounds(*arguments, **options)
-    return result.low.tolist(), result.high.tolist()
+    bounds = joint_bounds(*arguments, **options)
+    return bounds.low.tolist(), bounds.high.tolist()
 
 
 def test_chunks() -> None:

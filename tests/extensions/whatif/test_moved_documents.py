@@ -9,9 +9,9 @@ from cranfield import Run, evaluate, read_qrels, read_run
 
 
 def test_how_many_documents_were_moved_is_said() -> None:
-    many = [f"d{i}" for i in range(120)]
-    found = explain_pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
-    assert "this one document of the first 100 ranks where y has it" in join_notes(found)
+    docs = [f"d{i}" for i in range(120)]
+    explanation = explain_pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": docs}}, "RR")
+    assert "this one document of the first 100 ranks where y has it" in join_notes(explanation)
 
 
 def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
@@ -24,13 +24,13 @@ def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
         )
 
     qrels, measure = {"q": {"a": 1, "b": 1}}, "CWL('TBG', value='EC', depth=20)"
-    found = explain_pair(qrels, [run("ab"), run("cb")], measure)
-    assert found.method == "moved"
+    explanation = explain_pair(qrels, [run("ab"), run("cb")], measure)
+    assert explanation.method == "moved"
     values = {
         doc: evaluate(qrels, run(docs), measure)[measure]
         for doc, docs in (("c", "cab"), ("a", "b"))
     }
-    assert {part.document: part.value for part in found.parts} == values
+    assert {part.document: part.value for part in explanation.parts} == values
 
 
 def test_what_moved_is_said() -> None:
@@ -39,30 +39,30 @@ def test_what_moved_is_said() -> None:
     out = "taken out, where right does not have it (-)"
     assert out in join_notes(explain_pair(judged, runs, "SetP"))
     assert "Only left is changed" in join_notes(explain_pair(judged, runs, "SetP"))
-    found = join_notes(explain_pair(judged, runs, "RR"))  # only a, which both have
-    assert out not in found
-    assert "Only left is changed" in found
+    text = join_notes(explain_pair(judged, runs, "RR"))  # only a, which both have
+    assert out not in text
+    assert "Only left is changed" in text
 
 
 @pytest.mark.parametrize("name", ["RR", "F@5", "IPrec@0.1", "SetP"])
 def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
     """One by one, in a run that is really changed."""
     qrels = read_qrels(demo_folder / "demo/qrels.txt")
-    scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
+    scores = [read_run(demo_folder / f"demo/{name}.run").to_dict() for name in ("bm25", "tfidf")]
     for query in ("q02", "q17"):
         judged = qrels.to_dict()[query]
-        here, there = (rank_docs(run[query], judged) for run in scores)
-        there = there[: 20 if name == "SetP" else None]  # no common denominator
-        cut = [{query: here}, {query: there}]
-        found = explain_pair(qrels, cut, name, query)
-        assert found.method == "moved"
+        first_docs, second_docs = (rank_docs(run[query], judged) for run in scores)
+        second_docs = second_docs[: 20 if name == "SetP" else None]  # no common denominator
+        cut_runs = [{query: first_docs}, {query: second_docs}]
+        explanation = explain_pair(qrels, cut_runs, name, query)
+        assert explanation.method == "moved"
         changes = {}
-        for doc in {*here, *there}:
-            order = [one for one in here if one != doc]
-            if doc in there:
-                order.insert(there.index(doc), doc)
+        for doc in {*first_docs, *second_docs}:
+            order = [doc_id for doc_id in first_docs if doc_id != doc]
+            if doc in second_docs:
+                order.insert(second_docs.index(doc), doc)
             value = evaluate(qrels, {query: order}, name).per_query(name)[query]
-            if value != found.left:
-                changes[doc] = value - found.left
-        assert {part.document: part.change for part in found.parts} == changes
-        assert ("By moving:" in join_notes(found)) == bool(changes)
+            if value != explanation.left:
+                changes[doc] = value - explanation.left
+        assert {part.document: part.change for part in explanation.parts} == changes
+        assert ("By moving:" in join_notes(explanation)) == bool(changes)

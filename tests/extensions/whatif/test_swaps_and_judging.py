@@ -15,18 +15,18 @@ def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
     n_seen = 0
     for seed in seeds(60, step=2):
         qrels, rows, run = make_collection(seed, repeat_docs=False)
-        nested = nest_rows(rows, run)
+        run_dict = nest_rows(rows, run)
         for query in sorted(set(qrels) & run):
-            found: Any = explain(qrels, nested, "nDCG", query, **chosen)
-            if found.swap is None or chosen.get("ties") == "expected":
+            explanation: Any = explain(qrels, run_dict, "nDCG", query, **chosen)
+            if explanation.swap is None or chosen.get("ties") == "expected":
                 continue
-            docs = [one.document for one in found.retrieved]
+            docs = [document.document for document in explanation.retrieved]
             if chosen.get("judged_only"):
                 docs = [doc for doc in docs if qrels[query].get(doc, -1) >= 0]
-            i, j = found.swap.i - 1, found.swap.j - 1
+            i, j = explanation.swap.i - 1, explanation.swap.j - 1
             docs[i], docs[j] = docs[j], docs[i]
             assert (
-                found.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
+                explanation.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
             )
             n_seen += 1
     assert n_seen > len(seeds(60, step=2)) / 20 or chosen.get("ties") == "expected"

@@ -45,17 +45,17 @@ OF_USERS = (
 )
 LINEAR = [
     *(
-        one
+        measure
         for definition in definitions()
-        for one in variants(definition.name)
-        if one.linear != "no"
+        for measure in variants(definition.name)
+        if measure.linear != "no"
     ),
     *parse_all(OF_USERS),
 ]
-EXACT = [one for one in LINEAR if one.linear == "exact"]
-FIXED = [one for one in LINEAR if one.linear == "ratio"]
+EXACT = [measure for measure in LINEAR if measure.linear == "exact"]
+FIXED = [measure for measure in LINEAR if measure.linear == "ratio"]
 RATIOS = [
-    *(one for one in FIXED if one.bounds == "ratio"),
+    *(measure for measure in FIXED if measure.bounds == "ratio"),
     *parse_all("nDCG(gain={0: 1, 1: 3})@2 nDCG(gain={1: 2, 2: 1, -1: 1}) nDCG(gain='exp2')@3"),
 ]
 
@@ -63,9 +63,9 @@ Collection = tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, li
 
 
 def test_which_measures_are_linear() -> None:
-    names = {one.name for one in EXACT}
+    names = {measure.name for measure in EXACT}
     assert names == {"P", "MeanP", "DCG", "nDCG", "RBP", "SetP", "NumRelRet", "NumNonRelRet", "CWL"}
-    assert {one.name for one in FIXED} == {"nDCG"}
+    assert {measure.name for measure in FIXED} == {"nDCG"}
     for name in ("P@R", "nDCG@min(5,R)", "nDCG(ideal='retrieved')", "RBP(gain='linear')", "AP"):
         assert parse(name).linear == "no"
     for name in ("CWL('INST')", "CWL('RBP', unjudged=0.5)", "CWL('BPM')@5", "ERR", "Success@3"):
@@ -89,27 +89,27 @@ A, B = {"q": ["a", "u1", "c", "u2", "b"]}, {"q": ["u1", "b", "a", "u3", "d"]}
 def test_case_h(
     name: str, difference: float, joint: tuple[float, float], naive: tuple[float, float]
 ) -> None:
-    found = joint_bounds(JUDGED, [A, B], name)
-    assert found.methods == ("exact",)
-    assert found.difference.tolist() == pytest.approx([difference], abs=1e-15)
-    assert [found.low[0], found.high[0]] == pytest.approx(joint, abs=5e-11)
+    bounds = joint_bounds(JUDGED, [A, B], name)
+    assert bounds.methods == ("exact",)
+    assert bounds.difference.tolist() == pytest.approx([difference], abs=1e-15)
+    assert [bounds.low[0], bounds.high[0]] == pytest.approx(joint, abs=5e-11)
     a, b = (evaluate(JUDGED, run, name, bounds=True) for run in (A, B))
     separate = a[f"{name} low"] - b[f"{name} high"], a[f"{name} high"] - b[f"{name} low"]
     assert separate == pytest.approx(naive, abs=5e-11)
-    assert found.robust.all()
+    assert bounds.robust.all()
     assert separate[0] <= 0
 
 
 def test_case_h_by_eye() -> None:
     """DCG@5: u1 is at ranks 2 and 1, u2 at 4 in A, u3 at 4 in B."""
     u1, u2, u3 = 1 / math.log2(3) - 1, 1 / math.log2(5), -1 / math.log2(5)
-    found = joint_bounds(JUDGED, [A, B], "DCG@5 nDCG@5")
-    assert found.low[0] == pytest.approx(1 + u1 + u3, abs=1e-15)
-    assert found.high[0] == pytest.approx(1 + u2, abs=1e-15)
-    assert found.methods == ("exact", "exact")
+    bounds = joint_bounds(JUDGED, [A, B], "DCG@5 nDCG@5")
+    assert bounds.low[0] == pytest.approx(1 + u1 + u3, abs=1e-15)
+    assert bounds.high[0] == pytest.approx(1 + u2, abs=1e-15)
+    assert bounds.methods == ("exact", "exact")
     three = 1 + 1 / math.log2(3) + 1 / 2  # the ideal of a, c and u2
-    assert found.low[1] == pytest.approx((1 + u1 + u3) / (three + 1 / math.log2(5)), abs=1e-15)
-    assert found.high[1] == pytest.approx((1 + u2) / three, abs=1e-15)
+    assert bounds.low[1] == pytest.approx((1 + u1 + u3) / (three + 1 / math.log2(5)), abs=1e-15)
+    assert bounds.high[1] == pytest.approx((1 + u2) / three, abs=1e-15)
 
 
 # ---- every completion of small collections ----------------------------------------------------
@@ -149,8 +149,8 @@ def completed(case: Collection, top: int) -> list[Collection]:
     grades, *runs = case
     unknown = sorted({doc for run in runs for doc in run["q"]} - grades["q"].keys())
     return [
-        ({"q": {**grades["q"], **dict(zip(unknown, given, strict=True))}}, runs[0], runs[1])
-        for given in itertools.product(range(top + 1), repeat=len(unknown))
+        ({"q": {**grades["q"], **dict(zip(unknown, completion, strict=True))}}, runs[0], runs[1])
+        for completion in itertools.product(range(top + 1), repeat=len(unknown))
     ]
 
 
@@ -168,27 +168,27 @@ def near(one: Floats, other: Floats) -> bool:
 N_CASES = len(seeds(110))
 # Users of C/W/L look at 1,000 ranks unless told otherwise, and these lists are short.
 SHORT = [
-    one(depth=6) if one.name == "CWL" and one.parameters["depth"] > 20 else one
-    for one in dict.fromkeys([*EXACT, *RATIOS])
-    if one.name != "CWL" or one.cutoff is None or str(one.cutoff) in "123456"
+    measure(depth=6) if measure.name == "CWL" and measure.parameters["depth"] > 20 else measure
+    for measure in dict.fromkeys([*EXACT, *RATIOS])
+    if measure.name != "CWL" or measure.cutoff is None or str(measure.cutoff) in "123456"
 ]
 
 
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     cases = [small(1000 * top + i, top) for i in seeds(110)]
-    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
-    owner = np.array([i for i, _ in every] + [N_CASES])
-    values = differences(*together([one for _, one in every], top), SHORT)
+    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    owner = np.array([i for i, _ in completions_of_case] + [N_CASES])
+    values = differences(*together([completion for _, completion in completions_of_case], top), SHORT)
     low, high = (np.full((N_CASES + 1, len(SHORT)), end) for end in (np.inf, -np.inf))
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
     qrels, *runs = together(cases, top)
-    found = joint_bounds(qrels, runs, SHORT)
-    assert set(found.methods) == {"exact"}
-    for i, one in enumerate(SHORT):
-        assert near(found.query_low[:, i], low[:, i]), one
-        assert near(found.query_high[:, i], high[:, i]), one
+    bounds = joint_bounds(qrels, runs, SHORT)
+    assert set(bounds.methods) == {"exact"}
+    for i, measure in enumerate(SHORT):
+        assert near(bounds.query_low[:, i], low[:, i]), measure
+        assert near(bounds.query_high[:, i], high[:, i]), measure
     assert (high - low > 0.01).mean() > 0.2  # there was something to find
 
 
@@ -202,18 +202,18 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
         parts = [{}, *({doc: grade} for doc, grade in grades.items())]
         qrels = {f"q{i}": part for i, part in enumerate([grades, *parts])}
         run = dict.fromkeys(qrels, ranking)
-        value, none, *each = evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
-        assert value - none == pytest.approx(sum(part - none for part in each), abs=1e-12)
+        value, none, *document_values = evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
+        assert value - none == pytest.approx(sum(part - none for part in document_values), abs=1e-12)
 
 
 SEPARATE = [
     *parse_all("P@R P@min(2,R) Success@3 RR@2 ERR@2 R@9 F@3 R@3 SetF(beta=2) SetR(rel=2)"),
     *(
-        one
+        measure
         for definition in definitions()
-        for one in variants(definition.name)
-        if one.linear == "no" and not (definition.is_text or definition.traits.takes_groups)
-        if one.bounds not in ("none", "refused")
+        for measure in variants(definition.name)
+        if measure.linear == "no" and not (definition.is_text or definition.traits.takes_groups)
+        if measure.bounds not in ("none", "refused")
     ),
 ]
 
@@ -227,20 +227,20 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     pair = np.array([0]), np.array([1])
     measures = list(dict.fromkeys(SEPARATE))
     systems = evaluate(qrels, runs, measures)
-    found = pair_bounds(qrels, runs, systems, *pair, shared(systems))
-    kept = [i for i, one in enumerate(found) if one is not None]
-    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
-    owner = np.array([i for i, _ in every] + [len(cases)])
-    wanted = [measures[i] for i in kept]
-    values = differences(*together([one for _, one in every], top), wanted)
-    for i, measure, column in zip(kept, wanted, values.T, strict=True):
-        one = found[i]
-        assert one is not None
-        assert one.method == "separate"
-        low, high = (end[owner, 0] for end in (one.query_low, one.query_high))
+    bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
+    measure_indices = [i for i, measure_bounds in enumerate(bounds) if measure_bounds is not None]
+    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
+    bounded_measures = [measures[i] for i in measure_indices]
+    values = differences(*together([completion for _, completion in completions_of_case], top), bounded_measures)
+    for i, measure, column in zip(measure_indices, bounded_measures, values.T, strict=True):
+        measure_bounds = bounds[i]
+        assert measure_bounds is not None
+        assert measure_bounds.method == "separate"
+        low, high = (end[owner, 0] for end in (measure_bounds.query_low, measure_bounds.query_high))
         assert (low - 1e-12 <= column).all(), measure
         assert (column <= high + 1e-12).all(), measure
-    names = {str(one) for one in wanted}
+    names = {str(measure) for measure in bounded_measures}
     assert {"Success@3", "RR", "RR@2", "ERR", "ERR@2", "LastRel"} <= names
     assert not {"R@9", "AP", "Rprec", "F@3", "Bpref", "R@3", "NumRel"} & names
     assert not {"SetF", "SetR", "SetAP", "SetRelP", "SetF(beta=2)", "SetRelP(rel=0)"} & names
@@ -249,8 +249,8 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
 def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found() -> None:
     """Where left has all that is relevant, and right has what nobody judged."""
     qrels, left, right = {"q": {"d0": 0, "d1": 1}}, {"q": ["d1"]}, {"q": ["d3", "d4"]}
-    graded = {"q": {**qrels["q"], "d3": 1, "d4": 1}}
-    values = [evaluate(graded, run, "SetF")["SetF"] for run in (left, right)]
+    completed_qrels = {"q": {**qrels["q"], "d3": 1, "d4": 1}}
+    values = [evaluate(completed_qrels, run, "SetF")["SetF"] for run in (left, right)]
     p, r = (1 / 1, 2 / 2), (1 / 3, 2 / 3)
     fs = [2 * a * b / (a + b) for a, b in zip(p, r, strict=True)]
     assert values == pytest.approx(fs)
@@ -258,8 +258,8 @@ def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found()
     for name in ("SetF", "SetR", "SetAP", "SetRelP"):
         with pytest.raises(MeasureError, match=f"{name}: there are no bounds"):
             joint_bounds(qrels, [left, right], name)
-    result = compare(qrels, [left, right], "SetF SetP", bounds=True, test="t")
-    assert [one.pairs[0].unjudged_low is None for one in result.results] == [True, False]
+    comparison = compare(qrels, [left, right], "SetF SetP", bounds=True, test="t")
+    assert [result.pairs[0].unjudged_low is None for result in comparison.results] == [True, False]
 
 
 @pytest.fixture
@@ -287,16 +287,16 @@ SOME = "P@3 DCG@5 nDCG@4 nDCG RBP CWL('SDCG')@4 SetP NumRelRet ERR RR"
 
 def test_a_run_beside_itself_and_a_swapped_pair() -> None:
     qrels, left, right = together([small(i, 2) for i in range(50)], 2)
-    same = joint_bounds(qrels, [left, left], SOME.removesuffix(" ERR RR"))
-    for column in (same.low, same.high, same.query_low, same.query_high):
+    equal_bounds = joint_bounds(qrels, [left, left], SOME.removesuffix(" ERR RR"))
+    for column in (equal_bounds.low, equal_bounds.high, equal_bounds.query_low, equal_bounds.query_high):
         assert not column.any()
         assert not np.signbit(column).any()
-    assert not same.robust.any()
-    one, other = joint_bounds(qrels, [left, right], SOME), joint_bounds(qrels, [right, left], SOME)
-    assert one.low.tolist() == (-other.high).tolist()
-    assert one.high.tolist() == (-other.low).tolist()
-    assert one.query_low.tolist() == (-other.query_high).tolist()
-    assert one.methods == (
+    assert not equal_bounds.robust.any()
+    forward_bounds, other = joint_bounds(qrels, [left, right], SOME), joint_bounds(qrels, [right, left], SOME)
+    assert forward_bounds.low.tolist() == (-other.high).tolist()
+    assert forward_bounds.high.tolist() == (-other.low).tolist()
+    assert forward_bounds.query_low.tolist() == (-other.query_high).tolist()
+    assert forward_bounds.methods == (
         *["exact"] * 8,
         *["separate"] * 2,
     )
@@ -308,17 +308,17 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
     runs = {"left": left, "right": right, "third": third}
     systems = evaluate(qrels, runs, SOME)
     first, second = np.array([0, 2, 1, 1]), np.array([1, 0, 2, 0])
-    found = pair_bounds(qrels, runs, systems, first, second, shared(systems))
+    bounds = pair_bounds(qrels, runs, systems, first, second, shared(systems))
     for pair in range(4):
         names = [list(runs)[n] for n in (first[pair], second[pair])]
         alone = joint_bounds(qrels, [runs[names[0]], runs[names[1]]], SOME)
-        for i, one in enumerate(found):
-            assert one is not None
-            assert (one.low[pair], one.high[pair]) == (alone.low[i], alone.high[i])
-            assert one.query_low[:, pair].tolist() == alone.query_low[:, i].tolist()
-            assert one.robust[pair] == alone.robust[i]
+        for i, measure_bounds in enumerate(bounds):
+            assert measure_bounds is not None
+            assert (measure_bounds.low[pair], measure_bounds.high[pair]) == (alone.low[i], alone.high[i])
+            assert measure_bounds.query_low[:, pair].tolist() == alone.query_low[:, i].tolist()
+            assert measure_bounds.robust[pair] == alone.robust[i]
     linear = pair_bounds(qrels, runs, systems, first, second, shared(systems), separate=False)
-    without = [name for name, one in zip(SOME.split(), linear, strict=True) if one is None]
+    without = [name for name, measure_bounds in zip(SOME.split(), linear, strict=True) if measure_bounds is None]
     assert without == ["ERR", "RR"]
 
 
@@ -328,25 +328,25 @@ def test_some_queries_only() -> None:
     systems = evaluate(qrels, runs, SOME)
     ids = systems["left"].query_ids[3:11]
     pair = np.array([0]), np.array([1])
-    some = pair_bounds(qrels, runs, systems, *pair, ids)
-    every = pair_bounds(qrels, runs, systems, *pair, shared(systems))
-    whole = joint_bounds(qrels, [left, right], SOME)
+    some_bounds = pair_bounds(qrels, runs, systems, *pair, ids)
+    all_bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
+    joint = joint_bounds(qrels, [left, right], SOME)
     rows = np.arange(21)
-    for i, (one, of_all) in enumerate(zip(some, every, strict=True)):
-        assert one is not None
+    for i, (selected_bounds, of_all) in enumerate(zip(some_bounds, all_bounds, strict=True)):
+        assert selected_bounds is not None
         assert of_all is not None
-        for chosen in (rows[3:11], (rows >= 3) & (rows < 11)):
-            sliced = of_all.select_queries(chosen)
+        for chosen_rows in (rows[3:11], (rows >= 3) & (rows < 11)):
+            sliced_bounds = of_all.select_queries(chosen_rows)
             for name in ("low", "high", "robust", "method"):
-                assert getattr(sliced, name) == getattr(one, name)
-        assert one.low[0] == pytest.approx(whole.query_low[3:11, i].mean(), abs=1e-15)
-        assert one.high[0] == pytest.approx(whole.query_high[3:11, i].mean(), abs=1e-15)
+                assert getattr(sliced_bounds, name) == getattr(selected_bounds, name)
+        assert selected_bounds.low[0] == pytest.approx(joint.query_low[3:11, i].mean(), abs=1e-15)
+        assert selected_bounds.high[0] == pytest.approx(joint.query_high[3:11, i].mean(), abs=1e-15)
 
 
 def test_the_sign_is_robust_if_nothing_can_make_it_0() -> None:
     low, high = np.array([[0.1, -0.3, -0.1, 0, 1e-17]]), np.array([[0.2, -0.2, 0.2, 0.1, 0.1]])
-    found = PairBounds("exact", low, high)
-    assert found.robust.tolist() == [True, True, False, False, False]
+    bounds = PairBounds("exact", low, high)
+    assert bounds.robust.tolist() == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("top", [1, 2])
@@ -355,28 +355,28 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
     measures = parse_all("nDCG nDCG@2 nDCG(gain='exp2')@3 P@2")
     cases = [small(9000 * top + i, top) for i in range(150)]
     cases += [({"q": {"a": 0}}, {"q": ["u", "a"]}, {"q": ["a", "u"]})] * 2  # without any gain
-    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
-    owner = np.array([i for i, _ in every] + [len(cases)])
-    values = differences(*together([one for _, one in every], top), measures)
-    least, most = (np.full((len(cases) + 1, len(measures)), end) for end in (np.inf, -np.inf))
-    np.minimum.at(least, owner, values)
-    np.maximum.at(most, owner, values)
+    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
+    values = differences(*together([completion for _, completion in completions_of_case], top), measures)
+    lowest, highest = (np.full((len(cases) + 1, len(measures)), end) for end in (np.inf, -np.inf))
+    np.minimum.at(lowest, owner, values)
+    np.maximum.at(highest, owner, values)
     qrels, left, right = together(cases, top)
     runs = {"left": left, "right": right}
     systems = evaluate(qrels, runs, measures)
     pair = np.array([0]), np.array([1])
-    found = pair_bounds(qrels, runs, systems, *pair, shared(systems))
+    bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     chance = np.random.default_rng(top)
-    for m, one in enumerate(found):
-        assert one is not None
-        assert one.method == "exact"
+    for m, measure_bounds in enumerate(bounds):
+        assert measure_bounds is not None
+        assert measure_bounds.method == "exact"
         n_robust = 0
         for size in (1, 2, 3, 4) * 150:
             rows = chance.choice(len(cases), size, replace=False)
-            some = one.select_queries(rows)
-            low, high = least[rows, m].mean(), most[rows, m].mean()
-            assert some.robust[0] == (low > 1e-12 or high < -1e-12)
-            n_robust += bool(some.robust[0])
+            selected_bounds = measure_bounds.select_queries(rows)
+            low, high = lowest[rows, m].mean(), highest[rows, m].mean()
+            assert selected_bounds.robust[0] == (low > 1e-12 or high < -1e-12)
+            n_robust += bool(selected_bounds.robust[0])
         assert n_robust > 20
 
 
@@ -384,24 +384,24 @@ def test_ideals_that_grow_apart_can_turn_the_mean() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0, "e": 0}}
     unjudged = [f"u{i}" for i in range(2, 11)]
     left, right = {"q1": ["a", *unjudged], "q2": ["d"]}, {"q1": ["b", *unjudged], "q2": ["e", "c"]}
-    found = joint_bounds(qrels, [left, right], "nDCG@10")
+    bounds = joint_bounds(qrels, [left, right], "nDCG@10")
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 11))  # all of q1's are relevant
-    assert found.low[0] == pytest.approx((1 / ideal - 1 / math.log2(3)) / 2)
-    assert found.high[0] == pytest.approx((1 - 1 / math.log2(3)) / 2)
-    assert found.robust.tolist() == [False]
-    graded = {"q1": {**qrels["q1"], **dict.fromkeys(unjudged, 1)}, "q2": qrels["q2"]}
-    a, b = (evaluate(graded, run, "nDCG@10")["nDCG@10"] for run in (left, right))
-    assert a - b == pytest.approx(found.low[0])
+    assert bounds.low[0] == pytest.approx((1 / ideal - 1 / math.log2(3)) / 2)
+    assert bounds.high[0] == pytest.approx((1 - 1 / math.log2(3)) / 2)
+    assert bounds.robust.tolist() == [False]
+    completed_qrels = {"q1": {**qrels["q1"], **dict.fromkeys(unjudged, 1)}, "q2": qrels["q2"]}
+    a, b = (evaluate(completed_qrels, run, "nDCG@10")["nDCG@10"] for run in (left, right))
+    assert a - b == pytest.approx(bounds.low[0])
 
 
 def test_what_is_found_below_the_cutoff_makes_the_ideal_better() -> None:
     """Worse in every way, and least so if all that nobody looked at is relevant."""
     below = [f"u{i}" for i in range(7)]
     left, right = {"q": ["b", "c", *below]}, {"q": ["a", "c"]}
-    found = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, [left, right], "nDCG@2")
+    bounds = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, [left, right], "nDCG@2")
     ideal = 1 + 1 / math.log2(3)
-    assert [found.low[0], found.high[0]] == pytest.approx([-1, -1 / ideal])
-    assert found.robust.tolist() == [True]
+    assert [bounds.low[0], bounds.high[0]] == pytest.approx([-1, -1 / ideal])
+    assert bounds.robust.tolist() == [True]
 
 
 @pytest.mark.parametrize("seed", seeds(20))
@@ -417,17 +417,17 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
         runs.append({"q": [*top, *rest][: chance.randint(1, 40)]})
     qrels = {"q": judged, "top": {"x": 2}}
     measures = parse_all("nDCG@3 nDCG@1 nDCG(gain='exp2')@2")
-    found = joint_bounds(qrels, [runs[0], runs[1]], measures)
+    bounds = joint_bounds(qrels, [runs[0], runs[1]], measures)
 
-    def endless(self: object, measure: Measure, known: Qrels) -> None:
-        before(self, measure, known)  # type: ignore[arg-type]
+    def endless(self: object, measure: Measure, qrels: Qrels) -> None:
+        before(self, measure, qrels)  # type: ignore[arg-type]
         self.deepest = 2**62  # type: ignore[attr-defined]
 
     before = RatioExtremes.__init__
     monkeypatch.setattr(RatioExtremes, "__init__", endless)
-    whole = joint_bounds(qrels, [runs[0], runs[1]], measures)
-    assert found.query_low.tolist() == whole.query_low.tolist()
-    assert found.query_high.tolist() == whole.query_high.tolist()
+    full_bounds = joint_bounds(qrels, [runs[0], runs[1]], measures)
+    assert bounds.query_low.tolist() == full_bounds.query_low.tolist()
+    assert bounds.query_high.tolist() == full_bounds.query_high.tolist()
 
 
 # ---- no bound that cannot be ------------------------------------------------------------------
@@ -465,9 +465,9 @@ def hostile(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, d
 
 ALL = list(
     dict.fromkeys(
-        one
+        measure
         for definition in definitions()
-        for one in variants(definition.name)
+        for measure in variants(definition.name)
         if not (definition.is_text or definition.traits.takes_groups)
     )
 )
@@ -477,49 +477,49 @@ ALL = list(
 def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
     judged, runs = hostile(seed)
     qrels = Qrels(judged)
-    given = {name: Run(run, name) for name, run in runs.items()}
-    systems = evaluate(qrels, given, ALL)
+    run_of_name = {name: Run(run, name) for name, run in runs.items()}
+    systems = evaluate(qrels, run_of_name, ALL)
     left, right = np.triu_indices(len(runs), 1)
-    found = pair_bounds(qrels, given, systems, left, right, shared(systems))
-    values = np.stack([one.values for one in systems.values()], axis=1).astype(np.float64)
-    known = 0
-    for m, (measure, bounds) in enumerate(zip(ALL, found, strict=True)):
+    bounds_of_measure = pair_bounds(qrels, run_of_name, systems, left, right, shared(systems))
+    values = np.stack([scores.values for scores in systems.values()], axis=1).astype(np.float64)
+    n_bounded = 0
+    for m, (measure, bounds) in enumerate(zip(ALL, bounds_of_measure, strict=True)):
         if bounds is None:
             continue
-        known += 1
+        n_bounded += 1
         low, high = bounds.query_low, bounds.query_high
         assert (low <= high).all(), measure
-        least, most = measure.definition.range
+        lowest, highest = measure.definition.range
         difference = values[:, left, m] - values[:, right, m]
         gain = measure.parameters.get("gain", "linear")
         unjudged_is_0 = isinstance(gain, str) and measure.parameters.get("rel", 1) > 0
         if unjudged_is_0:
             assert (low <= difference + 1e-12).all(), measure
             assert (difference <= high + 1e-12).all(), measure
-        in_range = (least <= values[..., m]).all() and (values[..., m] <= (most or np.inf)).all()
-        if most is not None and in_range:
-            assert (low >= least - most).all(), measure
-            assert (high <= most - least).all(), measure
-            assert (bounds.low >= least - most).all(), measure
-            assert (bounds.high <= most - least).all(), measure
-        if measure.linear != "ratio" and unjudged_is_0 and (least, most) == (0.0, 1.0):
+        in_range = (lowest <= values[..., m]).all() and (values[..., m] <= (highest or np.inf)).all()
+        if highest is not None and in_range:
+            assert (low >= lowest - highest).all(), measure
+            assert (high <= highest - lowest).all(), measure
+            assert (bounds.low >= lowest - highest).all(), measure
+            assert (bounds.high <= highest - lowest).all(), measure
+        if measure.linear != "ratio" and unjudged_is_0 and (lowest, highest) == (0.0, 1.0):
             # Where new grades only add, the other run's mean is the least that it may be.
-            others: Floats = values[:, right, m].mean(axis=0)
-            assert (bounds.high <= 1 - others + 1e-12).all(), measure
-    assert known > 40
+            other_means: Floats = values[:, right, m].mean(axis=0)
+            assert (bounds.high <= 1 - other_means + 1e-12).all(), measure
+    assert n_bounded > 40
 
 
 def test_compare_of_hostile_runs_shows_no_bound_that_cannot_be() -> None:
     judged, runs = hostile(0)
-    given = [Run(run, name) for name, run in runs.items()]
+    run_list = [Run(run, name) for name, run in runs.items()]
     measures = "nDCG@10 nDCG P@5 RR ERR@10 RBP Success@3 SetP Judged@10 AP"
-    found = compare(judged, given, measures, all_pairs=True, bounds=True, flips=999, test="t")
-    for result in found.results:
-        for pair in result.pairs:
+    comparison = compare(judged, run_list, measures, all_pairs=True, bounds=True, flips=999, test="t")
+    for measure_result in comparison.results:
+        for pair in measure_result.pairs:
             ends = [pair.low, pair.high, pair.unjudged_low, pair.unjudged_high]
             assert all(-1 <= end <= 1 for end in ends if end is not None)
-            assert (pair.unjudged_low is None) == (result.measure in ("AP", "Judged@10"))
-    assert "ideal ranking left as it is" not in str(found)
+            assert (pair.unjudged_low is None) == (measure_result.measure in ("AP", "Judged@10"))
+    assert "ideal ranking left as it is" not in str(comparison)
 
 
 def test_a_run_with_its_ranks_as_scores(demo_folder: Path, tmp_path: Path) -> None:
@@ -527,11 +527,11 @@ def test_a_run_with_its_ranks_as_scores(demo_folder: Path, tmp_path: Path) -> No
     folder = demo_folder / "demo"
     rows = (folder / "bm25.run").read_text().splitlines()
     fields = [row.split() for row in rows]
-    wrong = [" ".join([*one[:4], one[3], one[5]]) for one in fields]
+    wrong = [" ".join([*fields[:4], fields[3], fields[5]]) for fields in fields]
     (tmp_path / "rankasscore.run").write_text("\n".join(wrong) + "\n")
     runs = [read_run(folder / "bm25.run"), read_run(tmp_path / "rankasscore.run")]
-    found = compare(read_qrels(folder / "qrels.txt"), runs, flips=999)["nDCG@10"]
-    (pair,) = found.pairs
+    result = compare(read_qrels(folder / "qrels.txt"), runs, flips=999)["nDCG@10"]
+    (pair,) = result.pairs
     assert pair.unjudged_method == "exact"
     assert pair.unjudged_low is not None
     assert pair.unjudged_high is not None
@@ -545,41 +545,41 @@ OTHER, GRADED = Run({q: ["u", "b"] for q in IDS}, "other"), {q: {"a": 1, "b": 0}
 
 
 def test_compare_with_bounds_warns_once_from_where_it_was_called() -> None:
-    with pytest.warns(CranfieldWarning) as given:
+    with pytest.warns(CranfieldWarning) as warning_list:
         compare(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2", bounds=True)
-    assert [one.category for one in given] == [CranfieldWarning]
-    assert [one.filename for one in given] == [__file__]
+    assert [warning.category for warning in warning_list] == [CranfieldWarning]
+    assert [warning.filename for warning in warning_list] == [__file__]
 
 
 def test_joint_bounds_warn_once_and_say_so() -> None:
-    with pytest.warns(CranfieldWarning) as given:
-        found = joint_bounds(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2")
-    assert [one.category for one in given] == [CranfieldWarning]
-    assert [one.filename for one in given] == [__file__]
-    assert "ranks-as-scores" in {note.code for note in found.notes if note.is_grave}
-    codes = [note.code for note in found.notes]
-    assert [note["code"] for note in found.to_dict()["notes"]] == codes
-    assert all(str(note) in str(found) for note in found.notes)
+    with pytest.warns(CranfieldWarning) as warning_list:
+        bounds = joint_bounds(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2")
+    assert [warning.category for warning in warning_list] == [CranfieldWarning]
+    assert [warning.filename for warning in warning_list] == [__file__]
+    assert "ranks-as-scores" in {note.code for note in bounds.notes if note.is_grave}
+    codes = [note.code for note in bounds.notes]
+    assert [note["code"] for note in bounds.to_dict()["notes"]] == codes
+    assert all(str(note) in str(bounds) for note in bounds.notes)
 
 
 @pytest.mark.parametrize("bounds", [False, True])
 def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
     qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
     runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
-    found = str(compare(qrels, runs, "nDCG@2", bounds=bounds, test="t"))
-    assert "For any grades of the unjudged documents, diff is in: ua" in found
-    assert ("unjudged: bounds of diff" in found) == bounds
-    assert found.count("New grades change the ideal ranking, and with it both means.") == 1
+    text = str(compare(qrels, runs, "nDCG@2", bounds=bounds, test="t"))
+    assert "For any grades of the unjudged documents, diff is in: ua" in text
+    assert ("unjudged: bounds of diff" in text) == bounds
+    assert text.count("New grades change the ideal ranking, and with it both means.") == 1
 
 
 def test_what_has_no_bounds_says_why_it_has_none() -> None:
     qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
     runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
-    found = str(compare(qrels, runs, "AP", bounds=True, test="t"))
-    assert "AP has no bounds of diff: it also depends on documents that the run did not" in found
-    found = str(compare(qrels, runs, "NumRet", bounds=True, test="t"))
-    assert "unjudged: NumRet has no bounds of diff." in found
-    assert "may be too low" not in found
+    text = str(compare(qrels, runs, "AP", bounds=True, test="t"))
+    assert "AP has no bounds of diff: it also depends on documents that the run did not" in text
+    text = str(compare(qrels, runs, "NumRet", bounds=True, test="t"))
+    assert "unjudged: NumRet has no bounds of diff." in text
+    assert "may be too low" not in text
 
 
 # ---- what is unjudged, and where --------------------------------------------------------------
@@ -587,19 +587,19 @@ def test_what_has_no_bounds_says_why_it_has_none() -> None:
 
 def test_a_document_judged_in_one_query_and_not_in_another() -> None:
     qrels = {"q": {"x": 1}, "r": {"y": 1}}
-    found = joint_bounds(qrels, [{"q": ["x"], "r": ["x"]}, {"q": ["y"], "r": ["y"]}], "P@1")
-    assert found.query_low[:, 0].tolist() == [0, -1]  # y is not judged in q, x is not in r
-    assert found.query_high[:, 0].tolist() == [1, 0]
+    bounds = joint_bounds(qrels, [{"q": ["x"], "r": ["x"]}, {"q": ["y"], "r": ["y"]}], "P@1")
+    assert bounds.query_low[:, 0].tolist() == [0, -1]  # y is not judged in q, x is not in r
+    assert bounds.query_high[:, 0].tolist() == [1, 0]
 
 
 def test_a_query_that_a_run_does_not_answer() -> None:
     qrels = {"q": {"x": 1}, "r": {"y": 1}}
     left, right = {"q": ["x", "u"]}, {"q": ["x"], "r": ["v"]}
-    found = joint_bounds(qrels, [left, right], "P@2 SetP")
-    assert found.query_low.tolist() == [[0, 0.5 - 1], [-0.5, -1]]
-    assert found.query_high.tolist() == [[0.5, 0], [0, 0]]
-    both = joint_bounds(qrels, [left, right], "P@2", queries="both")
-    assert list(both.query_ids) == ["q"]
+    bounds = joint_bounds(qrels, [left, right], "P@2 SetP")
+    assert bounds.query_low.tolist() == [[0, 0.5 - 1], [-0.5, -1]]
+    assert bounds.query_high.tolist() == [[0.5, 0], [0, 0]]
+    shared_bounds = joint_bounds(qrels, [left, right], "P@2", queries="both")
+    assert list(shared_bounds.query_ids) == ["q"]
     with pytest.raises(NothingSharedError, match="share no query"):
         joint_bounds(qrels, [{"q": ["x"]}, {"r": ["y"]}], "P@2", queries="both")
 
@@ -617,15 +617,15 @@ def test_ids_of_strange_bytes() -> None:
     right = {"q": [raw[2], raw[4], raw[0]]}
     apart = joint_bounds(qrels, [left, right], "P@3")
     assert [apart.low[0], apart.high[0]] == pytest.approx([-2 / 3, 2 / 3])
-    same = joint_bounds(qrels, [left, {"q": [raw[1], raw[4], raw[0]]}], "P@3")
-    assert [same.low[0], same.high[0]] == pytest.approx([-1 / 3, 1 / 3])
+    equal_bounds = joint_bounds(qrels, [left, {"q": [raw[1], raw[4], raw[0]]}], "P@3")
+    assert [equal_bounds.low[0], equal_bounds.high[0]] == pytest.approx([-1 / 3, 1 / 3])
 
 
 def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
     before = joint_bounds(qrels, [left, right], SOME)
-    few = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
-    monkeypatch.setattr("cranfield.extensions.whatif.unjudged.keyed", few)
+    collide_keys = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
+    monkeypatch.setattr("cranfield.extensions.whatif.unjudged.keyed", collide_keys)
     after = joint_bounds(qrels, [left, right], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()
@@ -656,8 +656,8 @@ def test_the_options_of_ranking_hold() -> None:
     assert (by_id.low[0], by_id.high[0]) == (0, 0)
     ascending = joint_bounds(qrels, [left, right], "P@1", ties="ascending")  # u and v
     assert (ascending.low[0], ascending.high[0]) == (-1, 1)
-    cut = joint_bounds(qrels, [left, right], "P@3 SetP", depth=1)
-    assert cut.low.tolist() == cut.high.tolist() == [0, 0]
+    cut_bounds = joint_bounds(qrels, [left, right], "P@3 SetP", depth=1)
+    assert cut_bounds.low.tolist() == cut_bounds.high.tolist() == [0, 0]
     single = joint_bounds(
         qrels, [{"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right], "P@1", scores="single"
     )
@@ -667,18 +667,18 @@ def test_the_options_of_ranking_hold() -> None:
 
 
 def test_where_nothing_was_found_relevant_something_may_be() -> None:
-    found = joint_bounds({"q": {"a": 0}}, [{"q": ["u"]}, {"q": ["a"]}], "P@1 nDCG CWL('P')@1")
-    assert found.top_grade == 1
-    assert found.low.tolist() == [0, 0, 0]
-    assert found.high.tolist() == [1, 1, 1]
+    bounds = joint_bounds({"q": {"a": 0}}, [{"q": ["u"]}, {"q": ["a"]}], "P@1 nDCG CWL('P')@1")
+    assert bounds.top_grade == 1
+    assert bounds.low.tolist() == [0, 0, 0]
+    assert bounds.high.tolist() == [1, 1, 1]
     scores = evaluate({"q": {"a": 0}}, {"q": ["a", "u"]}, "RR", bounds=True)
     assert (scores["RR low"], scores["RR"], scores["RR high"]) == (0, 0, 1 / 2)
 
 
 def test_what_has_no_bounds() -> None:
-    for one in ("Judged@5", "RnDCG", "RelString@3", "GroupAP", "xinfAP"):
+    for name in ("Judged@5", "RnDCG", "RelString@3", "GroupAP", "xinfAP"):
         with pytest.raises(MeasureError, match="no bounds"):
-            joint_bounds(JUDGED, [{"q": [*A["q"], *(f"v{i}" for i in range(20))]}, B], one)
+            joint_bounds(JUDGED, [{"q": [*A["q"], *(f"v{i}" for i in range(20))]}, B], name)
     runs = {"a": Run(A, "a"), "b": Run(B, "b")}
     pair = np.array([0]), np.array([1])
     for options in ({"judged_only": True}, {"ties": "expected"}, {"ties": "best"}):
@@ -693,9 +693,9 @@ def test_costs_of_a_run_are_not_taken() -> None:
     rows = [{"query_id": "q", "doc_id": "u", "score": 1.0, "cost": 3.0}]
     runs = {"a": Run(rows, "a"), "b": Run(B, "b")}
     systems = evaluate(JUDGED, runs, "CWL('P')@1 P@1")
-    found = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]), shared(systems))
-    assert found[0] is None
-    assert found[1] is not None
+    bounds = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]), shared(systems))
+    assert bounds[0] is None
+    assert bounds[1] is not None
 
 
 def test_judged_beside_a_measure() -> None:
@@ -708,25 +708,25 @@ def test_judged_beside_a_measure() -> None:
 
 
 def test_how_it_is_shown() -> None:
-    found = joint_bounds(JUDGED, [Run(A, "mine"), Run(B, "theirs")], "P@3 nDCG@3 RR")
-    assert isinstance(found, JointBounds)
-    table = found.tables()[0]
+    bounds = joint_bounds(JUDGED, [Run(A, "mine"), Run(B, "theirs")], "P@3 nDCG@3 RR")
+    assert isinstance(bounds, JointBounds)
+    table = bounds.tables()[0]
     two = 1 + 1 / math.log2(3)  # the ideal of a and c, and of u1, too
-    assert found.low[1] == pytest.approx((1 + 1 / math.log2(3) - 1) / (two + 1 / 2), abs=1e-15)
-    assert found.high[1] == pytest.approx(1 / two, abs=1e-15)
+    assert bounds.low[1] == pytest.approx((1 + 1 / math.log2(3) - 1) / (two + 1 / 2), abs=1e-15)
+    assert bounds.high[1] == pytest.approx(1 / two, abs=1e-15)
     assert table.rows == [
         ["P@3", "+0.3333", "+0.3333", "+0.3333", "exact", "robust"],
         ["nDCG@3", "+0.6131", "+0.2961", "+0.6131", "exact", "robust"],
         ["RR", "+0.6667", "+0.0000", "+0.6667", "separate", "open"],
     ]
     assert table.notes[0] == "Mean difference, mine - theirs, over 1 query."
-    assert str(found).startswith(" measure")
-    assert "<table" in found._repr_html_()
-    data = found.to_dict()
-    assert data["measures"]["P@3"]["bounds"] == "exact"
-    assert (data["left"], data["right"], data["n_queries"]) == ("mine", "theirs", 1)
-    assert data["recipe"]["ties"] == "document"
-    assert json.loads(json.dumps(data)) == data
+    assert str(bounds).startswith(" measure")
+    assert "<table" in bounds._repr_html_()
+    bounds_dict = bounds.to_dict()
+    assert bounds_dict["measures"]["P@3"]["bounds"] == "exact"
+    assert (bounds_dict["left"], bounds_dict["right"], bounds_dict["n_queries"]) == ("mine", "theirs", 1)
+    assert bounds_dict["recipe"]["ties"] == "document"
+    assert json.loads(json.dumps(bounds_dict)) == bounds_dict
     equal = joint_bounds(JUDGED, [A, A], "P@3")
     assert equal.left != equal.right
     assert "-0.0000" not in str(equal)
@@ -742,16 +742,16 @@ def test_twelve_systems(data: Path) -> None:
     assert len(runs) == 12
     systems = evaluate(qrels, runs, "P@10 DCG@10 nDCG@10")
     left, right = np.triu_indices(12, 1)
-    found = pair_bounds(qrels, runs, systems, left, right, shared(systems))
-    values = np.stack([one.values for one in systems.values()], axis=1)
-    for i, one in enumerate(found):
-        assert one is not None
+    bounds = pair_bounds(qrels, runs, systems, left, right, shared(systems))
+    values = np.stack([scores.values for scores in systems.values()], axis=1)
+    for i, measure_bounds in enumerate(bounds):
+        assert measure_bounds is not None
         difference = values[:, left, i] - values[:, right, i]
-        assert (one.query_low <= difference).all()
-        assert (difference <= one.query_high).all()
-        assert one.robust.sum() < 66
-        assert one.robust.any()
-        assert one.method == "exact"
+        assert (measure_bounds.query_low <= difference).all()
+        assert (difference <= measure_bounds.query_high).all()
+        assert measure_bounds.robust.sum() < 66
+        assert measure_bounds.robust.any()
+        assert measure_bounds.method == "exact"
     # One pair, document by document.
     names = list(runs)
     ranked = [runs[name].to_dict() for name in (names[0], names[4])]
@@ -767,6 +767,6 @@ def test_twelve_systems(data: Path) -> None:
         open_ = [w for doc, w in weight.items() if doc not in judged[query]]
         low += rel + sum(min(w, 0) for w in open_)
         high += rel + sum(max(w, 0) for w in open_)
-    assert found[0] is not None
-    assert found[0].low[pair] == pytest.approx(low / len(judged), abs=1e-12)
-    assert found[0].high[pair] == pytest.approx(high / len(judged), abs=1e-12)
+    assert bounds[0] is not None
+    assert bounds[0].low[pair] == pytest.approx(low / len(judged), abs=1e-12)
+    assert bounds[0].high[pair] == pytest.approx(high / len(judged), abs=1e-12)

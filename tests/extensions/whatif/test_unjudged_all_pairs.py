@@ -7,7 +7,7 @@ from cranfield.comparison.compare import compare_scores, compare_all_pairs
 def test_what_unjudged_documents_may_change_is_not_looked_for() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1, "c": 0}}
     runs = {"x": {"q1": ["a", "b"], "q2": ["c", "a"]}, "y": {"q1": ["b", "u"], "q2": ["u", "v"]}}
-    found = compare(qrels, runs, "P@2", baseline="y")
-    assert found["P@2"]["x"].unjudged_low is not None
-    assert compare_all_pairs(found)["P@2"]["x"].unjudged_low is None
-    assert compare_scores(found.aligned, found.settings)["P@2"]["x"].unjudged_low is not None
+    comparison = compare(qrels, runs, "P@2", baseline="y")
+    assert comparison["P@2"]["x"].unjudged_low is not None
+    assert compare_all_pairs(comparison)["P@2"]["x"].unjudged_low is None
+    assert compare_scores(comparison.aligned, comparison.settings)["P@2"]["x"].unjudged_low is not None

@@ -27,15 +27,15 @@ def test_a_block_holds_every_variant_once_and_few_rows(
     chance = random.Random(seed)
     monkeypatch.setattr(builder, "ROWS", 10)
     parts = [(i, chance.randint(0, 9), chance.randint(1, 15)) for i in range(9)]
-    found = [*pack_variants(parts)]
-    seen = [(part, i) for block in found for part, some in block for i in range(*some.indices(99))]
-    assert seen == [(part, i) for part, n, _ in parts for i in range(n)]
+    blocks = [*pack_variants(parts)]
+    variant_list = [(part, i) for block in blocks for part, rows in block for i in range(*rows.indices(99))]
+    assert variant_list == [(part, i) for part, n, _ in parts for i in range(n)]
     rows = {part: n_rows for part, _, n_rows in parts}
-    for block in found:
-        sizes = [rows[part] * (some.stop - some.start) for part, some in block]
+    for block in blocks:
+        sizes = [rows[part] * (variants.stop - variants.start) for part, variants in block]
         assert sum(sizes) - rows[block[-1][0]] < 10  # without the last variant
-    assert [some for block in pack_variants([("a", 7, 4)]) for _, some in block] == [*split_variants(7, 4)]
-    assert [some.stop - some.start for some in split_variants(7, 4)] == [2, 2, 2, 1]
+    assert [variants for block in pack_variants([("a", 7, 4)]) for _, variants in block] == [*split_variants(7, 4)]
+    assert [variants.stop - variants.start for variants in split_variants(7, 4)] == [2, 2, 2, 1]
 
 
 def test_other_grades_are_other_judgments() -> None:
@@ -44,35 +44,35 @@ def test_other_grades_are_other_judgments() -> None:
     chance = np.random.default_rng(0)
     grades = chance.integers(-1, 4, (50, 4))
     grades[:, 0] = 3  # the highest of the collection stays
-    met = judge(qrels, run).judged.hits
-    rows = 5 - met.rank  # the run has e, d, c, b, a
-    hits = repeat_ranking(met, 50, grades[:, rows])
+    run_hits = judge(qrels, run).judged.hits
+    rows = 5 - run_hits.rank  # the run has e, d, c, b, a
+    hits = repeat_ranking(run_hits, 50, grades[:, rows])
     ideal = regrade_ideal(qrels.ideal, grades)
     judged = Judged(hits, ideal, np.full((50, 1), 5), 3)
-    for one in parse_all("AP nDCG nDCG(gain='exp2')@3 bpref Rprec ERR"):
+    for measure in parse_all("AP nDCG nDCG(gain='exp2')@3 bpref Rprec ERR"):
         expected = [
-            evaluate({"q": dict(zip(docs, row, strict=False))}, run, one)[one]
+            evaluate({"q": dict(zip(docs, row, strict=False))}, run, measure)[measure]
             for row in grades.tolist()
         ]
-        assert one.values(judged)[:, 0].tolist() == expected, one
+        assert measure.values(judged)[:, 0].tolist() == expected, measure
 
 
 def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     grades = np.random.default_rng(1).integers(0, 3, (40, 6))
 
-    def judged(some: slice) -> Judged:
-        ranked = make_rankings([grades[some]])
-        return Judged(ranked, regrade_ideal(ranked, ranked.grade[None]), _sixes(some), 2)
+    def judged(variants: slice) -> Judged:
+        ranked = make_rankings([grades[variants]])
+        return Judged(ranked, regrade_ideal(ranked, ranked.grade[None]), _sixes(variants), 2)
 
     def found() -> list[float]:
         values: list[float] = measure_variants(Measure("nDCG"), 40, 12, judged).tolist()
         return values
 
-    whole = found()
+    full_values = found()
     monkeypatch.setattr(builder, "ROWS", 30)
-    assert found() == whole
-    assert len(set(whole)) > 10
+    assert found() == full_values
+    assert len(set(full_values)) > 10
 
 
-def _sixes(some: slice) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    return np.full((some.stop - some.start, 1), 6)
+def _sixes(variants: slice) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.full((variants.stop - variants.start, 1), 6)

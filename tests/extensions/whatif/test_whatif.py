@@ -29,7 +29,7 @@ from cranfield.measures import make_example
 
 EXAMPLES = [make_example(definition)[0] for definition in definitions()]
 EXAMPLES += [parse("CWL('TBG', value='EC')"), parse("nDCG@3"), parse("AP@R"), parse("RR(rel=2)")]
-EXAMPLES = [one(depth=20) if one.name == "CWL" else one for one in EXAMPLES]  # it looks at each
+EXAMPLES = [measure(depth=20) if measure.name == "CWL" else measure for measure in EXAMPLES]  # it looks at each
 POOL = [f"d{i}" for i in range(24)]
 Order = Sequence[str]
 
@@ -52,14 +52,14 @@ class Case:
         scores = self.scores if scores is None else scores
         if self.costs is None:
             return Run({"q": scores})
-        named = ("query_id", "doc_id", "score", "cost")
+        column_names = ("query_id", "doc_id", "score", "cost")
         return Run(
-            [dict(zip(named, ("q", d, scores[d], self.costs[d]), strict=True)) for d in scores]
+            [dict(zip(column_names, ("q", d, scores[d], self.costs[d]), strict=True)) for d in scores]
         )
 
     def scene(self) -> Scene:
-        how, costs = Judging.of(self.options), self.costs is not None
-        return Scene.of(self.qrels(), self.run(), "q", how, costs=costs)
+        judging, costs = Judging.of(self.options), self.costs is not None
+        return Scene.of(self.qrels(), self.run(), "q", judging, costs=costs)
 
     @property
     def uncut(self) -> list[str]:
@@ -70,11 +70,11 @@ class Case:
 
     def measured(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
         """Return the value of every measure that takes such data."""
-        them = self.measures()
+        measures = self.measures()
         # Ranks that are stated leave nothing to cut, and no ties.
-        given = {key: value for key, value in self.options.items() if key == "judged_only"}
-        scores = evaluate(qrels, run, them, **(options or given))
-        return {one: scores.per_query(one)["q"] for one in them}
+        evaluate_options = {key: value for key, value in self.options.items() if key == "judged_only"}
+        scores = evaluate(qrels, run, measures, **(options or evaluate_options))
+        return {measure: scores.per_query(measure)["q"] for measure in measures}
 
     def of_order(self, order: Order, **options: Any) -> dict[Measure, Any]:
         """Return the values of a ranking, of documents without ties."""
@@ -89,27 +89,27 @@ class Case:
 def qrels_of(case: Case, doc: str | None, grade: int) -> Qrels:
     if case.rows is None:
         return Qrels({"q": case.groups, "r": {"x": {"d1": 3}}})
-    more = [] if doc is None else [{**case.rows[0], "doc_id": doc, "relevance": grade}]
-    return Qrels([*case.rows, *more])
+    extra_rows = [] if doc is None else [{**case.rows[0], "doc_id": doc, "relevance": grade}]
+    return Qrels([*case.rows, *extra_rows])
 
 
 @cache
 def measures_of(case: Case) -> list[Measure]:
-    found, judged = [], case.scene().judged
-    for one in EXAMPLES:
+    changed_scores, judged = [], case.scene().judged
+    for measure in EXAMPLES:
         try:
-            one.values(judged)
+            measure.values(judged)
         except MeasureError:  # of judgments in groups, or of ties
             continue
-        found.append(one)
-    assert len(found) > 5
-    return found
+        changed_scores.append(measure)
+    assert len(changed_scores) > 5
+    return changed_scores
 
 
 @cache
 def cases() -> dict[str, Case]:
-    found = {}
-    every: dict[str, dict[str, Any]] = {
+    judged_cases = {}
+    rows_of_case: dict[str, dict[str, Any]] = {
         "plain": {},
         "judged only": {"judged_only": True},
         "depth": {"depth": 5},
@@ -124,7 +124,7 @@ def cases() -> dict[str, Case]:
         "preferences": {"depth": 6},
         "subgroups": {},
     }
-    for seed, (name, options) in enumerate(every.items()):
+    for seed, (name, options) in enumerate(rows_of_case.items()):
         chance = random.Random(seed)
         docs = chance.sample(POOL, 8)
         scores = {doc: chance.choice([3.0, 2.0, 1.0, chance.random() * 4]) for doc in docs}
@@ -138,8 +138,8 @@ def cases() -> dict[str, Case]:
         costs = None
         groups: dict[str, Any] = {}
         if name in ("stratum", "probability"):
-            drawn = [1, 2, 7] if name == "stratum" else [0.1, 0.5, 1.0]
-            rows = [{**row, name: chance.choice(drawn)} for row in rows]
+            numbers = [1, 2, 7] if name == "stratum" else [0.1, 0.5, 1.0]
+            rows = [{**row, name: chance.choice(numbers)} for row in rows]
         if name.startswith("costs"):
             costs = {doc: chance.choice([0.5, 1.0, 3.0, 20.25]) for doc in POOL}
         if name == "weights":
@@ -159,8 +159,8 @@ def cases() -> dict[str, Case]:
                 half = [doc for doc in levels if levels[doc] > 0.5]
                 parts = [levels, {doc: levels[doc] * 2 for doc in half}]
                 groups[group] = parts if name == "subgroups" else levels
-        found[name] = Case(tuple(rows) or None, groups, scores, costs, options)
-    return found
+        judged_cases[name] = Case(tuple(rows) or None, groups, scores, costs, options)
+    return judged_cases
 
 
 ALL = pytest.mark.parametrize("case", cases().values(), ids=list(cases()))
@@ -170,9 +170,9 @@ def compared(case: Case) -> Iterator[tuple[Scene, Measure, float]]:
     """Yield each measure whose value is a number, and the value of the run as it is."""
     scene = case.scene()
     now = case.measured(case.qrels(), case.run(), **(case.options or {"depth": None}))
-    for one, value in now.items():
-        if not one.definition.is_text:
-            yield scene, one, value
+    for measure, value in now.items():
+        if not measure.definition.is_text:
+            yield scene, measure, value
 
 
 FULL = [cases()[name] for name in ("depth", "subtopics", "subgroups")]
@@ -183,13 +183,13 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
     scene = case.scene()
     documents = RankableDocuments(scene, scene.measured_ranking)
     rankings = np.tile(np.arange(len(scene.docs)), (3, 1))
-    every = [one for definition in definitions() for one in variants(definition.name)]
-    for one in every if case in FULL else case.measures():
+    measures = [measure for definition in definitions() for measure in variants(definition.name)]
+    for measure in measures if case in FULL else case.measures():
         try:
-            now = one.values(scene.judged)[0, 0]
+            now = measure.values(scene.judged)[0, 0]
         except MeasureError:  # of judgments in groups
             continue
-        assert one.values(documents.judge_rankings(rankings))[:, 0].tolist() == [now] * 3, one
+        assert measure.values(documents.judge_rankings(rankings))[:, 0].tolist() == [now] * 3, measure
 
 
 @pytest.mark.parametrize("order", ["expected", "best", "worst"])
@@ -198,14 +198,14 @@ def test_of_other_orders_of_ties(order: str) -> None:
     scene = case.scene()
     documents = RankableDocuments(scene, scene.measured_ranking)
     ranking = np.arange(len(scene.docs))[None]
-    for one in case.measures():
-        assert one.values(documents.judge_rankings(ranking)) == one.values(scene.judged), one
+    for measure in case.measures():
+        assert measure.values(documents.judge_rankings(ranking)) == measure.values(scene.judged), measure
 
 
 def swapped(order: Order, i: int, j: int) -> list[str]:
-    found = list(order)
-    found[i - 1], found[j - 1] = found[j - 1], found[i - 1]
-    return found
+    order_copy = list(order)
+    order_copy[i - 1], order_copy[j - 1] = order_copy[j - 1], order_copy[i - 1]
+    return order_copy
 
 
 @ALL
@@ -213,16 +213,16 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
     scene = case.scene()
     ranks = range(1, len(scene.docs) + 1)
     pairs = [(i, j) for i in ranks for j in ranks if i < j]
-    found = [(i, j, case.of_order(swapped(scene.docs, i, j))) for i, j in pairs]
+    swaps = [(i, j, case.of_order(swapped(scene.docs, i, j))) for i, j in pairs]
     n_better = 0
-    for scene, one, now in compared(case):
-        sign = -1 if one.definition.higher_is_better is False else 1
-        tried = [
-            Swap(i, j, scene.docs[i - 1], scene.docs[j - 1], its[one], sign * (its[one] - now))
-            for i, j, its in found
+    for scene, measure, now in compared(case):
+        sign = -1 if measure.definition.higher_is_better is False else 1
+        swap_list = [
+            Swap(i, j, scene.docs[i - 1], scene.docs[j - 1], values[measure], sign * (values[measure] - now))
+            for i, j, values in swaps
         ]
-        best = max(tried, key=lambda each: each.gain)  # the first of these
-        assert find_best_swap(scene, one) == (best if best.gain > 0 else None), one
+        best = max(swap_list, key=lambda swap: swap.gain)  # the first of these
+        assert find_best_swap(scene, measure) == (best if best.gain > 0 else None), measure
         n_better += best.gain > 0
     assert n_better > 1 or case is cases()["no relevant"]
 
@@ -235,8 +235,8 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
         for j in range(i):
             ranking = np.arange(8)
             ranking[[i, j]] = j, i
-            one, other = scene.docs[i], scene.docs[j]
-            scores = {**case.scores, one: case.scores[other], other: case.scores[one]}
+            first_doc, other = scene.docs[i], scene.docs[j]
+            scores = {**case.scores, first_doc: case.scores[other], other: case.scores[first_doc]}
             real = case.measured(case.qrels(), case.run(scores), ties="expected")
             for measure, value in real.items():
                 assert measure.values(documents.judge_rankings(ranking[None]))[0, 0] == value, measure
@@ -253,22 +253,22 @@ def test_only_the_first_hundred_ranks_are_swapped() -> None:
 
 def test_lower_is_better_where_the_measure_says_so() -> None:
     scene = Scene.of(Qrels({"q": {"a": 1, "b": 0}}), Run({"q": ["c", "b", "a"]}), "q", Judging())
-    lower = [one for one in EXAMPLES if one.definition.higher_is_better is False]
-    swaps = [(one, find_best_swap(scene, one)) for one in lower]
+    lower = [measure for measure in EXAMPLES if measure.definition.higher_is_better is False]
+    swaps = [(measure, find_best_swap(scene, measure)) for measure in lower]
     assert any(swap for _, swap in swaps)
-    for one, swap in swaps:
+    for measure, swap in swaps:
         if swap:
-            assert swap.gain == one.values(scene.judged)[0, 0] - swap.value > 0, one
+            assert swap.gain == measure.values(scene.judged)[0, 0] - swap.value > 0, measure
 
 
 def cut_ties() -> dict[str, Case]:
     """Runs cut within a tie."""
-    found = {}
+    ties = {}
     for name in ("plain", "judged only", "ascending", "costs", "costs of judged"):
         case = cases()[name]
         scores = {doc: float(i < 3) for i, doc in enumerate(case.scores)}
-        found[f"{name}, cut"] = replace(case, scores=scores, options={**case.options, "depth": 5})
-    return found
+        ties[f"{name}, cut"] = replace(case, scores=scores, options={**case.options, "depth": 5})
+    return ties
 
 
 TIES = {**cases(), **cut_ties()}
@@ -280,32 +280,32 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
     best = dict(zip(qrels.doc_lists[0], qrels.grade.tolist(), strict=False))
     depth, only_judged = case.options.get("depth"), case.options.get("judged_only", False)
     docs = case.uncut
-    found = []
+    ties = []
     for score in sorted(set(case.scores.values()), reverse=True):
-        tied = [doc for doc in docs if case.scores[doc] == score]
-        known = [doc for doc in tied if doc in best]
-        by_grade = sorted(known, key=lambda doc: -best[doc])
-        worst = sorted(known, key=best.__getitem__)
-        others = [doc for doc in tied if doc not in best]
-        at = [docs.index(doc) for doc in tied]
+        tied_docs = [doc for doc in docs if case.scores[doc] == score]
+        judged_docs = [doc for doc in tied_docs if doc in best]
+        by_grade = sorted(judged_docs, key=lambda doc: -best[doc])
+        worst = sorted(judged_docs, key=best.__getitem__)
+        unjudged_docs = [doc for doc in tied_docs if doc not in best]
+        at = [docs.index(doc) for doc in tied_docs]
         if depth is None or at[0] < depth:
             orders = [
-                [*docs[: at[0]], *its, *docs[at[-1] + 1 :]]
-                for its in (by_grade + others, others + worst)
+                [*docs[: at[0]], *order, *docs[at[-1] + 1 :]]
+                for order in (by_grade + unjudged_docs, unjudged_docs + worst)
             ]
-            both = [case.of_order(order, depth=depth, judged_only=only_judged) for order in orders]
-            kept = docs[: depth or len(docs)][at[0] : at[-1] + 1]
+            values = [case.of_order(order, depth=depth, judged_only=only_judged) for order in orders]
+            kept_docs = docs[: depth or len(docs)][at[0] : at[-1] + 1]
             if only_judged:
-                kept = [doc for doc in kept if best.get(doc, -1) >= 0]
-            found.append((at[0] + 1, len(tied), tuple(kept), both))
-    for scene, one, _ in compared(case):
+                kept_docs = [doc for doc in kept_docs if best.get(doc, -1) >= 0]
+            ties.append((at[0] + 1, len(tied_docs), tuple(kept_docs), values))
+    for scene, measure, _ in compared(case):
         expected = [
-            Tie(first, size, tied, *sorted((a[one], b[one])))
-            for first, size, tied, (a, b) in found
-            if a[one] != b[one]
+            Tie(first, size, tied_docs, *sorted((a[measure], b[measure])))
+            for first, size, tied_docs, (a, b) in ties
+            if a[measure] != b[measure]
         ]
         expected.sort(key=lambda tie: tie.lowest - tie.highest)
-        assert find_ties(scene, one) == expected, one
+        assert find_ties(scene, measure) == expected, measure
 
 
 def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> None:
@@ -341,26 +341,26 @@ JUDGED = {
 def test_the_judgments_that_move_the_value_most(case: Case) -> None:
     scene = case.scene()
     docs = scene.ranking.docs
-    known = {row["doc_id"] for row in case.rows or () if row["query_id"] == "q"}
-    open_docs = [(rank, doc) for rank, doc in enumerate(docs, 1) if doc not in known]
+    judged_docs = {row["doc_id"] for row in case.rows or () if row["query_id"] == "q"}
+    open_docs = [(rank, doc) for rank, doc in enumerate(docs, 1) if doc not in judged_docs]
     assert Explanation.of(scene, parse("NumRet")).unjudged == open_docs
     top = max(case.qrels().top_grade, 1)
-    found = [
+    judgments = [
         (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))
         for options in [case.options or {"depth": None}]
         for rank, doc in open_docs
         for grade in range(int(top) + 1)
     ]
-    for scene, one, now in compared(case):
-        if case is cases()["stratum"] and one.name in ("xinfAP", "statAP"):
-            assert find_judgments(scene, one) == whatif.Judgments(None, None)
+    for scene, measure, now in compared(case):
+        if case is cases()["stratum"] and measure.name in ("xinfAP", "statAP"):
+            assert find_judgments(scene, measure) == whatif.Judgments(None, None)
             continue
-        tried = [Judgment(d, r, g, its[one], its[one] - now) for r, d, g, its in found]
-        up = max(tried, key=lambda each: each.value)
-        down = min(tried, key=lambda each: each.value)
-        its = find_judgments(scene, one)
-        assert its.up == (up if up.value > now else None), one
-        assert its.down == (down if down.value < now else None), one
+        judgment_list = [Judgment(d, r, g, values[measure], values[measure] - now) for r, d, g, values in judgments]
+        up = max(judgment_list, key=lambda judgment: judgment.value)
+        down = min(judgment_list, key=lambda judgment: judgment.value)
+        found_judgments = find_judgments(scene, measure)
+        assert found_judgments.up == (up if up.value > now else None), measure
+        assert found_judgments.down == (down if down.value < now else None), measure
 
 
 @pytest.mark.parametrize(
@@ -378,26 +378,26 @@ def test_of_many_grades_a_few_are_tried(grades: Sequence[int], tried: tuple[int,
     other = {"other": {"d": 3**9}} if list(grades) == [0] else {}
     docs = ["x", *judged, "y"]
     scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", Judging())
-    found = find_judgments(scene, parse("nDCG"))
-    assert found.grades == tried
-    every = tried or range(max(grades) + 1)
+    judgments = find_judgments(scene, parse("nDCG"))
+    assert judgments.grades == tried
+    grade_list = tried or range(max(grades) + 1)
     now = evaluate({"q": judged}, {"q": docs}, "nDCG")["nDCG"]
-    changed = [
+    judgment_list = [
         Judgment(doc, rank, grade, value, value - now)
         for rank, doc in ((1, "x"), (len(docs), "y"))
-        for grade in every
+        for grade in grade_list
         for value in [evaluate({"q": {**judged, doc: grade}}, {"q": docs}, "nDCG")["nDCG"]]
     ]
-    assert found.up == max(changed, key=lambda one: one.value)
-    lowest = min(changed, key=lambda one: one.value)
-    assert found.down == (lowest if lowest.value < now else None)
+    assert judgments.up == max(judgment_list, key=lambda judgment: judgment.value)
+    lowest = min(judgment_list, key=lambda judgment: judgment.value)
+    assert judgments.down == (lowest if lowest.value < now else None)
 
 
 def test_what_takes_more_than_a_grade_is_not_judged() -> None:
     for name in ("subtopics", "weights", "preferences", "costs of judged"):
         scene = cases()[name].scene()
-        for one in cases()[name].measures():
-            assert find_judgments(scene, one) == whatif.Judgments(None, None)
+        for measure in cases()[name].measures():
+            assert find_judgments(scene, measure) == whatif.Judgments(None, None)
 
 
 def test_judgments_are_tried_down_to_rank_1000() -> None:
@@ -411,7 +411,7 @@ def test_judgments_are_tried_down_to_rank_1000() -> None:
 
 
 def with_moved(here: Order, there: Order, doc: str) -> list[str]:
-    order = [one for one in here if one != doc]
+    order = [doc_id for doc_id in here if doc_id != doc]
     if doc in there:
         order.insert(there.index(doc), doc)
     return order
@@ -421,28 +421,28 @@ def with_moved(here: Order, there: Order, doc: str) -> list[str]:
 def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
     chance = random.Random(7)
     scene = case.scene()
-    here = list(scene.docs)
+    docs = list(scene.docs)
     only = [doc for doc in POOL if doc not in case.scores]
-    there = chance.sample(here, len(here) - 2) + chance.sample(only, 3)
-    chance.shuffle(there)
+    other_docs = chance.sample(docs, len(docs) - 2) + chance.sample(only, 3)
+    chance.shuffle(other_docs)
     if case.options.get("judged_only"):
-        there = [doc for doc in there if doc in scene.grades]
+        other_docs = [doc for doc in other_docs if doc in scene.grades]
     differing = [
         doc
-        for doc in dict.fromkeys([*here, *there])
-        if doc not in here or doc not in there or here.index(doc) != there.index(doc)
+        for doc in dict.fromkeys([*docs, *other_docs])
+        if doc not in docs or doc not in other_docs or docs.index(doc) != other_docs.index(doc)
     ]
-    real = {doc: case.of_order(with_moved(here, there, doc)) for doc in differing}
-    for scene, one, _ in compared(case):
-        expected = {doc: its[one] for doc, its in real.items()}
-        assert measure_moves(scene, there, one, case.costs) == expected, one
+    real = {doc: case.of_order(with_moved(docs, other_docs, doc)) for doc in differing}
+    for scene, measure, _ in compared(case):
+        expected = {doc: values[measure] for doc, values in real.items()}
+        assert measure_moves(scene, other_docs, measure, case.costs) == expected, measure
 
 
 def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
     docs = [f"d{i}" for i in range(120)]
     scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", Judging())
-    there = [*docs[:10], "d119", *docs[10:119]]
-    moves = measure_moves(scene, there, parse("RR"))
+    other_docs = [*docs[:10], "d119", *docs[10:119]]
+    moves = measure_moves(scene, other_docs, parse("RR"))
     assert max(moves.items(), key=lambda move: move[1]) == ("d119", 1 / 11)
     assert moves.keys() == {"d119", *docs[10:100]}
     case = replace(cases()["plain"], options={"ties": "expected"})
@@ -451,38 +451,38 @@ def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
 
 def test_texts_have_no_what_ifs() -> None:
     scene = cases()["plain"].scene()
-    for one in EXAMPLES:
-        if one.definition.is_text:
-            assert find_best_swap(scene, one) is None
-            assert find_ties(scene, one) == []
-            assert measure_moves(scene, POOL, one) == {}
-            assert find_judgments(scene, one) == whatif.Judgments(None, None)
+    for measure in EXAMPLES:
+        if measure.definition.is_text:
+            assert find_best_swap(scene, measure) is None
+            assert find_ties(scene, measure) == []
+            assert measure_moves(scene, POOL, measure) == {}
+            assert find_judgments(scene, measure) == whatif.Judgments(None, None)
 
 
 def test_an_empty_ranking_and_a_query_without_judgments() -> None:
     other = {"d1": {"d1": 1}}
     for qrels, run in (({"q": {"a": 1}}, {"q": []}), ({"q": {}}, {"q": ["a", "b"]})):
         scene = Scene.of(Qrels({**qrels, **other}), Run(run), "q", Judging())
-        for one in EXAMPLES:
-            if not one.definition.is_text:
-                assert find_best_swap(scene, one) is None
-                assert find_ties(scene, one) == []
-                find_judgments(scene, one)
-                assert measure_moves(scene, [*run["q"]], one) == {}
+        for measure in EXAMPLES:
+            if not measure.definition.is_text:
+                assert find_best_swap(scene, measure) is None
+                assert find_ties(scene, measure) == []
+                find_judgments(scene, measure)
+                assert measure_moves(scene, [*run["q"]], measure) == {}
 
 
 def every_answer(case: Case) -> list[Any]:
     return [
-        (find_best_swap(*one), find_judgments(*one), find_ties(*one), measure_moves(one[0], POOL, one[1]))
-        for one in [(scene, measure) for scene, measure, _ in compared(case)][::3]
+        (find_best_swap(*case_measure), find_judgments(*case_measure), find_ties(*case_measure), measure_moves(case_measure[0], POOL, case_measure[1]))
+        for case_measure in [(scene, measure) for scene, measure, _ in compared(case)][::3]
     ]
 
 
 def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("costs", "weights", "subgroups"):
         case = cases()[name]
-        whole = every_answer(case)
+        answer = every_answer(case)
         with monkeypatch.context() as patch:
             patch.setattr("cranfield.extensions.whatif.variants.ROWS", 70)
             parts = every_answer(case)
-        assert parts == whole
+        assert parts == answer

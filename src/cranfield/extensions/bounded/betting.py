@@ -48,10 +48,10 @@ class DifferenceRange:
             size = self.high - self.low
             return -size - bound, size - bound
         if self.higher_is_better:  # new - kept * old
-            kept = 1 + bound / self.baseline_mean
-            return self.low - kept * self.high, self.high - kept * self.low
-        kept = 1 - bound / self.baseline_mean  # kept * old - new
-        return kept * self.low - self.high, kept * self.high - self.low
+            baseline_share = 1 + bound / self.baseline_mean
+            return self.low - baseline_share * self.high, self.high - baseline_share * self.low
+        baseline_share = 1 - bound / self.baseline_mean  # kept * old - new
+        return baseline_share * self.low - self.high, baseline_share * self.high - self.low
 
 
 def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -> float:
@@ -66,15 +66,15 @@ def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -
     """
     if lowest >= 0:  # the claim is impossible
         return math.inf
-    often = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[:, None]
-    made = np.concatenate(
+    counts_column = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[:, None]
+    log_wealths = np.concatenate(
         [
-            matrix_product(np.log1p(_SHARES[some, None] * (differences / -lowest)), often)[:, 0]
-            for some in block_slices(N_BETS, len(differences))
+            matrix_product(np.log1p(_SHARES[shares, None] * (differences / -lowest)), counts_column)[:, 0]
+            for shares in block_slices(N_BETS, len(differences))
         ]
     )
-    most = float(made.max())
-    return most + math.log(float(np.exp(made - most).mean()))
+    largest = float(log_wealths.max())
+    return largest + math.log(float(np.exp(log_wealths - largest).mean()))
 
 
 def bet_on_bounds(
@@ -88,18 +88,18 @@ def bet_on_bounds(
     (n_bounds, n_pairs). A bound is below the lower limit, or above the upper one, if and only if
     its p-value is at most alpha.
     """
-    found = []
-    for column, of_column in zip(differences.T, bounds.T, strict=True):
-        one = _CountedDifferences.from_queries(column, weights, difference_range)
+    pair_tests = []
+    for column, pair_bounds in zip(differences.T, bounds.T, strict=True):
+        column_of_pair = _CountedDifferences.from_queries(column, weights, difference_range)
         for sign in (1, -1):
-            made = [one.log_wealth(sign, bound) for bound in of_column.tolist()]
-            p = np.array([math.exp(-max(0.0, value)) for value in made])
+            log_wealths = [column_of_pair.log_wealth(sign, bound) for bound in pair_bounds.tolist()]
+            p = np.array([math.exp(-max(0.0, log_wealth)) for log_wealth in log_wealths])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
             # Rounding must not put a bound that is not rejected beyond the limit.
-            limits = np.where(p > alpha, sign * of_column, np.inf)
-            limit = min(sign * one.find_limit(sign, alpha), limits.min(initial=np.inf))
-            found.append((sign * limit + 0.0, p))
-    ends, p_values = zip(*found, strict=True)
+            limits = np.where(p > alpha, sign * pair_bounds, np.inf)
+            limit = min(sign * column_of_pair.find_limit(sign, alpha), limits.min(initial=np.inf))
+            pair_tests.append((sign * limit + 0.0, p))
+    ends, p_values = zip(*pair_tests, strict=True)
     lower, upper = np.array(ends).reshape(-1, 2).T
     above, below = np.array(p_values).reshape(-1, 2, len(bounds)).transpose(1, 2, 0)
     return lower, upper, above, below
@@ -116,30 +116,30 @@ class _CountedDifferences:
 
     @classmethod
     def from_queries(cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange) -> "_CountedDifferences":
-        both = np.stack((differences, np.ones(len(differences)) if weights is None else weights))
-        kept, counts = np.unique(both, axis=1, return_counts=True)
-        return cls(kept[0], kept[1], counts, difference_range)
+        weighted_differences = np.stack((differences, np.ones(len(differences)) if weights is None else weights))
+        distinct, counts = np.unique(weighted_differences, axis=1, return_counts=True)
+        return cls(distinct[0], distinct[1], counts, difference_range)
 
     def log_wealth(self, sign: int, bound: float) -> float:
         """Return the logarithm of the wealth against a mean <= bound (sign 1) or >= bound (-1)."""
         ends = self.difference_range.find_ends(bound)
-        least = ends[0] if sign > 0 else -ends[1]
-        return log_wealth(sign * (self.differences - bound * self.weights), least, self.counts)
+        lowest = ends[0] if sign > 0 else -ends[1]
+        return log_wealth(sign * (self.differences - bound * self.weights), lowest, self.counts)
 
     def find_limit(self, sign: int, alpha: float) -> float:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
-        enough, size = -math.log(alpha), self.difference_range.high - self.difference_range.low
+        log_threshold, score_range = -math.log(alpha), self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.
-        kept = float((self.differences * self.counts).sum()) / int(self.counts.sum())
-        step = size
-        refused = kept - sign * step
-        while self.log_wealth(sign, refused) < enough:
+        inner_limit = float((self.differences * self.counts).sum()) / int(self.counts.sum())
+        step = score_range
+        outer_limit = inner_limit - sign * step
+        while self.log_wealth(sign, outer_limit) < log_threshold:
             step *= 2
-            if step > _MAX_DISTANCE * size:
+            if step > _MAX_DISTANCE * score_range:
                 return -sign * math.inf
-            kept, refused = refused, refused - sign * step
-        while abs(kept - refused) > _PRECISION * size:
-            middle = (kept + refused) / 2
-            is_kept = self.log_wealth(sign, middle) < enough
-            kept, refused = (middle, refused) if is_kept else (kept, middle)
-        return kept
+            inner_limit, outer_limit = outer_limit, outer_limit - sign * step
+        while abs(inner_limit - outer_limit) > _PRECISION * score_range:
+            middle = (inner_limit + outer_limit) / 2
+            is_inner = self.log_wealth(sign, middle) < log_threshold
+            inner_limit, outer_limit = (middle, outer_limit) if is_inner else (inner_limit, middle)
+        return inner_limit

@@ -37,41 +37,41 @@ def find_clusters(
     """
     if clusters is None:
         return EACH_QUERY, [*_id_pattern_notes(query_ids)]
-    of_query = read_cluster_labels(clusters, cluster_by)
-    labels = [of_query.get(one) for one in query_ids]
-    n, without = len(labels), labels.count(None)
-    if without == n:
+    label_of_query = read_cluster_labels(clusters, cluster_by)
+    labels = [label_of_query.get(query_id) for query_id in query_ids]
+    n_queries, n_unlabelled = len(labels), labels.count(None)
+    if n_unlabelled == n_queries:
         raise InputError(
-            f"the clusters: none of the {format_count(n, 'query', 'queries')} here has a label",
+            f"the clusters: none of the {format_count(n_queries, 'query', 'queries')} here has a label",
             hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
-            f"{next(iter(of_query))!r:.80}.",
+            f"{next(iter(label_of_query))!r:.80}.",
         )
-    codes: dict[str | tuple[int], int] = {}
+    code_of_label: dict[str | tuple[int], int] = {}
     keys = ((i,) if label is None else label for i, label in enumerate(labels))
-    code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, n)
-    if len(codes) == 1 < n:
+    code = np.fromiter((code_of_label.setdefault(key, len(code_of_label)) for key in keys), np.int64, n_queries)
+    if len(code_of_label) == 1 < n_queries:
         raise InputError(
-            f"the clusters: all {n:,} queries are in one, {labels[0]!r:.80}",
+            f"the clusters: all {n_queries:,} queries are in one, {labels[0]!r:.80}",
             hint="Nothing can be said about other clusters from one: leave the option out, or name "
             "labels that differ between queries.",
         )
     notes = []
-    if without:
-        text = f"{without:,} of {n:,} queries have no label of a cluster: each is one of its own."
-        notes.append(Note("without-cluster", "warning", text, without))
+    if n_unlabelled:
+        text = f"{n_unlabelled:,} of {n_queries:,} queries have no label of a cluster: each is one of its own."
+        notes.append(Note("without-cluster", "warning", text, n_unlabelled))
     sizes = np.bincount(code)
-    effective = n * n / int((sizes * sizes).sum())
-    if effective < len(codes) / 2:
+    n_effective = n_queries * n_queries / int((sizes * sizes).sum())
+    if n_effective < len(code_of_label) / 2:
         text = (
-            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n:,} queries: "
+            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} queries: "
             "Student's t and cluster-robust errors are then too small, as with about "
-            f"{format_number(effective, 1)} clusters, not {len(codes):,}. (Where one of 21 clusters had "
+            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of 21 clusters had "
             "half the queries, 95% intervals by t held in 73 to 91% of simulated cases; where it "
             "had three quarters, in 22 to 50%. deff is then far too small.) Flips of "
             "whole clusters, the randomization test, keep their level."
         )
-        notes.append(Note("unequal-clusters", "warning", text, count=len(codes)))
-    if len(codes) == n > 1:
+        notes.append(Note("unequal-clusters", "warning", text, count=len(code_of_label)))
+    if len(code_of_label) == n_queries > 1:
         text = "Each cluster has one query: it is as if there were none."
         notes.append(Note("one-query-each", "info", text))
     return Clusters(labels, code), notes
@@ -79,20 +79,20 @@ def find_clusters(
 
 def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
     """Yield a note if the ids look like clusters: q1-a, q1-b, q2-a, or en-1, de-1, en-2."""
-    parts = ((one, _ID_PARTS.fullmatch(one)) for one in query_ids)
-    split = [(one, found[1] or found[3], found[2] or found[4]) for one, found in parts if found]
-    if len(split) < 0.9 * len(query_ids) or not split:
+    id_matches = ((query_id, _ID_PARTS.fullmatch(query_id)) for query_id in query_ids)
+    split_ids = [(query_id, match[1] or match[3], match[2] or match[4]) for query_id, match in id_matches if match]
+    if len(split_ids) < 0.9 * len(query_ids) or not split_ids:
         return
-    for side in (1, 2):
-        groups: dict[str, list[str]] = {}
-        for one in split:
-            groups.setdefault(one[side], []).append(one[0])
-        largest = max(groups.values(), key=len)
-        if len(groups) >= _MIN_CLUSTERS and len(split) >= 2 * len(groups) and len(largest) <= _MAX_CLUSTER_SIZE:
+    for part_index in (1, 2):
+        ids_of_part: dict[str, list[str]] = {}
+        for split_id in split_ids:
+            ids_of_part.setdefault(split_id[part_index], []).append(split_id[0])
+        largest = max(ids_of_part.values(), key=len)
+        if len(ids_of_part) >= _MIN_CLUSTERS and len(split_ids) >= 2 * len(ids_of_part) and len(largest) <= _MAX_CLUSTER_SIZE:
             text = (
-                f"Query ids look like {len(groups):,} clusters, as {largest[0]} and {largest[1]}: "
+                f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and {largest[1]}: "
                 "if such queries depend on one another, p is too small and intervals are too "
                 "narrow. clusters= (--clusters FILE) names them."
             )
-            yield Note("looks-clustered", "info", text, len(groups))
+            yield Note("looks-clustered", "info", text, len(ids_of_part))
             return

@@ -46,72 +46,72 @@ def find_collections(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]
 
 def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
     """Look for a folder of each collection: a file or folder of judgments, and runs."""
-    found, left = {}, []
+    files_of_collection, unread_files = {}, []
     for name in sorted(os.listdir(path)):
         folder = os.path.join(path, name)
         if os.path.isdir(folder) and not name.startswith("."):
-            found[name], others = _search_collection(name, folder)
-            left += [f"{name}/{one}" for one in others]
-    if not found:
+            files_of_collection[name], other_files = _search_collection(name, folder)
+            unread_files += [f"{name}/{file}" for file in other_files]
+    if not files_of_collection:
         raise InputError(
             "holds no folder of a collection",
             source=path,
             hint="A folder for each collection, with its judgments (qrels.txt) and runs "
             "(bm25.run); or a table of files: collection,qrels,run,path.",
         )
-    if not left:
-        return found, []
-    text = f"Not read, as neither judgments nor runs: {format_names(left)}."
-    return found, [Note("not-read", "info", text, len(left))]
+    if not unread_files:
+        return files_of_collection, []
+    text = f"Not read, as neither judgments nor runs: {format_names(unread_files)}."
+    return files_of_collection, [Note("not-read", "info", text, len(unread_files))]
 
 
 def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[str]]:
     """Return the files of a collection, and what else is there."""
-    there = sorted(one for one in os.listdir(folder) if not one.startswith("."))
-    files = [one for one in there if os.path.isfile(os.path.join(folder, one))]
-    qrels = [one for one in files if _QRELS_NAME.fullmatch(one)]
-    runs = [one for one in files if _RUN_NAME.fullmatch(one) and one not in qrels]
-    for inside in there:
-        if os.path.isdir(os.path.join(folder, inside)) and inside in ("qrels", "runs"):
-            names = sorted(os.listdir(os.path.join(folder, inside)))
-            names = [f"{inside}/{one}" for one in names if not one.startswith(".")]
-            if inside == "runs":
-                runs += names
-            elif not qrels:
-                tests = [one for one in names if one.startswith("qrels/test.")]
-                qrels = tests or names
-    if len(qrels) != 1:
-        which = "no file of judgments" if not qrels else f"{format_count(len(qrels), 'file')} of them"
+    entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
+    file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
+    qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]
+    run_files = [file for file in file_names if _RUN_NAME.fullmatch(file) and file not in qrels_files]
+    for entry in entries:
+        if os.path.isdir(os.path.join(folder, entry)) and entry in ("qrels", "runs"):
+            file_names_inside = sorted(os.listdir(os.path.join(folder, entry)))
+            file_names_inside = [f"{entry}/{file}" for file in file_names_inside if not file.startswith(".")]
+            if entry == "runs":
+                run_files += file_names_inside
+            elif not qrels_files:
+                test_files = [file for file in file_names_inside if file.startswith("qrels/test.")]
+                qrels_files = test_files or file_names_inside
+    if len(qrels_files) != 1:
+        problem = "no file of judgments" if not qrels_files else f"{format_count(len(qrels_files), 'file')} of them"
         raise InputError(
-            f"the collection {name!r:.80}: expected one file of judgments, got {which}"
-            + (f": {format_names(qrels)}" if qrels else ""),
+            f"the collection {name!r:.80}: expected one file of judgments, got {problem}"
+            + (f": {format_names(qrels_files)}" if qrels_files else ""),
             source=folder,
             hint="Call it qrels.txt, or name the files in a table: collection,qrels,run,path.",
         )
-    if not runs:
+    if not run_files:
         raise InputError(
             f"the collection {name!r:.80}: there is no run",
             source=folder,
             hint="Runs are files such as bm25.run, or those in a folder runs.",
         )
-    paths = [os.path.join(folder, one) for one in runs]
-    others = [one for one in files if one not in (*qrels, *runs)]
-    return CollectionFiles(os.path.join(folder, qrels[0]), _path_of_system(name, paths)), others
+    paths = [os.path.join(folder, file) for file in run_files]
+    other_files = [file for file in file_names if file not in (*qrels_files, *run_files)]
+    return CollectionFiles(os.path.join(folder, qrels_files[0]), _path_of_system(name, paths)), other_files
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
     """Return the files by the names of the systems, which are those of the files."""
-    found: dict[str, str] = {}
+    path_of_system: dict[str, str] = {}
     for path in paths:
         system = stem_of(Source(path))
-        if system in found:
+        if system in path_of_system:
             raise DuplicateError(
                 f"the collection {collection!r:.80}: two files are called {system!r:.80}",
                 source=path,
-                hint=f"The other is {found[system]}.",
+                hint=f"The other is {path_of_system[system]}.",
             )
-        found[system] = path
-    return found
+        path_of_system[system] = path
+    return path_of_system
 
 
 def _read_table(path: str) -> dict[str, CollectionFiles]:
@@ -122,26 +122,26 @@ def _read_table(path: str) -> dict[str, CollectionFiles]:
     problem = _TABLE_FORM.find_missing_names(table.names)
     if problem:
         raise table.row_error(0 if table.n_rows else None, f"{problem}, got {', '.join(table.names)}")
-    columns = [table.columns[at] for one in _TABLE_COLUMNS if (at := table.find_column([one])) is not None]
-    at_measure = table.find_column([_MEASURE_COLUMN])
-    measures = [None] * table.n_rows if at_measure is None else table.columns[at_measure]
-    folder, found = os.path.dirname(path), dict[str, CollectionFiles]()
+    columns = [table.columns[position] for column_name in _TABLE_COLUMNS if (position := table.find_column([column_name])) is not None]
+    measure_position = table.find_column([_MEASURE_COLUMN])
+    measures = [None] * table.n_rows if measure_position is None else table.columns[measure_position]
+    folder, files_of_collection = os.path.dirname(path), dict[str, CollectionFiles]()
     for row, (*cells, measure) in enumerate(zip(*columns, measures, strict=True)):
         if not all(map(_cell_text, cells)):
             raise table.row_error(row, "expected a collection, its judgments, a system and its run")
-        collection, qrels, system, run = (table.read_id(row, one).strip() for one in cells)
-        own = CollectionFiles(_resolve_path(folder, qrels), {}, _cell_text(measure))
-        known = found.setdefault(collection, own)
-        if (known.qrels, known.measure) != (own.qrels, own.measure):
-            what = "files of judgments" if known.qrels != own.qrels else "measures"
-            raise table.row_error(row, f"the collection {collection!r:.80} has two {what}")
-        if system in known.runs:
+        collection, qrels, system, run = (table.read_id(row, cell).strip() for cell in cells)
+        row_files = CollectionFiles(_resolve_path(folder, qrels), {}, _cell_text(measure))
+        files = files_of_collection.setdefault(collection, row_files)
+        if (files.qrels, files.measure) != (row_files.qrels, row_files.measure):
+            kind_of_conflict = "files of judgments" if files.qrels != row_files.qrels else "measures"
+            raise table.row_error(row, f"the collection {collection!r:.80} has two {kind_of_conflict}")
+        if system in files.runs:
             problem = f"the collection {collection!r:.80} has two runs of {system!r:.80}"
             raise table.row_error(row, problem, kind=DuplicateError)
-        known.runs[system] = _resolve_path(folder, run)  # type: ignore[index] # built here
-    if not found:
+        files.runs[system] = _resolve_path(folder, run)  # type: ignore[index] # built here
+    if not files_of_collection:
         raise table.row_error(None, "holds no collection")
-    return found
+    return files_of_collection
 
 
 def _resolve_path(folder: str, path: str) -> str:
@@ -149,6 +149,6 @@ def _resolve_path(folder: str, path: str) -> str:
     return path if URL.match(path) else os.path.join(folder, path)
 
 
-def _cell_text(value: Any) -> str | None:
+def _cell_text(cell: Any) -> str | None:
     """Return what a cell holds, None if it is empty."""
-    return str(value).strip() or None if value is not None else None
+    return str(cell).strip() or None if cell is not None else None

@@ -67,16 +67,16 @@ class CollectionComparison(Shown):
 
     def __getitem__(self, measure: str | Measure) -> MacroResult:
         """Return the result of one measure."""
-        by_name = {one.measure: one for one in self.results}
-        wanted = canonical_name(measure, by_name)
-        if wanted not in by_name:
-            raise KeyError(f"{measure}: there are {', '.join(by_name)}")
-        return by_name[wanted]
+        result_of_measure = {result.measure: result for result in self.results}
+        measure_name = canonical_name(measure, result_of_measure)
+        if measure_name not in result_of_measure:
+            raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
+        return result_of_measure[measure_name]
 
     @property
     def n_queries(self) -> int:
         """The number of queries of all collections."""
-        return sum(len(one.aligned.query_ids) for one in self.comparisons.values())
+        return sum(len(comparison.aligned.query_ids) for comparison in self.comparisons.values())
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -84,11 +84,11 @@ class CollectionComparison(Shown):
 
         Those on the tests of a collection alone are in its comparison.
         """
-        of_each = (
-            (name, one) for name, found in self.comparisons.items() for one in found.data_notes
+        named_notes = (
+            (name, note) for name, comparison in self.comparisons.items() for note in comparison.data_notes
         )
-        of_data = merge_notes(of_each, len(self.comparisons), format_names)
-        return (*self.data_notes, *self.own_notes, *of_data)
+        collection_notes = merge_notes(named_notes, len(self.comparisons), format_names)
+        return (*self.data_notes, *self.own_notes, *collection_notes)
 
     def tables(self) -> list[Table]:
         """Return, for each measure, a table of the collections, and one for each question."""
@@ -96,40 +96,40 @@ class CollectionComparison(Shown):
 
     def _page_notes(self) -> Iterator[Note]:
         """Yield the notes that a page has room for, and how many others there are."""
-        own = len(self.data_notes) + len(self.own_notes)
-        yield from self.notes[:own]
-        others = self.notes[own:]
-        yield from (one for one in others if one.is_grave)
-        doubted = [
+        n_own_notes = len(self.data_notes) + len(self.own_notes)
+        yield from self.notes[:n_own_notes]
+        collection_notes = self.notes[n_own_notes:]
+        yield from (note for note in collection_notes if note.is_grave)
+        doubtful_collections = [
             escape_unprintable(name)
-            for name, found in self.comparisons.items()
-            if any(note.is_grave for one in found.results for note in one.notes)
+            for name, comparison in self.comparisons.items()
+            if any(note.is_grave for result in comparison.results for note in result.notes)
         ]
-        if doubted:
+        if doubtful_collections:
             text = (
                 f"The tests on single collections are doubtful, with few queries or few that "
-                f"differ, on {format_names(doubted)}: `cranfield compare` on that collection says why."
+                f"differ, on {format_names(doubtful_collections)}: `cranfield compare` on that collection says why."
             )
-            yield Note("doubtful", "info", text, len(doubted))
-        if left := sum(not one.is_grave for one in others):
-            text = f"{format_count(left, 'note')} on single collections: --format json has them."
-            yield Note("more-notes", "info", text, left)
+            yield Note("doubtful", "info", text, len(doubtful_collections))
+        if n_minor_notes := sum(not note.is_grave for note in collection_notes):
+            text = f"{format_count(n_minor_notes, 'note')} on single collections: --format json has them."
+            yield Note("more-notes", "info", text, n_minor_notes)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure and pair; what does not exist is None."""
         return self._rows_as_dicts(
-            (one.measure, *(getattr(pair, name) for name in self.header[1:]))
-            for one in self.results
-            for pair in one.pairs
+            (result.measure, *(getattr(pair, name) for name in self.header[1:]))
+            for result in self.results
+            for pair in result.pairs
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON, with what is needed to repeat it."""
         return {
             "settings": vars(self.settings),
-            "collections": {name: one.to_dict() for name, one in self.comparisons.items()},
-            "results": [asdict(one) for one in self.results],
-            "notes": [one.to_dict() for one in self.notes],
+            "collections": {name: comparison.to_dict() for name, comparison in self.comparisons.items()},
+            "results": [asdict(result) for result in self.results],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
@@ -184,61 +184,61 @@ def compare_collections(
     """
     refuse_unknown_options(compare_collections, options)
     settings = CollectionSettings.of(options)
-    how = Alignment.of(options), Judging.of(options), Reading.of(options)
-    given, notes = _find_inputs(collections)
-    notes += _own_measures_notes(given, measures)
-    aligned = {name: _align_collection(name, one, measures, how) for name, one in given.items()}
-    found = compare_aligned(aligned, settings, notes)
-    warn_about(found.notes)
-    return found
+    option_groups = Alignment.of(options), Judging.of(options), Reading.of(options)
+    inputs_of_collection, notes = _find_inputs(collections)
+    notes += _own_measures_notes(inputs_of_collection, measures)
+    aligned_scores = {name: _align_collection(name, inputs, measures, option_groups) for name, inputs in inputs_of_collection.items()}
+    comparison = compare_aligned(aligned_scores, settings, notes)
+    warn_about(comparison.notes)
+    return comparison
 
 
 def _find_inputs(collections: Any) -> tuple[dict[str, Any], list[Note]]:
     """Return what each collection has, and notes on files that are not read."""
     if isinstance(collections, str | os.PathLike):
-        files, notes = find_collections(os.fspath(collections))
-        return {name: (one.qrels, one.runs, one.measure) for name, one in files.items()}, notes
+        files_of_collection, notes = find_collections(os.fspath(collections))
+        return {name: (files.qrels, files.runs, files.measure) for name, files in files_of_collection.items()}, notes
     if not isinstance(collections, Mapping):
         raise InputError(
             f"expected collections, got a {type(collections).__name__}",
             hint="As in {'dl19': (qrels, runs), 'dl20': (qrels, runs)}, a folder, or a table.",
         )
-    return {str(name): one for name, one in collections.items()}, []
+    return {str(name): inputs for name, inputs in collections.items()}, []
 
 
-def _own_measures_notes(given: Mapping[str, Any], measures: MeasuresLike | None) -> Iterator[Note]:
+def _own_measures_notes(inputs_of_collection: Mapping[str, Any], measures: MeasuresLike | None) -> Iterator[Note]:
     """Yield a note if collections have measures of their own, in place of those for all."""
-    own = [
+    collections = [
         escape_unprintable(name)
-        for name, one in given.items()
-        if isinstance(one, tuple) and len(one) == 3 and one[2] is not None
+        for name, inputs in inputs_of_collection.items()
+        if isinstance(inputs, tuple) and len(inputs) == 3 and inputs[2] is not None
     ]
-    if own and measures is not None:
-        named = [measures] if isinstance(measures, str | Measure) else measures
-        what = ", ".join(map(str, named))
+    if collections and measures is not None:
+        measure_list = [measures] if isinstance(measures, str | Measure) else measures
+        measure_names = ", ".join(map(str, measure_list))
         text = (
-            f"{format_count(len(own), 'collection has', 'collections have')} measures of their own, "
-            f"in place of {what}: {format_names(own)}."
+            f"{format_count(len(collections), 'collection has', 'collections have')} measures of their own, "
+            f"in place of {measure_names}: {format_names(collections)}."
         )
-        yield Note("own-measures", "info", text, len(own))
+        yield Note("own-measures", "info", text, len(collections))
 
 
 def _align_collection(
-    name: str, given: Any, measures: MeasuresLike | None, how: tuple[Alignment, Judging, Reading]
+    name: str, inputs: Any, measures: MeasuresLike | None, option_groups: tuple[Alignment, Judging, Reading]
 ) -> AlignedScores:
     """Return the scores on one collection."""
-    qrels, runs, own = given, None, measures
-    if isinstance(given, tuple):
-        if len(given) not in (2, 3):
+    qrels, runs, collection_measures = inputs, None, measures
+    if isinstance(inputs, tuple):
+        if len(inputs) not in (2, 3):
             raise InputError(
                 f"the collection {name!r:.80}: expected (qrels, runs) or (qrels, runs, measures), "
-                f"got {format_count(len(given), 'value')}"
+                f"got {format_count(len(inputs), 'value')}"
             )
-        qrels, runs = given[:2]
-        stated = given[2] if len(given) == 3 else None
-        own = (DEFAULT_MEASURES if measures is None else measures) if stated is None else stated
+        qrels, runs = inputs[:2]
+        own_measures = inputs[2] if len(inputs) == 3 else None
+        collection_measures = (DEFAULT_MEASURES if measures is None else measures) if own_measures is None else own_measures
     try:
-        return align(qrels, runs, own, *how)
+        return align(qrels, runs, collection_measures, *option_groups)
     except InputError as error:
         raise error.add_reason(f"In the collection {escape_unprintable(name)}.") from None
 
@@ -252,104 +252,104 @@ def compare_aligned(
             f"{format_count(len(aligned_scores), 'collection')}: expected two or more",
             hint="Systems on one collection are compared by compare(qrels, runs).",
         )
-    names = dict.fromkeys(name for one in aligned_scores.values() for name in one.system_names)
-    there = {name: [key for key, one in aligned_scores.items() if name in one.system_names] for name in names}
-    complete = [name for name in names if len(there[name]) == len(aligned_scores)]
+    system_names = dict.fromkeys(name for scores in aligned_scores.values() for name in scores.system_names)
+    collections_of_system = {name: [collection for collection, scores in aligned_scores.items() if name in scores.system_names] for name in system_names}
+    complete = [name for name in system_names if len(collections_of_system[name]) == len(aligned_scores)]
     baseline = None
     if not settings.all_pairs:
         baseline = settings.baseline or next(iter(complete), None)
-    if baseline is not None and baseline not in names:
+    if baseline is not None and baseline not in system_names:
         raise InputError(
             f"the baseline: there is no system {baseline!r:.80}",
-            hint=f"The systems are {', '.join(map(escape_unprintable, names))}.",
+            hint=f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
-    said = [*_lacking_notes(there, len(aligned_scores), list(aligned_scores))]
+    average_notes = [*_lacking_notes(collections_of_system, len(aligned_scores), list(aligned_scores))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
         problem = "no two systems have a run on every collection"
         if len(complete) > 1:
             problem = f"the baseline {baseline!r:.80} has no run on some collections"
         raise InputError(
             problem,
-            hint=" ".join(one.text for one in said if one.code == "lacking")
-            or f"The systems are {', '.join(map(escape_unprintable, names))}.",
+            hint=" ".join(note.text for note in average_notes if note.code == "lacking")
+            or f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
-    of_each = Settings(**{**settings.to_dict(), "baseline": baseline})
-    comparisons = {name: compare_scores(one, of_each, with_slow_columns=False) for name, one in aligned_scores.items()}
+    collection_settings = Settings(**{**settings.to_dict(), "baseline": baseline})
+    comparisons = {name: compare_scores(scores, collection_settings, with_slow_columns=False) for name, scores in aligned_scores.items()}
     measures = _match_measures(aligned_scores)
     results = [
-        compare_averages(aligned_scores, complete, settings, baseline, name, columns)
-        for name, columns in measures
+        compare_averages(aligned_scores, complete, settings, baseline, measure_name, measure_names)
+        for measure_name, measure_names in measures
     ]
-    said += _doubt_notes(aligned_scores, results, settings)
-    said += [
-        Note("mixed", "warning", f"The average is of different measures: {name}.")
-        for name, columns in measures
-        if len(set(columns)) > 1
+    average_notes += _doubt_notes(aligned_scores, results, settings)
+    average_notes += [
+        Note("mixed", "warning", f"The average is of different measures: {measure_name}.")
+        for measure_name, measure_names in measures
+        if len(set(measure_names)) > 1
     ]
-    return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
+    return CollectionComparison(comparisons, settings, results, tuple(average_notes), tuple(notes))
 
 
-def _lacking_notes(there: Mapping[str, Sequence[str]], n: int, every: Sequence[str]) -> Iterator[Note]:
+def _lacking_notes(collections_of_system: Mapping[str, Sequence[str]], n_collections: int, all_collections: Sequence[str]) -> Iterator[Note]:
     """Yield a note on each system that some collection lacks."""
-    for name, collections in there.items():
-        missing = [one for one in every if one not in collections]
-        if missing:
+    for name, collections in collections_of_system.items():
+        missing_collections = [collection for collection in all_collections if collection not in collections]
+        if missing_collections:
             text = (
-                f"{escape_unprintable(name)} has runs on {len(collections)} of {n} collections, and no "
-                f"average: none on {format_names([escape_unprintable(one) for one in missing])}."
+                f"{escape_unprintable(name)} has runs on {len(collections)} of {n_collections} collections, and no "
+                f"average: none on {format_names([escape_unprintable(collection) for collection in missing_collections])}."
             )
-            yield Note("lacking", "warning", text, len(missing))
+            yield Note("lacking", "warning", text, len(missing_collections))
 
 
 def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[str, Sequence[str]]]:
     """Return what is averaged: a name, and each collection's measure."""
-    every = [one.measures for one in aligned_scores.values()]
-    if len({len(one) for one in every}) > 1:
-        shown = "; ".join(
-            f"{escape_unprintable(name)} {', '.join(one.measures)}" for name, one in aligned_scores.items()
+    measure_lists = [scores.measures for scores in aligned_scores.values()]
+    if len({len(measure_names) for measure_names in measure_lists}) > 1:
+        measures_text = "; ".join(
+            f"{escape_unprintable(name)} {', '.join(scores.measures)}" for name, scores in aligned_scores.items()
         )
-        raise MeasureError(f"the collections have different numbers of measures: {shown:.300}")
-    found: list[tuple[str, Sequence[str]]] = []
-    for columns in zip(*every, strict=True):
+        raise MeasureError(f"the collections have different numbers of measures: {measures_text:.300}")
+    averages: list[tuple[str, Sequence[str]]] = []
+    for columns in zip(*measure_lists, strict=True):
         for name, measure in zip(aligned_scores, columns, strict=True):
             if is_geometric(aligned_scores[name].find_measure(measure)):
                 raise MeasureError(
                     f"{measure} has a geometric mean over the queries, and no average over "
                     "collections; its arithmetic counterpart, such as AP, has one"
                 )
-        rising = {
-            one.is_higher_better(measure) for one, measure in zip(aligned_scores.values(), columns, strict=True)
+        directions = {
+            scores.is_higher_better(measure) for scores, measure in zip(aligned_scores.values(), columns, strict=True)
         }
-        if len(rising) > 1:
+        if len(directions) > 1:
             raise MeasureError(
                 f"of some of {', '.join(dict.fromkeys(columns))}, less is better, of others more: "
                 "these have no average"
             )
-        found.append((", ".join(dict.fromkeys(columns)), columns))
-    return found
+        averages.append((", ".join(dict.fromkeys(columns)), columns))
+    return averages
 
 
 def _far_apart_notes(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
     """Warn where flips find less than a t-test, as differences vary between the collections."""
     from scipy.special import stdtrit
 
-    times = {}
+    ratio_of_pair = {}
     for result in results:
-        for one in result.pairs:
-            if one.low is None or one.high is None or not one.error or one.df is None:
+        for pair in result.pairs:
+            if pair.low is None or pair.high is None or not pair.error or pair.df is None:
                 continue
-            width = 2 * one.error * float(stdtrit(one.df, 1 - settings.alpha / 2))
-            if one.high - one.low > _MAX_WIDTH_RATIO * width:
-                named = f"{escape_unprintable(one.system)} - {escape_unprintable(one.other)} ({result.measure})"
-                times[named] = (one.high - one.low) / width
-    if times:
+            width = 2 * pair.error * float(stdtrit(pair.df, 1 - settings.alpha / 2))
+            if pair.high - pair.low > _MAX_WIDTH_RATIO * width:
+                pair_name = f"{escape_unprintable(pair.system)} - {escape_unprintable(pair.other)} ({result.measure})"
+                ratio_of_pair[pair_name] = (pair.high - pair.low) / width
+    if ratio_of_pair:
         text = (
             "Differences vary so much between these collections that flips, to which that is "
             "noise, show less than there is: their interval is up to "
-            f"{format_number(max(times.values()), 1)} times as wide as by the t-test (--test t), which "
-            f"takes each collection alone: {format_names([*times])}."
+            f"{format_number(max(ratio_of_pair.values()), 1)} times as wide as by the t-test (--test t), which "
+            f"takes each collection alone: {format_names([*ratio_of_pair])}."
         )
-        yield Note("far-apart", "warning", text, len(times))
+        yield Note("far-apart", "warning", text, len(ratio_of_pair))
 
 
 _MAX_WIDTH_RATIO = 1.5  # times the t interval
@@ -359,39 +359,39 @@ def _doubt_notes(
     aligned_scores: Mapping[str, AlignedScores], results: Sequence[MacroResult], settings: CollectionSettings
 ) -> Iterator[Note]:
     """Yield what so few collections, or queries of one, cannot show."""
-    n, alpha = len(aligned_scores), settings.alpha
-    comparisons = max(len(one.pairs) for one in results)
+    n_collections, alpha = len(aligned_scores), settings.alpha
+    n_comparisons = max(len(result.pairs) for result in results)
     if settings.test == "randomization":
         yield from _far_apart_notes(results, settings)
     if settings.test == "t":
-        if n < MIN_COLLECTIONS:
+        if n_collections < MIN_COLLECTIONS:
             text = (
-                f"{n} collections: the t-test over them assumes that their differences are normal, "
+                f"{n_collections} collections: the t-test over them assumes that their differences are normal, "
                 "which so few cannot show."
             )
-            yield Note("few-collections", "warning", text, n)
-        single = [escape_unprintable(name) for name, one in aligned_scores.items() if len(one.query_ids) == 1]
-        if single:
+            yield Note("few-collections", "warning", text, n_collections)
+        single_query_collections = [escape_unprintable(name) for name, scores in aligned_scores.items() if len(scores.query_ids) == 1]
+        if single_query_collections:
             text = (
-                f"{format_names(single)}: one query, which has no variance, so that there is no t-test "
+                f"{format_names(single_query_collections)}: one query, which has no variance, so that there is no t-test "
                 "about these collections; the randomization test needs none."
             )
-            yield Note("one-query", "warning", text, len(single))
+            yield Note("one-query", "warning", text, len(single_query_collections))
         return
-    flips = Flips(n, settings.flips, settings.seed)
-    least = float(flips.p_values(np.array(1 if flips.is_exact else 0)))
-    how = "none" if settings.correction == "maxt" else settings.correction
+    flips = Flips(n_collections, settings.flips, settings.seed)
+    least_p = float(flips.p_values(np.array(1 if flips.is_exact else 0)))
+    correction = "none" if settings.correction == "maxt" else settings.correction
     # The least corrected p, where every pair has the least one.
-    floor = float(correct_p_values(how, np.full(comparisons, least)).min())
-    if least > alpha:
+    least_corrected_p = float(correct_p_values(correction, np.full(n_comparisons, least_p)).min())
+    if least_p > alpha:
         text = (
-            f"{n} collections: no p over collections can be below {least:.3g}. They show what "
+            f"{n_collections} collections: no p over collections can be below {least_p:.3g}. They show what "
             "holds on these, not what would hold on others."
         )
-        yield Note("few-collections", "warning", text, n)
-    elif floor > alpha:
+        yield Note("few-collections", "warning", text, n_collections)
+    elif least_corrected_p > alpha:
         text = (
-            f"{n} collections: over collections, no corrected p can be below {floor:.2g}, so that "
-            f"nothing can be significant in {format_count(comparisons, 'comparison')}."
+            f"{n_collections} collections: over collections, no corrected p can be below {least_corrected_p:.2g}, so that "
+            f"nothing can be significant in {format_count(n_comparisons, 'comparison')}."
         )
-        yield Note("few-collections", "warning", text, n)
+        yield Note("few-collections", "warning", text, n_collections)

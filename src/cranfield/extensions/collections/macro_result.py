@@ -67,7 +67,7 @@ class MacroResult(Pairs[MacroPair]):
     @property
     def ranked_systems(self) -> Sequence[MacroSystem]:
         """Return the systems, the best first."""
-        return sorted(self.systems, key=lambda one: one.mean, reverse=self.higher_is_better)
+        return sorted(self.systems, key=lambda system: system.mean, reverse=self.higher_is_better)
 
 
 def compare_averages(
@@ -79,42 +79,42 @@ def compare_averages(
     measure_names: Sequence[str],
 ) -> MacroResult:
     """Return the comparison of macro averages under one measure."""
-    first = next(iter(aligned_scores.values()))
-    rising = first.is_higher_better(measure_names[0])
-    of_each = {
-        key: one.measure_scores(column)[:, [one.system_names.index(name) for name in system_names]]
-        for (key, one), column in zip(aligned_scores.items(), measure_names, strict=True)
+    first_scores = next(iter(aligned_scores.values()))
+    higher_is_better = first_scores.is_higher_better(measure_names[0])
+    scores_of_collection = {
+        collection: collection_scores.measure_scores(measure_name)[:, [collection_scores.system_names.index(system_name) for system_name in system_names]]
+        for (collection, collection_scores), measure_name in zip(aligned_scores.items(), measure_names, strict=True)
     }
-    place = {key: i for i, key in enumerate(sorted(of_each))}  # who is flipped when: by name alone
-    values = [of_each[key] for key in place]
-    code = np.repeat(np.arange(len(values)), [len(one) for one in values])
-    strata = Strata(np.concatenate(values), code)
-    left, right = np.triu_indices(len(system_names), 1)
+    index_of_collection = {collection: i for i, collection in enumerate(sorted(scores_of_collection))}  # who is flipped when: by name alone
+    score_tables = [scores_of_collection[collection] for collection in index_of_collection]
+    code = np.repeat(np.arange(len(score_tables)), [len(scores) for scores in score_tables])
+    strata = Strata(np.concatenate(score_tables), code)
+    left_column, right_column = np.triu_indices(len(system_names), 1)
     if baseline is not None:
-        base = system_names.index(baseline)
-        left = np.delete(np.arange(len(system_names)), base)
-        right = np.full(len(left), base)
+        baseline_index = system_names.index(baseline)
+        left_column = np.delete(np.arange(len(system_names)), baseline_index)
+        right_column = np.full(len(left_column), baseline_index)
     means = strata.means
-    macro = means.mean(axis=0)
+    macro_means = means.mean(axis=0)
     pairs = {
-        "system": [system_names[i] for i in left.tolist()],
-        "other": [system_names[i] for i in right.tolist()],
-        "mean": macro[left],
-        "other_mean": macro[right],
-        **compare_on_these(strata, left, right, settings, higher_is_better=rising),
-        **compare_on_others(means, left, right, settings, higher_is_better=rising),
+        "system": [system_names[i] for i in left_column.tolist()],
+        "other": [system_names[i] for i in right_column.tolist()],
+        "mean": macro_means[left_column],
+        "other_mean": macro_means[right_column],
+        **compare_on_these(strata, left_column, right_column, settings, higher_is_better=higher_is_better),
+        **compare_on_others(means, left_column, right_column, settings, higher_is_better=higher_is_better),
     }
     ranges = [
-        score_range(one.find_measure(column), of_each[key])
-        for (key, one), column in zip(aligned_scores.items(), measure_names, strict=True)
+        score_range(collection_scores.find_measure(measure_name), scores_of_collection[collection])
+        for (collection, collection_scores), measure_name in zip(aligned_scores.items(), measure_names, strict=True)
     ]
-    most = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
+    largest_difference = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
     for low, high in (("low", "high"), ("others_low", "others_high")):
-        pairs |= zip((low, high), clip_ends(pairs[low], pairs[high], -most, most), strict=True)
-    rows = zip(*(column_to_list(one) for one in pairs.values()), strict=True)
+        pairs |= zip((low, high), clip_ends(pairs[low], pairs[high], -largest_difference, largest_difference), strict=True)
+    rows = zip(*(column_to_list(column) for column in pairs.values()), strict=True)
     systems = [
-        MacroSystem(name, float(macro[i]), {key: float(means[place[key], i]) for key in aligned_scores})
+        MacroSystem(name, float(macro_means[i]), {collection: float(means[index_of_collection[collection], i]) for collection in aligned_scores})
         for i, name in enumerate(system_names)
     ]
-    macro_pairs = [MacroPair(**dict(zip(pairs, row, strict=True))) for row in rows]
-    return MacroResult(measure, rising, systems, macro_pairs)
+    macro_pairs = [MacroPair(**dict(zip(pairs, cells, strict=True))) for cells in rows]
+    return MacroResult(measure, higher_is_better, systems, macro_pairs)

@@ -22,14 +22,14 @@ def make_macro_tables(
     notes: Sequence[Note],
 ) -> list[Table]:
     """Return, for each measure, a table of the collections, and one for each question."""
-    found: list[Table] = []
-    for place, result in enumerate(results):
-        found += [
-            _make_collections_table(result, place, comparisons, settings, () if found else notes),
+    tables: list[Table] = []
+    for measure_index, result in enumerate(results):
+        tables += [
+            _make_collections_table(result, measure_index, comparisons, settings, () if tables else notes),
             _make_averages_table(result, comparisons, settings, about_others=False),
             _make_averages_table(result, comparisons, settings, about_others=True),
         ]
-    return found
+    return tables
 
 
 def _make_collections_table(
@@ -40,45 +40,45 @@ def _make_collections_table(
     notes: Sequence[Note],
 ) -> Table:
     """Return a row for each collection, and one of the averages: a column for each system."""
-    every = dict.fromkeys(name for one in comparisons.values() for name in one.aligned.system_names)
-    averages = {one.name: one.mean for one in result.systems}
-    rows, best = [], set()
-    own = {name: one.aligned.measures[measure_index] for name, one in comparisons.items()}
-    several = len({*own.values()}) > 1
-    for row, (name, one) in enumerate(comparisons.items()):
-        of_one = one[own[name]]
-        means = {system.name: system.mean for system in of_one.systems}
+    system_names = dict.fromkeys(name for comparison in comparisons.values() for name in comparison.aligned.system_names)
+    mean_of_system = {system.name: system.mean for system in result.systems}
+    rows, best_cells = [], set()
+    measure_of_collection = {name: comparison.aligned.measures[measure_index] for name, comparison in comparisons.items()}
+    has_own_measures = len({*measure_of_collection.values()}) > 1
+    for row, (name, comparison) in enumerate(comparisons.items()):
+        collection_result = comparison[measure_of_collection[name]]
+        mean_on_collection = {system.name: system.mean for system in collection_result.systems}
         cells = []
-        for column, system in enumerate(every, 2 + several):
-            if system not in means:
+        for column, system in enumerate(system_names, 2 + has_own_measures):
+            if system not in mean_on_collection:
                 cells.append("-  ")
                 continue
-            pair = of_one.pair_of_names.get((system, str(one.settings.baseline)))
-            cells.append(f"{format_number(means[system])} {MARKS[None if pair is None else pair.verdict]}")
-            if system == of_one.ranked_systems[0].name:
-                best.add((row, column))
-        rows.append([name, *[own[name]] * several, f"{len(one.aligned.query_ids):,}", *cells])
-    means_of_all = [f"{format_number(averages[one])}  " if one in averages else "-  " for one in every]
-    n = sum(len(one.aligned.query_ids) for one in comparisons.values())
-    rows.append(["average", *[""] * several, f"{n:,}", *means_of_all])
+            pair = collection_result.pair_of_names.get((system, str(comparison.settings.baseline)))
+            cells.append(f"{format_number(mean_on_collection[system])} {MARKS[None if pair is None else pair.verdict]}")
+            if system == collection_result.ranked_systems[0].name:
+                best_cells.add((row, column))
+        rows.append([name, *[measure_of_collection[name]] * has_own_measures, f"{len(comparison.aligned.query_ids):,}", *cells])
+    average_cells = [f"{format_number(mean_of_system[system])}  " if system in mean_of_system else "-  " for system in system_names]
+    n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
+    rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
     if result.ranked_systems:
-        best.add((len(comparisons), 2 + several + [*every].index(result.ranked_systems[0].name)))
-    said = ["average: the mean of the collections, each of which counts the same."]
+        best_cells.add((len(comparisons), 2 + has_own_measures + [*system_names].index(result.ranked_systems[0].name)))
+    captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
-        corrected = CORRECTIONS.get(settings.correction)
-        how = f"{_TESTS[settings.test]}{f', {corrected}' if corrected else ''}"
-        said.insert(
+        correction = CORRECTIONS.get(settings.correction)
+        test_name = f"{_TESTS[settings.test]}{f', {correction}' if correction else ''}"
+        captions.insert(
             0,
-            f"^ better, v worse than {baseline} on that collection alone ({how}, alpha "
+            f"^ better, v worse than {baseline} on that collection alone ({test_name}, alpha "
             f"{settings.alpha:g}; not corrected for the number of collections).",
         )
     return Table(
-        ["collection", *["measure"] * several, "queries", *every],
+        ["collection", *["measure"] * has_own_measures, "queries", *system_names],
         rows,
-        lines_below_table(said, notes),
-        1 + several,
-        frozenset(best),
+        lines_below_table(captions, notes),
+        1 + has_own_measures,
+        frozenset(best_cells),
         frozenset({len(comparisons)}),
         title=[f"{result.measure}   {format_count(len(comparisons), 'collection')}"],
     )
@@ -100,41 +100,41 @@ def _make_averages_table(
 ) -> Table:
     """Return a row for each system, or pair: about these collections, or others like these."""
     baseline = next(iter(comparisons.values())).settings.baseline
-    by_name = {one.name: one for one in result.systems}
-    lines = [_TableLine(by_name[one.system], one) for one in result.pairs]
+    system_of_name = {system.name: system for system in result.systems}
+    lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
     if baseline is not None:
-        pairs = {one.system: one for one in result.pairs}
-        lines = [_TableLine(one, pairs.get(one.name)) for one in result.ranked_systems]
-        lines.sort(key=lambda one: one.system.name != baseline)
+        pair_of_system = {pair.system: pair for pair in result.pairs}
+        lines = [_TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems]
+        lines.sort(key=lambda line: line.system.name != baseline)
     columns = select_shown(_list_columns(result, settings, baseline, about_others=about_others))
-    about = "other collections like these" if about_others else "these collections"
-    against = "all pairs" if baseline is None else f"baseline {baseline}"
+    scope = "other collections like these" if about_others else "these collections"
+    rivals = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
     return Table(
-        [one.heading for one in columns],
-        [[one.cell(line) for one in columns] for line in lines],
+        [column.heading for column in columns],
+        [[column.cell(line) for column in columns] for line in lines],
         legend(columns),
         n_labels,
-        title=[f"{result.measure}   {about}   {against}", _describe_test(result, settings, about_others=about_others)],
+        title=[f"{result.measure}   {scope}   {rivals}", _describe_test(result, settings, about_others=about_others)],
     )
 
 
 def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_others: bool) -> str:
     """Return how the pairs were tested."""
-    n = len(result.systems[0].means)
+    n_collections = len(result.systems[0].means)
     unit = "collections" if about_others else "queries"
-    said = f"{_TESTS[settings.test]}, two-sided"
+    test_text = f"{_TESTS[settings.test]}, two-sided"
     if settings.test == "randomization" and (about_others or result.pairs[0].method == "exact"):
-        exact = not about_others or n <= 20
-        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
-        said += f", {'all flips' if exact else drawn} of {unit}"
+        is_exact = not about_others or n_collections <= 20
+        sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
+        test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":
-        most = "up to " if result.pairs[0].method == "sequential" else ""
-        said += f", {most}{settings.flips:,} flips of {unit}, seed {settings.seed}"
-    over = format_count(len(result.pairs), "comparison")
-    how = CORRECTIONS.get(settings.correction)
-    said += f"; {how} over {over}" if how and len(result.pairs) > 1 else f"; {over}"
-    return f"{said}; alpha {settings.alpha:g}"
+        prefix = "up to " if result.pairs[0].method == "sequential" else ""
+        test_text += f", {prefix}{settings.flips:,} flips of {unit}, seed {settings.seed}"
+    comparisons_text = format_count(len(result.pairs), "comparison")
+    correction = CORRECTIONS.get(settings.correction)
+    test_text += f"; {correction} over {comparisons_text}" if correction and len(result.pairs) > 1 else f"; {comparisons_text}"
+    return f"{test_text}; alpha {settings.alpha:g}"
 
 
 def _list_columns(
@@ -144,50 +144,50 @@ def _list_columns(
     prefix = "others_" if about_others else ""
     level = format_percent(1 - settings.alpha)
 
-    def column(
-        heading: str, show: Callable[[MacroPair], str], meaning: str = "", *how: bool
+    def make_column(
+        heading: str, show: Callable[[MacroPair], str], meaning: str = "", *is_shown: bool
     ) -> Column:
         return Column(
-            heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
+            heading, lambda line: "" if line.pair is None else show(line.pair), meaning, *is_shown
         )
 
-    def of(pair: MacroPair, name: str) -> float | None:
-        found: float | None = getattr(pair, f"{prefix}{name}")
-        return found
+    def pair_number(pair: MacroPair, name: str) -> float | None:
+        number: float | None = getattr(pair, f"{prefix}{name}")
+        return number
 
-    def marked(pair: MacroPair) -> str:
+    def mark_difference(pair: MacroPair) -> str:
         verdict = pair.others_verdict if about_others else pair.verdict
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
-    mark = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
-    mark += f"{_p_name(result, settings)} at most {settings.alpha:g}."
-    yield Column("system", lambda one: one.system.name)
-    yield column("minus", lambda one: one.other, "", baseline is None)
+    mark_meaning = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
+    mark_meaning += f"{_p_name(result, settings)} at most {settings.alpha:g}."
+    yield Column("system", lambda line: line.system.name)
+    yield make_column("minus", lambda pair: pair.other, "", baseline is None)
     yield Column(
         "mean",
-        lambda one: format_number(one.system.mean),
+        lambda line: format_number(line.system.mean),
         "mean: of the collections' means.",
         not about_others and baseline is not None,
     )
-    yield column("diff", marked, mark)
-    yield column(
+    yield make_column("diff", mark_difference, mark_meaning)
+    yield make_column(
         f"{level} interval",
-        lambda one: format_interval(of(one, "low"), of(one, "high")),
+        lambda pair: format_interval(pair_number(pair, "low"), pair_number(pair, "high")),
         "The interval and p allow for other collections, each of which is one observation."
         if about_others
         else "The interval and p allow for other queries of these collections; a collection with "
         "few queries counts as much as one with many.",
     )
-    yield column("p", lambda one: format_p(of(one, "p")))
-    yield column(
+    yield make_column("p", lambda pair: format_p(pair_number(pair, "p")))
+    yield make_column(
         _p_name(result, settings),
-        lambda one: format_p(of(one, "p_adjusted")),
+        lambda pair: format_p(pair_number(pair, "p_adjusted")),
         f"{_p_name(result, settings)}: corrected for all comparisons.",
         _p_name(result, settings) != "p",
     )
-    yield column(
+    yield make_column(
         "W/T/L",
-        lambda one: f"{one.wins}/{one.ties}/{one.losses}",
+        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         "W/T/L: collections on which the system is better, the same, worse.",
         about_others,
     )
@@ -195,5 +195,5 @@ def _list_columns(
 
 def _p_name(result: MacroResult, settings: CollectionSettings) -> str:
     """Return the name of the p-value that decides."""
-    how = CORRECTIONS.get(settings.correction)
-    return f"p {how}" if how and len(result.pairs) > 1 else "p"
+    correction = CORRECTIONS.get(settings.correction)
+    return f"p {correction}" if correction and len(result.pairs) > 1 else "p"

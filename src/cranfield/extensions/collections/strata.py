@@ -40,20 +40,20 @@ class Strata(NamedTuple):
     @property
     def group_sizes(self) -> Ints:
         """The number of queries of each collection: (n_collections,)."""
-        found: Ints = np.bincount(self.code)
-        return found
+        group_sizes: Ints = np.bincount(self.code)
+        return group_sizes
 
     @property
     def weights(self) -> Floats:
         """Each query's weight in the macro average, 1 on average: (n_queries,)."""
-        sizes = self.group_sizes
-        found: Floats = len(self.code) / (len(sizes) * sizes[self.code])
-        return found
+        group_sizes = self.group_sizes
+        weights: Floats = len(self.code) / (len(group_sizes) * group_sizes[self.code])
+        return weights
 
     @property
     def means(self) -> Floats:
         """The mean of each collection: (n_collections, n_systems)."""
-        columns = [np.bincount(self.code, one) / self.group_sizes for one in self.scores.T]
+        columns = [np.bincount(self.code, scores) / self.group_sizes for scores in self.scores.T]
         return np.stack(columns, axis=1)
 
     def pair_systems(self, left_column: Ints, right_column: Ints) -> PairedScores:
@@ -64,8 +64,8 @@ class Strata(NamedTuple):
     def welch_errors(self, left_column: Ints, right_column: Ints) -> CombinedError:
         """Return the standard errors of the pairs' macro averages, by Student's t."""
         n = len(self.group_sizes)
-        of_each = [Moments.of(PairedScores(self.scores[self.code == i], left_column, right_column)) for i in range(n)]
-        return combine_errors(of_each, 1 / n)
+        collection_moments = [Moments.of(PairedScores(self.scores[self.code == collection], left_column, right_column)) for collection in range(n)]
+        return combine_errors(collection_moments, 1 / n)
 
 
 class FlipTests(NamedTuple):
@@ -90,10 +90,10 @@ def flip_pairs(paired_scores: PairedScores, flips: Flips, alpha: float, many_uni
     weights = np.ones(paired_scores.n_units) if paired_scores.unit_size is None else paired_scores.unit_size
     low, high = flip_limits(paired_scores.differences, weights, alpha / 2)
     p = p_values(paired_scores, flips, many_units)
-    far = np.flatnonzero(~limits_agree(paired_scores.differences, low, high, alpha / 2, weights))
-    if len(far):
-        some = replace(paired_scores, left=paired_scores.left_column[far], right=paired_scores.right_column[far])
-        p[far], low[far], high[far] = invert_sign_flips(some, flips, alpha)
+    far_index = np.flatnonzero(~limits_agree(paired_scores.differences, low, high, alpha / 2, weights))
+    if len(far_index):
+        far_pairs = replace(paired_scores, left=paired_scores.left_column[far_index], right=paired_scores.right_column[far_index])
+        p[far_index], low[far_index], high[far_index] = invert_sign_flips(far_pairs, flips, alpha)
     return FlipTests(p, low, high, "sequential")
 
 
@@ -101,19 +101,19 @@ def compare_on_these(
     strata: Strata, left_column: Ints, right_column: Ints, settings: CollectionSettings, *, higher_is_better: bool
 ) -> dict[str, Any]:
     """Return whether the systems differ on these collections: columns of (n_pairs,)."""
-    paired = strata.pair_systems(left_column, right_column)
-    flips = Flips(paired.n_units, settings.flips, settings.seed)
+    paired_scores = strata.pair_systems(left_column, right_column)
+    flips = Flips(paired_scores.n_units, settings.flips, settings.seed)
     error, degrees = strata.welch_errors(left_column, right_column)
-    by_t = t_p_values(paired.means, error, degrees)
+    by_t = t_p_values(paired_scores.means, error, degrees)
     method: Method | None = None
     if settings.test == "t":
-        p, (low, high) = by_t, t_interval_ends(paired.means, error, degrees, settings.alpha)
+        p, (low, high) = by_t, t_interval_ends(paired_scores.means, error, degrees, settings.alpha)
     else:
-        p, low, high, method = flip_pairs(paired, flips, settings.alpha)
-    p_adjusted = _correct_p(p, paired, flips, settings)
+        p, low, high, method = flip_pairs(paired_scores, flips, settings.alpha)
+    p_adjusted = _correct_p(p, paired_scores, flips, settings)
     apart = strata.scores[:, left_column] - strata.scores[:, right_column]
     return {
-        "difference": paired.means,
+        "difference": paired_scores.means,
         "micro": apart.mean(axis=0),
         "low": low,
         "high": high,
@@ -123,7 +123,7 @@ def compare_on_these(
         "error": error,
         "df": np.where(np.isnan(by_t), np.nan, degrees),
         "method": [method] * len(left_column),
-        "verdict": find_verdicts(p_adjusted <= settings.alpha, paired.means, higher_is_better=higher_is_better),
+        "verdict": find_verdicts(p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better),
     }
 
 
@@ -131,15 +131,15 @@ def compare_on_others(
     means: Floats, left_column: Ints, right_column: Ints, settings: CollectionSettings, *, higher_is_better: bool
 ) -> dict[str, Any]:
     """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
-    paired = PairedScores(means, left_column, right_column)
-    moments, flips = Moments.of(paired), Flips(paired.n_units, settings.flips, settings.seed)
+    paired_scores = PairedScores(means, left_column, right_column)
+    moments, flips = Moments.of(paired_scores), Flips(paired_scores.n_units, settings.flips, settings.seed)
     by_t = t_test(moments)
     if settings.test == "t":
         p, (low, high) = by_t, t_interval(moments, settings.alpha)
     else:
-        p, low, high, _ = flip_pairs(paired, flips, settings.alpha)
-    p_adjusted = _correct_p(p, paired, flips, settings)
-    wins, ties, losses = count_wins(paired, settings.tie)
+        p, low, high, _ = flip_pairs(paired_scores, flips, settings.alpha)
+    p_adjusted = _correct_p(p, paired_scores, flips, settings)
+    wins, ties, losses = count_wins(paired_scores, settings.tie)
     return {
         "wins": wins if higher_is_better else losses,
         "ties": ties,
@@ -149,12 +149,12 @@ def compare_on_others(
         "others_p": p,
         "others_p_adjusted": p_adjusted,
         "others_p_t": by_t,
-        "others_verdict": find_verdicts(p_adjusted <= settings.alpha, paired.means, higher_is_better=higher_is_better),
+        "others_verdict": find_verdicts(p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better),
     }
 
 
-def _correct_p(p: Floats, paired: PairedScores, flips: Flips, settings: CollectionSettings) -> Floats:
+def _correct_p(p: Floats, paired_scores: PairedScores, flips: Flips, settings: CollectionSettings) -> Floats:
     """Return p-values corrected for all pairs: (n_pairs,)."""
     if settings.correction == "maxt":
-        return np.where(np.isnan(p), np.nan, step_down_p_values(paired, flips))
+        return np.where(np.isnan(p), np.nan, step_down_p_values(paired_scores, flips))
     return correct_p_values(settings.correction, p)

@@ -43,8 +43,8 @@ def modules() -> dict[str, str]:
     library = Path(sysconfig.get_path("stdlib"))
     docstrings = {}
     for name in sorted({line.split()[2] for line in QRELS.read_text("utf-8").splitlines()}):
-        place = library.joinpath(*name.split("."))
-        for path in (place.with_suffix(".py"), place / "__init__.py"):
+        module_path = library.joinpath(*name.split("."))
+        for path in (module_path.with_suffix(".py"), module_path / "__init__.py"):
             if path.is_file() and (docstring := ast.get_docstring(ast.parse(path.read_bytes()))):
                 docstrings[name] = " ".join(docstring.split())
     return docstrings
@@ -63,20 +63,20 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
     ['expected_ids', 'question', 'retrieved_ids']
 
     """
-    expected: dict[str, list[str]] = {}
+    expected_ids: dict[str, list[str]] = {}
     for query, _, doc, grade in map(str.split, QRELS.read_text("utf-8").splitlines()):
         if int(grade) >= 2:
-            expected.setdefault(query, []).append(doc)
-    retrieved: dict[str, list[str]] = {}
+            expected_ids.setdefault(query, []).append(doc)
+    retrieved_ids: dict[str, list[str]] = {}
     for query, _, doc, *_ in map(
         str.split, (HERE / f"{system}.run").read_text("utf-8").splitlines()
     ):
-        retrieved.setdefault(query, []).append(doc)  # the best first
+        retrieved_ids.setdefault(query, []).append(doc)  # the best first
     return [
         {
             "question": text,
-            "expected_ids": expected.get(query, []),
-            "retrieved_ids": retrieved.get(query, [])[:k],
+            "expected_ids": expected_ids.get(query, []),
+            "retrieved_ids": retrieved_ids.get(query, [])[:k],
         }
         for query, text in queries().items()
     ]
@@ -99,11 +99,11 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
     """
     folder = Path(local_path(os.fspath(folder)))
     folder.mkdir(parents=True, exist_ok=True)
-    content = {path.name: path.read_bytes() for path in (QRELS, HERE / "queries.tsv", *RUNS)}
+    bytes_of_file = {path.name: path.read_bytes() for path in (QRELS, HERE / "queries.tsv", *RUNS)}
     for name, system in (("rag", "bm25"), ("rag-new", "dense")):
         lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))
-        content[f"{name}.json"] = f"[\n{lines}\n]\n".encode()
-    for name, text in content.items():
+        bytes_of_file[f"{name}.json"] = f"[\n{lines}\n]\n".encode()
+    for name, text in bytes_of_file.items():
         with open_to_write(folder / name) as stream:
             stream.write(text)
-    return [folder / name for name in content]
+    return [folder / name for name in bytes_of_file]

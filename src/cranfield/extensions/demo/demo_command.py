@@ -36,9 +36,9 @@ def command(
         for path in demo.save(folder):
             click.echo(f"wrote {path}")
     if page is not None:
-        found = compare(demo.QRELS, list(demo.RUNS), _MEASURES)
+        comparison = compare(demo.QRELS, list(demo.RUNS), _MEASURES)
         write_report(
-            found,
+            comparison,
             page,
             title="Questions to Python's standard library",
             query_texts=demo.queries(),
@@ -48,12 +48,12 @@ def command(
         return
     systems = evaluate(demo.QRELS, demo.RUNS)
     show(systems, Format())
-    by = parse("nDCG@10")
-    best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[by])
+    measure = parse("nDCG@10")
+    best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[measure])
     echo(
         f"\nSeen: for {len(demo.queries())} questions to Python's standard library, {best.name} "
-        f"puts the modules that help highest ({by} {best[by]:.3f}; {second.name} "
-        f"{second[by]:.3f}).\n"
+        f"puts the modules that help highest ({measure} {best[measure]:.3f}; {second.name} "
+        f"{second[measure]:.3f}).\n"
         "Next: `cranfield demo --save demo` writes the files; then try\n"
         "`cranfield evaluate demo/qrels.txt demo/*.run -q -m nDCG@10`.\n"
     )

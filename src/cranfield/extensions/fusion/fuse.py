@@ -23,9 +23,9 @@ from cranfield.version import __version__
 
 #: What has no meaning for a fused run, of how a run is judged.
 NOT_FOR_FUSION = tuple(
-    one.name
-    for one in list_options(Judging)
-    if one.name not in ("order", "ties", "depth", "duplicates")
+    judging_option.name
+    for judging_option in list_options(Judging)
+    if judging_option.name not in ("order", "ties", "depth", "duplicates")
 )
 
 
@@ -88,54 +88,54 @@ def fuse(
     check_choice("method", method, get_args(Method))
     if name is not None and not isinstance(name, str):
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
-    how, judging = settle_options(Fusing.of(options), method), Judging.of(options)
-    _check_judging(judging, how)
-    several = make_runs(runs, select_columns(Reading.of(options).columns, Side.RUN))
-    if len(several) < 2:
+    fusing, judging = settle_options(Fusing.of(options), method), Judging.of(options)
+    _check_judging(judging, fusing)
+    run_of_name = make_runs(runs, select_columns(Reading.of(options).columns, Side.RUN))
+    if len(run_of_name) < 2:
         raise InputError(
-            f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
-            if several
+            f"one run, {next(iter(run_of_name))!r}: there is nothing to fuse it with"
+            if run_of_name
             else "no runs are given",
             hint="Runs go into one list, [run, other], or into a dict {name: run}; on the command "
             "line, RUN RUN. A pattern in quotes is one run.",
         )
-    warn_about(list_order_notes(several.values()))
-    weights = np.array(how.weights_of(tuple(several)))
-    for run in several.values():
+    warn_about(list_order_notes(run_of_name.values()))
+    weights = np.array(fusing.weights_of(tuple(run_of_name)))
+    for run in run_of_name.values():
         run.resolve_order(judging.order)  # raises what is wrong with that
-        if needs_scores(method, how) and not run.has_scores:
+        if needs_scores(method, fusing) and not run.has_scores:
             raise InputError(
-                f"the run {run.name!r} has no scores, and {method} with norm={how.norm!r} adds "
+                f"the run {run.name!r} has no scores, and {method} with norm={fusing.norm!r} adds "
                 "them up",
                 source=run.source,
                 hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
             )
-        if how.norm == "min-max-inverted":
+        if fusing.norm == "min-max-inverted":
             _check_distances(run)
     way = METHODS[method]
     recipe = {
         "cranfield": __version__,
         "method": method,
-        "norm": how.norm,
-        "absent": how.absent or "share",
-        **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
+        "norm": fusing.norm,
+        "absent": fusing.absent or "share",
+        **({way.parameter: getattr(fusing, way.parameter)} if way.parameter else {}),
         **({"weights": weights.tolist()} if way.is_weighted else {}),
         **judging.changed_options(),
-        "runs": {one: run.origin for one, run in several.items()},
+        "runs": {run_name: run.origin for run_name, run in run_of_name.items()},
     }
-    elsewhere = _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
-    said = (f"{key} {_format_option(recipe[key])}" for key in recipe if key not in elsewhere)
-    form = f"{method} of {format_names([*map(escape_unprintable, several)])} ({', '.join(said)})"
-    found = Run(FusedRows(several, method, how, weights, judging, form), name or method)
-    found.recipe = recipe
-    return found
+    other_keys = _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
+    option_texts = (f"{key} {_format_option(recipe[key])}" for key in recipe if key not in other_keys)
+    form = f"{method} of {format_names([*map(escape_unprintable, run_of_name)])} ({', '.join(option_texts)})"
+    fused_run = Run(FusedRows(run_of_name, method, fusing, weights, judging, form), name or method)
+    fused_run.recipe = recipe
+    return fused_run
 
 
 _KEYS_NOT_IN_FORM = ("cranfield", "method", "runs")
 
 
-def _format_option(value: Any) -> str:
-    return format_names([f"{one:g}" for one in value]) if isinstance(value, list) else f"{value}"
+def _format_option(option_value: Any) -> str:
+    return format_names([f"{number:g}" for number in option_value]) if isinstance(option_value, list) else f"{option_value}"
 
 
 def _check_distances(run: Run) -> None:
@@ -157,7 +157,7 @@ def _check_distances(run: Run) -> None:
         )
 
 
-def _check_judging(judging: Judging, how: Fusing) -> None:
+def _check_judging(judging: Judging, fusing: Fusing) -> None:
     """Refuse options that a fused run cannot have."""
     if judging.ties not in ("document", "ascending", "given"):
         raise OptionError(
@@ -167,10 +167,10 @@ def _check_judging(judging: Judging, how: Fusing) -> None:
         raise OptionError(
             f"duplicates={judging.duplicates!r}: a fused run has each document once; first or best"
         )
-    if judging.duplicates == "best" and how.norm == "min-max-inverted":
+    if judging.duplicates == "best" and fusing.norm == "min-max-inverted":
         raise OptionError(
             "duplicates='best' keeps the highest score, and of distances the lowest "
             "is the best: duplicates='first'"
         )
-    if judging.order != "score" and how.norm == "min-max-inverted":
+    if judging.order != "score" and fusing.norm == "min-max-inverted":
         raise OptionError(f"norm='min-max-inverted' takes scores, and order={judging.order!r} none")

@@ -56,11 +56,11 @@ def command(
         "applies to judgments, and there are none",
     )
     refuse_two_stdin(*runs)
-    chosen: Any = {**how.changed_options(), **judging.changed_options()}
+    options: Any = {**how.changed_options(), **judging.changed_options()}
     refuse_own_input([*runs, *filter(None, [data.map_docs])], target)
-    opened = data.read_runs(runs, says_order=True)
-    refuse_own_input([source.path for run in opened for source in run.sources], target)
-    found = fuse(opened, method, name, **chosen)
-    written = found.write(target, format)
-    print_written(f"made {found.description}", written.left_out, written.rows, target, "the runs")
-    print_notes(found.rows.notes)
+    opened_runs = data.read_runs(runs, says_order=True)
+    refuse_own_input([source.path for run in opened_runs for source in run.sources], target)
+    fused_run = fuse(opened_runs, method, name, **options)
+    write_counts = fused_run.write(target, format)
+    print_written(f"made {fused_run.description}", write_counts.left_out, write_counts.rows, target, "the runs")
+    print_notes(fused_run.rows.notes)

@@ -81,9 +81,9 @@ class FusedRows(Rows):
         Raises InputError, at the end, if no query is in more than one of the runs; gives a
         CranfieldWarning, once, if some queries are not in all.
         """
-        runs = [one.skip_faults() if errors == "skip" else one for one in self._runs]
-        fuse = partial(self._fuse_batch, with_scores="score" in wanted)
-        for block in map_in_threads(fuse, self._batches(runs, frozenset())):
+        runs = [run.skip_faults() if errors == "skip" else run for run in self._runs]
+        fuse_batch = partial(self._fuse_batch, with_scores="score" in wanted)
+        for block in map_in_threads(fuse_batch, self._batches(runs, frozenset())):
             yield partial(_return_block, block)
 
     def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
@@ -94,44 +94,44 @@ class FusedRows(Rows):
         readings = [
             _RunReader(self, run, i, self._judging, is_apart=i in apart_runs) for i, run in enumerate(runs)
         ]
-        reading = set(range(len(runs)))  # the runs that have not ended
-        waiting: dict[bytes, list[tuple[int, RankedBlock, int]]] = {}
-        given: set[bytes] = set()
-        at_once, has_yielded = _ROWS_PER_BATCH, False
+        unfinished_runs = set(range(len(runs)))  # the runs that have not ended
+        waiting_lists: dict[bytes, list[tuple[int, RankedBlock, int]]] = {}
+        released_queries: set[bytes] = set()
+        rows_per_batch, has_yielded = _ROWS_PER_BATCH, False
         if self._fusing.absent != "left-out":  # then documents have a value from each run
-            at_once //= len(runs)
-        ready: list[bytes] = []
-        came: list[tuple[int, int]] = []
-        counts, repeated = [0] * len(runs), [FaultyRows()] * len(runs)
+            rows_per_batch //= len(runs)
+        ready_queries: list[bytes] = []
+        blocks_read: list[tuple[int, int]] = []
+        query_counts, repeated = [0] * len(runs), [FaultyRows()] * len(runs)
         n_rows, left_out = 0, FaultyRows()
-        for i, part in map_in_threads(_rank_load, _schedule_loads(readings, came)):
-            came.append((i, 0 if part is None else len(part.queries)))
-            if part is None:
-                reading.discard(i)
-                now = [one for one in waiting if one not in given]
+        for i, block in map_in_threads(_rank_load, _schedule_loads(readings, blocks_read)):
+            blocks_read.append((i, 0 if block is None else len(block.queries)))
+            if block is None:
+                unfinished_runs.discard(i)
+                new_queries = [query_id for query_id in waiting_lists if query_id not in released_queries]
             else:
-                now, left_out = part.queries, left_out + part.left_out
-                counts[i] += len(now)
-                repeated[i] += part.repeated_rows
-                for at, query in enumerate(now):
-                    its = waiting.setdefault(query, [])
-                    if query in given or any(one[0] == i for one in its):
+                new_queries, left_out = block.queries, left_out + block.left_out
+                query_counts[i] += len(new_queries)
+                repeated[i] += block.repeated_rows
+                for at, query in enumerate(new_queries):
+                    its = waiting_lists.setdefault(query, [])
+                    if query in released_queries or any(one[0] == i for one in its):
                         if has_yielded:
                             raise _late_query_error(runs[i], query)
                         yield from self._batches(runs, apart_runs | {i})
                         return
-                    its.append((i, part, at))
-            for query in now:
-                if reading <= {one[0] for one in waiting[query]}:
-                    ready.append(query)
-                    given.add(query)
-                    n_rows += sum(one.count_rows(at) for _, one, at in waiting[query])
-                    if n_rows >= at_once:
+                    its.append((i, block, at))
+            for query in new_queries:
+                if unfinished_runs <= {one[0] for one in waiting_lists[query]}:
+                    ready_queries.append(query)
+                    released_queries.add(query)
+                    n_rows += sum(one.count_rows(at) for _, one, at in waiting_lists[query])
+                    if n_rows >= rows_per_batch:
                         has_yielded = True
-                        yield _QueryBatch(ready, [waiting.pop(one) for one in ready], left_out)
-                        ready, n_rows, left_out = [], 0, FaultyRows()
-        yield _QueryBatch(ready, [waiting.pop(one) for one in ready], left_out)
-        self._make_notes(counts, repeated, len(given))
+                        yield _QueryBatch(ready_queries, [waiting_lists.pop(ready_query) for ready_query in ready_queries], left_out)
+                        ready_queries, n_rows, left_out = [], 0, FaultyRows()
+        yield _QueryBatch(ready_queries, [waiting_lists.pop(ready_query) for ready_query in ready_queries], left_out)
+        self._make_notes(query_counts, repeated, len(released_queries))
 
     def _make_notes(self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int) -> None:
         """Note which runs lack queries that others have, or have documents more than once.
@@ -140,31 +140,31 @@ class FusedRows(Rows):
         """
         if self.notes:  # as of every time before
             return
-        lacks = [
+        lacking_texts = [
             f"{name} lacks {n_queries - n:,}"
             for name, n in zip(self._names, counts, strict=True)
             if n < n_queries
         ]
         if n_queries and sum(counts) == n_queries:
-            empty = [name for name, n in zip(self._names, counts, strict=True) if not n]
+            empty_runs = [name for name, n in zip(self._names, counts, strict=True) if not n]
             raise InputError(
                 f"no query is in more than one of the runs {format_names(self._names)}",
                 source=self._runs[0].source,
-                hint=f"Empty, or without a row that can be used: {format_names(empty)}."
-                if empty
+                hint=f"Empty, or without a row that can be used: {format_names(empty_runs)}."
+                if empty_runs
                 else "Check that all name queries in the same way.",
             )
         notes = [
-            duplicates_note(name, one, self._judging.duplicates)
-            for name, one in zip(self._names, repeated_rows, strict=True)
-            if one.count
+            duplicates_note(name, left_out, self._judging.duplicates)
+            for name, left_out in zip(self._names, repeated_rows, strict=True)
+            if left_out.count
         ]
-        if lacks:
+        if lacking_texts:
             text = (
-                f"Of {format_query_count(n_queries)}, {format_names(lacks)}: each is fused from the runs that have "
+                f"Of {format_query_count(n_queries)}, {format_names(lacking_texts)}: each is fused from the runs that have "
                 "it."
             )
-            notes.append(Note("missing-queries", "warning", text, count=len(lacks)))
+            notes.append(Note("missing-queries", "warning", text, count=len(lacking_texts)))
         self.notes = tuple(notes)
         if not self.is_quiet:
             warn_about(notes)
@@ -172,31 +172,31 @@ class FusedRows(Rows):
     def rank_block(self, run: Run, load: Load) -> RankedBlock:
         """Read a block of one of the runs, and rank it."""
         block, judging = load(), self._judging
-        whole = run.group_block(block, judging)
-        inverted = self._fusing.norm == "min-max-inverted"
-        if inverted and whole.sort_score is not None:
-            whole = whole._replace(by=-whole.sort_score)
-        rank = rank_documents(whole, judging).rank
-        score = self._read_scores(whole, run) if self.needs_scores else None
-        if score is not None and inverted:
+        grouped_block = run.group_block(block, judging)
+        is_inverted = self._fusing.norm == "min-max-inverted"
+        if is_inverted and grouped_block.sort_score is not None:
+            grouped_block = grouped_block._replace(by=-grouped_block.sort_score)
+        rank = rank_documents(grouped_block, judging).rank
+        score = self._read_scores(grouped_block, run) if self.needs_scores else None
+        if score is not None and is_inverted:
             score = -score
-        docs, starts = whole.block.doc, whole.starts
+        docs, starts = grouped_block.block.doc, grouped_block.starts
         if judging.depth is not None:
-            kept = np.flatnonzero(rank <= judging.depth)
-            starts = np.searchsorted(kept, starts)
-            docs, rank = docs.take(kept), rank[kept]
-            score = None if score is None else score[kept]
-        queries = [*whole.queries.to_list(), *whole.block.empty_queries]
-        starts = np.append(starts, np.full(len(whole.block.empty_queries), starts[-1]))
-        left_out, repeated = whole.block.left_out, whole.repeats
+            top_rows = np.flatnonzero(rank <= judging.depth)
+            starts = np.searchsorted(top_rows, starts)
+            docs, rank = docs.take(top_rows), rank[top_rows]
+            score = None if score is None else score[top_rows]
+        queries = [*grouped_block.queries.to_list(), *grouped_block.block.empty_queries]
+        starts = np.append(starts, np.full(len(grouped_block.block.empty_queries), starts[-1]))
+        left_out, repeated = grouped_block.block.left_out, grouped_block.repeats
         return RankedBlock(queries, starts, docs.compact(), rank, score, left_out, repeated)
 
     def _read_scores(self, whole: GroupedBlock, run: Run) -> Floats:
         """Return the scores, which are finite: (rows,)."""
         score = np.asarray(whole.block.columns["score"], np.float64)
-        bad = np.flatnonzero(~np.isfinite(score))
-        if len(bad):
-            row = int(bad[0])
+        infinite_rows = np.flatnonzero(~np.isfinite(score))
+        if len(infinite_rows):
+            row = int(infinite_rows[0])
             raise whole.block.row_error(
                 row,
                 f"the run {run.name!r:.80} has the score {score[row]} for the document "
@@ -209,9 +209,9 @@ class FusedRows(Rows):
         """Return the fused rows of some queries."""
         lists = self._gather_lists(batch)
         if lists is None:
-            none = Ids.of([])
+            no_ids = Ids.of([])
             columns = {"score": np.zeros(0)} if with_scores else {}
-            return Block(none, none, columns, left_out=batch.left_out, empty_queries=batch.queries)
+            return Block(no_ids, no_ids, columns, left_out=batch.left_out, empty_queries=batch.queries)
         with np.errstate(over="ignore", invalid="ignore"):
             rows, score = fuse_lists(lists, self._method, self._fusing, self._weights)
         query = lists.query.take(rows)
@@ -224,25 +224,25 @@ class FusedRows(Rows):
                 hint="Scores, weights or options are too large: choose a norm, or a method of "
                 "ranks such as rrf.",
             )
-        small = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
-        by_query = query.astype(small).argsort(kind="stable")
-        query, rows = query.take(by_query), rows.take(by_query)
-        score = score.take(by_query) + 0.0  # no -0.0
+        smallest_type = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
+        query_order = query.astype(smallest_type).argsort(kind="stable")
+        query, rows = query.take(query_order), rows.take(query_order)
+        score = score.take(query_order) + 0.0  # no -0.0
         counts = np.bincount(query, minlength=len(batch.queries))
-        codes = np.flatnonzero(counts)
-        starts = np.append(0, np.cumsum(counts[codes]))
-        group = np.repeat(np.arange(len(codes)), counts[codes])
+        query_codes = np.flatnonzero(counts)
+        starts = np.append(0, np.cumsum(counts[query_codes]))
+        group = np.repeat(np.arange(len(query_codes)), counts[query_codes])
         ids, docs = Ids.of(batch.queries), lists.docs.take(rows)
-        whole = GroupedBlock(
+        grouped_block = GroupedBlock(
             Block(ids.take(query), docs, {"score": score}),
             starts,
             group,
-            ids.take(codes),
+            ids.take(query_codes),
             pair_keys(docs.hash(), group),
             score,
         )
         order = np.empty(len(rows), np.int64)
-        order[starts[group] + rank_documents(whole).rank - 1] = np.arange(len(rows))
+        order[starts[group] + rank_documents(grouped_block).rank - 1] = np.arange(len(rows))
         return Block(
             ids.take(query).compact(),
             docs.take(order).compact(),
@@ -301,7 +301,7 @@ class _RunReader:
 
 
 def _schedule_loads(
-    readings: Sequence[_RunReader], came: Sequence[tuple[int, int]]
+    readers: Sequence[_RunReader], blocks_read: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[_RunReader, Load | None]]:
     """Yield the blocks to read, of the run that is most behind; None at the end of a run.
 
@@ -310,41 +310,41 @@ def _schedule_loads(
     """
     n_counted = 0
     for n in count():
-        while n_counted < min(n - _LAG_BLOCKS, len(came)):
-            place, n_queries = came[n_counted]
-            readings[place].n_queries += n_queries
-            readings[place].n_read += 1
+        while n_counted < min(n - _LAG_BLOCKS, len(blocks_read)):
+            place, n_queries = blocks_read[n_counted]
+            readers[place].n_queries += n_queries
+            readers[place].n_read += 1
             n_counted += 1
-        going = [one for one in readings if not one.has_ended]
-        if not going:
+        unfinished_readers = [reader for reader in readers if not reader.has_ended]
+        if not unfinished_readers:
             return
-        behind = min(going, key=lambda one: one.expected_queries)
-        load = next(behind.loads, None)
-        behind.n_blocks += 1
-        behind.has_ended = load is None
-        yield behind, load
+        slowest_reader = min(unfinished_readers, key=lambda reader: reader.expected_queries)
+        load = next(slowest_reader.loads, None)
+        slowest_reader.n_blocks += 1
+        slowest_reader.has_ended = load is None
+        yield slowest_reader, load
 
 
 def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock | None]:
-    reading, load = task
+    reader, load = task
     if load is None:
-        return reading.run_number, None
+        return reader.run_number, None
     try:
-        return reading.run_number, reading.rows.rank_block(reading.run, load)
+        return reader.run_number, reader.rows.rank_block(reader.run, load)
     except DuplicateError as error:
-        raise reading.run.first_repeat_error(error, reading.judging) from None
+        raise reader.run.first_repeat_error(error, reader.judging) from None
 
 
-def _take_queries(part: RankedBlock, places: list[int], queries: list[int]) -> Any:
+def _take_queries(block: RankedBlock, positions: list[int], queries: list[int]) -> Any:
     """Return the rows of some queries of a part: queries, counts, documents, ranks, scores."""
-    at = np.array(places)
-    counts = part.starts[at + 1] - part.starts[at]
-    rows: Any = consecutive_numbers(part.starts[at], counts)
-    if (np.diff(at) == 1).all():  # as a rule
-        rows = slice(int(part.starts[at[0]]), int(part.starts[at[-1] + 1]))
-    score = None if part.score is None else part.score[rows]
-    some = np.flatnonzero(counts)
-    return np.array(queries)[some], counts[some], part.docs.take(rows), part.rank[rows], score
+    position = np.array(positions)
+    counts = block.starts[position + 1] - block.starts[position]
+    rows: Any = consecutive_numbers(block.starts[position], counts)
+    if (np.diff(position) == 1).all():  # as a rule
+        rows = slice(int(block.starts[position[0]]), int(block.starts[position[-1] + 1]))
+    score = None if block.score is None else block.score[rows]
+    has_rows = np.flatnonzero(counts)
+    return np.array(queries)[has_rows], counts[has_rows], block.docs.take(rows), block.rank[rows], score
 
 
 def _return_block(block: Block) -> Block:

@@ -31,20 +31,20 @@ Absent = Literal["left-out", "zero", "lowest"]
 def _read_weights(weights: Any) -> list[float] | dict[str, float]:
     """Check for weights: a number for each run, in their order, by name, or as a text of both."""
     texts = weights.split(",") if isinstance(weights, str) else weights
-    if isinstance(weights, str) and all("=" in one for one in texts):
-        pairs = [one.rpartition("=")[::2] for one in texts]
+    if isinstance(weights, str) and all("=" in text for text in texts):
+        pairs = [text.rpartition("=")[::2] for text in texts]
         texts = {name.strip(): number for name, number in pairs}
         if len(texts) < len(pairs):
             raise ValueError("one weight for each run, and a run is named twice")
     try:
         if isinstance(texts, Set):
             raise TypeError
-        given = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
-        found = [finite_number(float(one) if isinstance(one, str) else one) for one in given]
+        raw_numbers = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
+        checked_numbers = [finite_number(float(number_or_text) if isinstance(number_or_text, str) else number_or_text) for number_or_text in raw_numbers]
     except (TypeError, ValueError):
-        found = []
-    numbers = [float(one) for one in found if one is not None and one >= 0]
-    if not found or len(numbers) < len(found) or not any(numbers):
+        checked_numbers = []
+    numbers = [float(number_or_none) for number_or_none in checked_numbers if number_or_none is not None and number_or_none >= 0]
+    if not checked_numbers or len(numbers) < len(checked_numbers) or not any(numbers):
         raise ValueError(
             "a number of at least 0 for each run, not all 0: [0.7, 0.3] or {'bm25': 0.7, ...} "
             "(--weights 0.7,0.3 or bm25=0.7,dense=0.3)"
@@ -90,11 +90,11 @@ class Fusing(Options):
         if weights is None:
             return [1.0] * len(names)
         if isinstance(weights, Mapping):
-            wrong = [one for one in weights if one not in names]
-            missing = [one for one in names if one not in weights]
-            if wrong or missing:
-                what = f"there is no run {wrong[0]!r:.80}" if wrong else f"none of {missing[0]!r}"
-                raise OptionError(f"weights: {what}; the runs are {format_names(names)}")
+            unknown_names = [name for name in weights if name not in names]
+            missing_names = [name for name in names if name not in weights]
+            if unknown_names or missing_names:
+                problem = f"there is no run {unknown_names[0]!r:.80}" if unknown_names else f"none of {missing_names[0]!r}"
+                raise OptionError(f"weights: {problem}; the runs are {format_names(names)}")
             return [weights[name] for name in names]
         if len(weights) != len(names):
             raise OptionError(f"{len(weights)} weights for {len(names)} runs: {format_names(names)}")

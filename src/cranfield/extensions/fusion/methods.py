@@ -23,9 +23,9 @@ _ScoreFunction = Callable[[DocumentValues, Fusing], Floats]
 # ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
 
 
-def _divide(part: Floats, whole: Floats) -> Floats:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
 
 
 def none(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
@@ -35,8 +35,8 @@ def none(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
 
 def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores from 0, the list's lowest, to 1, its highest."""
-    half, lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
-    return _divide(half - lowest, lists.highest / 2 - lowest)
+    half_score, half_lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
+    return _divide(half_score - half_lowest, lists.highest / 2 - half_lowest)
 
 
 def share_of_highest(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
@@ -55,16 +55,16 @@ def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Float
 
 def zmuv(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return standard deviations from the list's mean (zero mean, unit variance)."""
-    apart = lists.score - lists.total(lists.score) / lists.length
-    apart = _divide(apart, lists.greatest_size(apart))  # so that no square is too large, or too small
-    sd = np.sqrt(lists.total(apart * apart) / lists.length)
-    return _divide(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
+    deviation = lists.score - lists.total(lists.score) / lists.length
+    deviation = _divide(deviation, lists.greatest_size(deviation))  # so that no square is too large, or too small
+    sd = np.sqrt(lists.total(deviation * deviation) / lists.length)
+    return _divide(deviation, np.where(lists.highest > lists.lowest, sd, 0.0))
 
 
 def l2(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores as a share of the list's Euclidean length."""
-    scaled = _divide(lists.score, lists.greatest_size(lists.score))
-    return _divide(scaled, np.sqrt(lists.total(scaled * scaled)))
+    scaled_score = _divide(lists.score, lists.greatest_size(lists.score))
+    return _divide(scaled_score, np.sqrt(lists.total(scaled_score * scaled_score)))
 
 
 def rank_share(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
@@ -100,52 +100,52 @@ def borda(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
 # ---- what becomes of it: by the number n of runs that returned a document
 
 
-def _sum(found: DocumentValues, how: Fusing) -> Floats:
+def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted sum: CombSUM (Fox & Shaw, TREC-2, 1993)."""
-    return found.total(found.weight * found.value)
+    return doc_values.total(doc_values.weight * doc_values.value)
 
 
-def _mnz(found: DocumentValues, how: Fusing) -> Floats:
+def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
-    return found.total(found.value) * found.total(found.weight * found.is_returned)
+    return doc_values.total(doc_values.value) * doc_values.total(doc_values.weight * doc_values.is_returned)
 
 
-def _gmnz(found: DocumentValues, how: Fusing) -> Floats:
+def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times n^gamma (Lee, SIGIR 1997)."""
-    n = found.total(found.weight * found.is_returned)
-    several, which = np.unique(n, return_inverse=True)
+    n = doc_values.total(doc_values.weight * doc_values.is_returned)
+    distinct_weights, position = np.unique(n, return_inverse=True)
     try:
-        powers_of = power(several, how.gamma)
+        powers_of_weights = power(distinct_weights, fusing.gamma)
     except OverflowError:  # math.pow raises it where numpy's is infinite
-        powers_of = np.full(len(several), np.inf)
-    return found.total(found.value) * powers_of[which]
+        powers_of_weights = np.full(len(distinct_weights), np.inf)
+    return doc_values.total(doc_values.value) * powers_of_weights[position]
 
 
-def _anz(found: DocumentValues, how: Fusing) -> Floats:
+def _anz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted mean: CombANZ (Fox & Shaw)."""
-    return _divide(found.total(found.weight * found.value), found.total(found.weight))
+    return _divide(doc_values.total(doc_values.weight * doc_values.value), doc_values.total(doc_values.weight))
 
 
-def _mixed(found: DocumentValues, how: Fusing) -> Floats:
+def _mixed(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted sum times the root of n."""
-    return found.total(found.weight * found.value) * np.sqrt(found.n_runs)
+    return doc_values.total(doc_values.weight * doc_values.value) * np.sqrt(doc_values.n_runs)
 
 
-def _log(found: DocumentValues, how: Fusing) -> Floats:
+def _log(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times ln n, which is 0 for a document of one run."""
-    return found.total(found.value) * _log_counts(found.n_runs, 0.0)
+    return doc_values.total(doc_values.value) * _log_counts(doc_values.n_runs, 0.0)
 
 
-def _logn(found: DocumentValues, how: Fusing) -> Floats:
+def _logn(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times ln(n + sigma)."""
-    return found.total(found.value) * _log_counts(found.n_runs, how.sigma)
+    return doc_values.total(doc_values.value) * _log_counts(doc_values.n_runs, fusing.sigma)
 
 
-def _log_counts(runs: Floats, more: float) -> Floats:
+def _log_counts(n_runs: Floats, addend: float) -> Floats:
     """Return the logarithms of numbers of runs plus a number, of which few are different."""
-    numbers = np.arange(1.0, runs.max(initial=0) + 1)
-    found: Floats = log(numbers + more)[runs.astype(np.int64) - 1]
-    return found
+    numbers = np.arange(1.0, n_runs.max(initial=0) + 1)
+    logs: Floats = log(numbers + addend)[n_runs.astype(np.int64) - 1]
+    return logs
 
 
 _NORMS: dict[str, _PointsFunction] = {
@@ -175,9 +175,9 @@ METHODS: dict[Method, Way] = {
     "sum": Way(_sum, is_weighted=True),
     "mnz": Way(_mnz, is_weighted=True),
     "anz": Way(_anz, is_weighted=True),
-    "max": Way(lambda found, how: found.highest),
-    "min": Way(lambda found, how: found.lowest),
-    "med": Way(lambda found, how: found.median),
+    "max": Way(lambda doc_values, fusing: doc_values.highest),
+    "min": Way(lambda doc_values, fusing: doc_values.lowest),
+    "med": Way(lambda doc_values, fusing: doc_values.median),
     "gmnz": Way(_gmnz, is_weighted=True, parameter="gamma"),
     "mixed": Way(_mixed, is_weighted=True),
     "isr": Way(_mnz, inverse_squares),
@@ -195,16 +195,16 @@ def needs_scores(method: Method, fusing: Fusing) -> bool:
 
 def settle_options(fusing: Fusing, method: Method) -> Fusing:
     """Return the options of a method, with what None means; refuse those without effect."""
-    way, given, norm = METHODS[method], fusing.changed_options(), fusing.norm
+    way, stated_options, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
-        if parameter in given and parameter != way.parameter:
+        if parameter in stated_options and parameter != way.parameter:
             raise OptionError(
-                f"{parameter}={given[parameter]:g} applies to {name}, not to {method}"
+                f"{parameter}={stated_options[parameter]:g} applies to {name}, not to {method}"
             )
     if fusing.weights is not None and not way.is_weighted:
-        able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
-        raise OptionError(f"weights: {method} has no form with weights; {able} have one")
+        weighted_methods = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
+        raise OptionError(f"weights: {method} has no form with weights; {weighted_methods} have one")
     if way.points is not None and norm not in (None, "none", "min-max-inverted"):
         raise OptionError(
             f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
@@ -226,17 +226,17 @@ def fuse_lists(lists: RunLists, method: Method, fusing: Fusing, weights: Floats)
     rows, doc = number_pairs(lists.query, lists.docs)
     query = lists.query.take(rows)
     candidates, way = np.bincount(query) * 1.0, METHODS[method]
-    values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
-    found = DocumentValues(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
+    row_values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
+    doc_values = DocumentValues(query, doc, row_values, lists.weight, np.ones(len(doc), np.bool_))
     if fusing.absent != "left-out":
-        shares = fusing.absent is None  # of Borda's points
+        takes_borda_share = fusing.absent is None  # of Borda's points
         by_norm = method != "borda"
-        found = _add_absent(found, lists, weights, fusing, shares=shares, by_norm=by_norm)
-    return rows, way.combined(found, fusing)
+        doc_values = _add_absent(doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm)
+    return rows, way.combined(doc_values, fusing)
 
 
 def _add_absent(
-    found: DocumentValues, lists: RunLists, weights: Floats, how: Fusing, *, shares: bool, by_norm: bool
+    doc_values: DocumentValues, lists: RunLists, weights: Floats, fusing: Fusing, *, takes_borda_share: bool, is_norm: bool
 ) -> DocumentValues:
     """Return the same with a value of each document for each run that did not return it.
 
@@ -247,27 +247,27 @@ def _add_absent(
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))
     np.add.at(n_rows, (lists.run, lists.query), 1)
-    there = np.zeros((len(found.query), n_runs), np.bool_)
-    there[found.doc, lists.run] = True
-    doc, run = np.nonzero(~there)
-    query = found.query[doc]
-    if shares:
-        c = np.bincount(found.query, minlength=n_queries) * 1.0
+    is_returned = np.zeros((len(doc_values.query), n_runs), np.bool_)
+    is_returned[doc_values.doc, lists.run] = True
+    doc, run = np.nonzero(~is_returned)
+    query = doc_values.query[doc]
+    if takes_borda_share:
+        c = np.bincount(doc_values.query, minlength=n_queries) * 1.0
         value = (c[query] - n_rows[run, query] + 1) / 2
-        value = value / c[query] if by_norm else value
+        value = value / c[query] if is_norm else value
     else:
-        some = n_rows[run, query] > 0
-        doc, run, query = doc[some], run[some], query[some]
+        has_list = n_rows[run, query] > 0
+        doc, run, query = doc[has_list], run[has_list], query[has_list]
         value = np.zeros(len(doc))
-        if how.absent == "lowest":
+        if fusing.absent == "lowest":
             low = np.full((n_runs, n_queries), np.inf)
-            np.minimum.at(low, (lists.run, lists.query), found.value)
+            np.minimum.at(low, (lists.run, lists.query), doc_values.value)
             value = low[run, query]
-    returned = np.full(len(doc), shares and by_norm)  # by the norm, each is in every list
+    counts_as_returned = np.full(len(doc), takes_borda_share and is_norm)  # by the norm, each is in every list
     return replace(
-        found,
-        doc=np.append(found.doc, doc),
-        value=np.append(found.value, value),
-        weight=np.append(found.weight, weights[run]),
-        returned=np.append(found.is_returned, returned),
+        doc_values,
+        doc=np.append(doc_values.doc, doc),
+        value=np.append(doc_values.value, value),
+        weight=np.append(doc_values.weight, weights[run]),
+        returned=np.append(doc_values.is_returned, counts_as_returned),
     )

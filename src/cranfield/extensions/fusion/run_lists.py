@@ -30,8 +30,8 @@ class RunLists:
 
     def repeat_per_row(self, list_column: Floats | Ints) -> Floats:
         """Return for each row the number of its list: (lists,) to (rows,)."""
-        found: Floats = np.repeat(list_column, self.lengths)
-        return found
+        row_values: Floats = np.repeat(list_column, self.lengths)
+        return row_values
 
     @property
     def length(self) -> Floats:
@@ -54,8 +54,8 @@ class RunLists:
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of a row's list, rounded once: (rows,) to (rows,)."""
-        which = np.repeat(np.arange(len(self.first_row)), self.lengths)
-        return sum_groups(which, values, len(self.first_row))[which]
+        list_number = np.repeat(np.arange(len(self.first_row)), self.lengths)
+        return sum_groups(list_number, values, len(self.first_row))[list_number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +89,23 @@ class DocumentValues:
     @property
     def highest(self) -> Floats:
         """Each document's highest value: (n,)."""
-        values, begins, _ = self._sorted_values
-        found: Floats = values[begins]
-        return found
+        values, first_row, _ = self._sorted_values
+        highest: Floats = values[first_row]
+        return highest
 
     @property
     def lowest(self) -> Floats:
         """Each document's lowest value: (n,)."""
-        values, begins, counts = self._sorted_values
-        found: Floats = values[begins + counts - 1]
-        return found
+        values, first_row, counts = self._sorted_values
+        lowest: Floats = values[first_row + counts - 1]
+        return lowest
 
     @property
     def median(self) -> Floats:
         """Each document's median value: (n,); of an even number, the mean of the middle two."""
-        values, begins, counts = self._sorted_values
-        found: Floats = (values[begins + (counts - 1) // 2] + values[begins + counts // 2]) / 2
-        return found
+        values, first_row, counts = self._sorted_values
+        median: Floats = (values[first_row + (counts - 1) // 2] + values[first_row + counts // 2]) / 2
+        return median
 
 
 def sum_groups(group: Ints, values: Floats, n: int) -> Floats:
@@ -114,15 +114,15 @@ def sum_groups(group: Ints, values: Floats, n: int) -> Floats:
     The values are cut in two, of 40 bits and of the next 48 below the group's greatest, whose sums
     have no error: the order of rows does not change the last bit.
     """
-    greatest = np.zeros(n)
-    np.maximum.at(greatest, group, np.abs(values))
-    exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
-    scaled = values * np.ldexp(1.0, -exponent).take(group)  # at most 1
-    high = np.rint(scaled * 2.0**40)
-    low = np.rint((scaled * 2.0**40 - high) * 2.0**48)
-    found: Floats = np.bincount(group, high, n)
-    found += np.bincount(group, low, n) * 2.0**-48
-    sums: Floats = np.ldexp(found, exponent - 40)
+    greatest_size = np.zeros(n)
+    np.maximum.at(greatest_size, group, np.abs(values))
+    exponent = np.maximum(np.frexp(greatest_size)[1], _LEAST_EXPONENT)
+    scaled_values = values * np.ldexp(1.0, -exponent).take(group)  # at most 1
+    high = np.rint(scaled_values * 2.0**40)
+    low = np.rint((scaled_values * 2.0**40 - high) * 2.0**48)
+    scaled_sums: Floats = np.bincount(group, high, n)
+    scaled_sums += np.bincount(group, low, n) * 2.0**-48
+    sums: Floats = np.ldexp(scaled_sums, exponent - 40)
     return sums
 
 

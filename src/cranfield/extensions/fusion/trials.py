@@ -82,8 +82,8 @@ class Trials:
         """Return the setting with the best mean; of several, the nearest to the untuned one."""
         sign = 1 if self.higher_is_better else -1
         best = (sign * means).max()
-        tied = np.flatnonzero(sign * means >= best - TIE)
-        return int(tied[self._distance_rank[tied].argmin()])
+        tied_settings = np.flatnonzero(sign * means >= best - TIE)
+        return int(tied_settings[self._distance_rank[tied_settings].argmin()])
 
     @cached_property
     def _distance_rank(self) -> Ints:
@@ -104,10 +104,10 @@ class Trials:
         """Return how far a setting is from the untuned one; parameters by their logarithm."""
         pairs = [*zip(setting.values(), self.untuned_setting.values(), strict=True)]
         if len(pairs) == 1:
-            ((value, untuned),) = pairs
-            is_log = value > 0 and untuned > 0
-            return abs(math.log(value / untuned)) if is_log else abs(value - untuned)
-        return math.fsum((weight - untuned) ** 2 for weight, untuned in pairs)
+            ((value, untuned_value),) = pairs
+            is_log = value > 0 and untuned_value > 0
+            return abs(math.log(value / untuned_value)) if is_log else abs(value - untuned_value)
+        return math.fsum((weight - untuned_weight) ** 2 for weight, untuned_weight in pairs)
 
 
 def list_settings(
@@ -119,16 +119,16 @@ def list_settings(
         raise OptionError(f"{method} has neither weights nor a parameter to choose")
     if over == "parameter":
         if way.parameter is None:
-            able = ", ".join(name for name, other in METHODS.items() if other.parameter)
-            raise OptionError(f"over='parameter': {method} has none; {able} have one")
+            able_methods = ", ".join(name for name, other in METHODS.items() if other.parameter)
+            raise OptionError(f"over='parameter': {method} has none; {able_methods} have one")
         if n_parts is not None:
             raise OptionError(f"steps={n_parts} divides weights: over='parameter' has none")
         numbers, divisor = _GRIDS[way.parameter]
         settings = [{way.parameter: number / divisor} for number in numbers]
         return settings, {way.parameter: getattr(fusing, way.parameter)}
     if not way.is_weighted:
-        able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
-        raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
+        able_methods = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
+        raise OptionError(f"over='weights': {method} has no form with weights; {able_methods} have one")
     n_parts = count_parts(n_parts, len(names))
     n = _count_settings(n_parts, len(names))
     if n > _MAX_SETTINGS:
@@ -157,8 +157,8 @@ def _count_settings(n_parts: int, n_runs: int) -> int:
     return math.comb(n_parts + n_runs - 1, n_runs - 1)
 
 
-def _compositions(whole: int, n: int) -> Iterator[tuple[int, ...]]:
+def _compositions(total: int, n: int) -> Iterator[tuple[int, ...]]:
     """Yield all n whole numbers of at least 0 whose sum is `whole`."""
-    for bars in combinations(range(whole + n - 1), n - 1):
-        ends = (-1, *bars, whole + n - 1)
+    for bars in combinations(range(total + n - 1), n - 1):
+        ends = (-1, *bars, total + n - 1)
         yield tuple(b - a - 1 for a, b in pairwise(ends))

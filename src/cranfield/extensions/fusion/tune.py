@@ -128,8 +128,8 @@ class Tuned(Shown):
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the rows: what is chosen, the mean, and how often it was chosen."""
-        before = "weight_" if self.over == "weights" else ""
-        settings = (f"{before}{name}" for name in self.settings[0])
+        prefix = "weight_" if self.over == "weights" else ""
+        settings = (f"{prefix}{name}" for name in self.settings[0])
         return (*settings, "mean", "difference", "error", "chosen")
 
     @property
@@ -152,16 +152,16 @@ class Tuned(Shown):
         """How many settings are within a standard error of the best, itself among them."""
         rising = self.held_out[self.measure].higher_is_better
         best = self.means[self.place]
-        gaps = ((best - one) * (1 if rising else -1) for one in self.means)
+        gaps = ((best - mean) * (1 if rising else -1) for mean in self.means)
         return sum(gap <= (error or TIE) for gap, error in zip(gaps, self.errors, strict=True))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each setting that was tried, to every digit."""
-        times = [list(self.chosen.values()).count(i) for i in range(len(self.settings))]
+        fold_counts = [list(self.chosen.values()).count(i) for i in range(len(self.settings))]
         best = self.means[self.place]
-        each = zip(self.settings, self.means, self.errors, times, strict=True)
+        setting_rows = zip(self.settings, self.means, self.errors, fold_counts, strict=True)
         return self._rows_as_dicts(
-            (*setting.values(), mean, mean - best, error, n) for setting, mean, error, n in each
+            (*setting.values(), mean, mean - best, error, n) for setting, mean, error, n in setting_rows
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,23 +183,23 @@ class Tuned(Shown):
 
     def _held_out_table(self) -> Table:
         result, pair = self.held_out[self.measure], self.pair
-        systems: dict[str, System] = {one.name: one for one in result.systems}
+        systems: dict[str, System] = {system.name: system for system in result.systems}
         level = format_percent(1 - self.recipe["alpha"])
-        said = {
+        setting_labels = {
             _UNTUNED_NAME: "equal weights" if self.over == "weights" else _describe_setting(self.recipe["untuned"]),
             _TUNED_NAME: f"chosen on the other {format_count(self.folds - 1, 'fold')}",
         }
-        pick = max if result.higher_is_better else min
-        best_run = pick(self.alone, key=self.alone.__getitem__)
+        choose_better = max if result.higher_is_better else min
+        best_run = choose_better(self.alone, key=self.alone.__getitem__)
         change = [format_signed(pair.difference), format_interval(pair.low, pair.high), format_p(pair.p)]
         rows = [
-            [said[_UNTUNED_NAME], format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
-            [said[_TUNED_NAME], format_number(systems[_TUNED_NAME].mean), *change],
+            [setting_labels[_UNTUNED_NAME], format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
+            [setting_labels[_TUNED_NAME], format_number(systems[_TUNED_NAME].mean), *change],
             [f"{best_run} alone, the best run", format_number(self.alone[best_run]), "", "", ""],
         ]
-        told = {None: "not significantly other than", "better": "significantly better than"}
-        verdict = told.get(pair.verdict, "significantly worse than")
-        text = [
+        verdict_phrases = {None: "not significantly other than", "better": "significantly better than"}
+        verdict = verdict_phrases.get(pair.verdict, "significantly worse than")
+        sentences = [
             f"On queries that it was not chosen on, the tuned fusion is {verdict} the untuned one: "
             "the randomization test, two-sided.",
             *map(str, self.notes),
@@ -207,43 +207,43 @@ class Tuned(Shown):
         title = f"{self.method} of {format_names(self.recipe['runs'])}   {self.measure}   "
         title += f"{format_query_count(len(result.query_ids))} in {self.folds} folds"
         header = ["setting", "mean", "diff", f"{level} interval", "p"]
-        return Table(header, rows, text, 1, title=[title])
+        return Table(header, rows, sentences, 1, title=[title])
 
     def _settings_table(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
         order = list(range(len(self.settings)))
-        listed = order
+        shown_settings = order
         if len(self.settings[0]) > 2:
             sign = -1 if self.held_out[self.measure].higher_is_better else 1
             # Of settings with the same mean, the one that was taken is the first.
-            listed = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_MAX_LISTED]
+            shown_settings = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_MAX_LISTED]
         low, high = min(self.means), max(self.means)
-        times = [list(self.chosen.values()).count(i) for i in order]
+        fold_counts = [list(self.chosen.values()).count(i) for i in order]
         names = [*self.settings[0]]
-        apart = sum(len(name) + 3 for name in names) <= _MAX_NAMES_WIDTH
+        has_weight_columns = sum(len(name) + 3 for name in names) <= _MAX_NAMES_WIDTH
         rows = []
-        for i in listed:
+        for i in shown_settings:
             values, mean = [format_short(value) for value in self.settings[i].values()], self.means[i]
-            often = f"{times[i]}" if times[i] else ""
+            fold_count = f"{fold_counts[i]}" if fold_counts[i] else ""
             share = (mean - low) / (high - low) if high > low else 1.0
             bar = "=" * max(1, round(10 * share))
-            rows.append([*(values if apart else ["  ".join(values)]), format_number(mean), often, bar])
+            rows.append([*(values if has_weight_columns else ["  ".join(values)]), format_number(mean), fold_count, bar])
         n = len(self.settings)
-        are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
-        text = [
+        verb, is_flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
+        sentences = [
             f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too high a "
             "promise, as it was chosen on these queries: the table above has the cross-validated "
             "one.",
-            f"{self.close:,} of {n:,} settings {are} within a standard error of the best"
-            f"{': the optimum is flat' if flat else ''}.",
+            f"{self.close:,} of {n:,} settings {verb} within a standard error of the best"
+            f"{': the optimum is flat' if is_flat else ''}.",
             "chosen: the number of folds for which the setting was the best.",
-            *([] if apart else [f"weights: of {', '.join(names)}."]),
+            *([] if has_weight_columns else [f"weights: of {', '.join(names)}."]),
         ]
-        labels = names if apart else ["weights"]
-        best = frozenset({(listed.index(self.place), len(labels))})
-        title = "Settings" if len(listed) == n else f"The best {len(listed)} of {n:,} settings"
+        labels = names if has_weight_columns else ["weights"]
+        best = frozenset({(shown_settings.index(self.place), len(labels))})
+        title = "Settings" if len(shown_settings) == n else f"The best {len(shown_settings)} of {n:,} settings"
         header = [*labels, "mean", "chosen", ""]
-        return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
+        return Table(header, rows, sentences, len(labels), best, title=[title], n_sentences=1)
 
 
 def _describe_setting(setting: Mapping[str, float]) -> str:
@@ -306,21 +306,21 @@ def tune(
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    named_runs = make_runs(runs, select_columns(reading.columns, Side.RUN))
+    run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
     judgments, _, _ = arrange_arguments(
-        *(qrels, list(named_runs.values()), None, None),
+        *(qrels, list(run_of_name.values()), None, None),
         columns=reading.columns,
         duplicates=judging.duplicates,
         verb=tune,
     )
     over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
-    settings, untuned = list_settings(method, over, tuple(named_runs), tuning.steps, fusing)
-    judged_runs = {name: run.only(queries=judgments) for name, run in named_runs.items()}
+    settings, untuned_setting = list_settings(method, over, tuple(run_of_name), tuning.steps, fusing)
+    judged_runs = {name: run.only(queries=judgments) for name, run in run_of_name.items()}
     fixed_options = {**fusing.changed_options(), **judging.changed_options()}
-    trials = Trials(judgments, judged_runs, method, over, aim, fixed_options, settings, untuned)
-    tuned = _choose_settings(trials, named_runs, judging, tuning)
-    warn_about(tuned.notes)
-    return tuned
+    trials = Trials(judgments, judged_runs, method, over, aim, fixed_options, settings, untuned_setting)
+    tuning_result = _choose_settings(trials, run_of_name, judging, tuning)
+    warn_about(tuning_result.notes)
+    return tuning_result
 
 
 def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning) -> Tuned:
@@ -331,11 +331,11 @@ def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, 
     untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned_setting)
     query_ids, untuned_scores, scores = trials.score_all(untuned_run)
     fold, fold_names = _divide_queries(tuning, query_ids)
-    chosen = {
+    setting_of_fold = {
         name: trials.find_best(scores[:, fold != i].mean(axis=1))
         for i, name in enumerate(fold_names)
     }
-    held_out_scores = scores[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
+    held_out_scores = scores[np.array([*setting_of_fold.values()])[fold], np.arange(len(query_ids))]
     columns = {_UNTUNED_NAME: untuned_scores, _TUNED_NAME: held_out_scores}
     held_out = _compare_with_untuned(columns, query_ids, str(trials.measure), tuning)
     means = scores.mean(axis=1)
@@ -352,7 +352,7 @@ def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, 
         settings=trials.settings,
         means=means.tolist(),
         errors=[finite_or_none(error) or None for error in _standard_errors(scores - scores[place])],
-        chosen=chosen,
+        chosen=setting_of_fold,
         place=place,
         held_out=held_out,
         alone=alone,
@@ -388,10 +388,10 @@ def _compare_with_untuned(
     return compare_scores(align(scores, None, None), settings)
 
 
-def _gain_warnings(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterator[Note]:
+def _gain_warnings(alone: Mapping[str, float], tuned_mean: float, *, rising: bool) -> Iterator[Note]:
     """Say where one run alone is as good as the tuned fusion."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
-    gap = tuned - alone[best]
+    gap = tuned_mean - alone[best]
     if (gap if rising else -gap) <= TIE:
         text = (
             f"{best} alone is as good as the tuned fusion, or better: on these queries, fusing is "
@@ -402,8 +402,8 @@ def _gain_warnings(alone: Mapping[str, float], tuned: float, *, rising: bool) ->
 
 def _standard_errors(gaps: Floats) -> list[float]:
     """Return the standard error of each mean difference: (n_settings, n_queries)."""
-    found: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
-    return found
+    errors: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
+    return errors
 
 
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -418,14 +418,14 @@ def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, lis
         fold[order] = np.arange(n) % k
         return fold, [str(i + 1) for i in range(k)]
     labels = read_cluster_labels(tuning.folds)
-    missing = [one for one in query_ids if one not in labels]
-    if missing:
+    unlabelled_ids = [query_id for query_id in query_ids if query_id not in labels]
+    if unlabelled_ids:
         raise InputError(
-            f"folds: {format_count(len(missing), 'query has', 'queries have')} no label, as "
-            f"{missing[0]!r:.80}"
+            f"folds: {format_count(len(unlabelled_ids), 'query has', 'queries have')} no label, as "
+            f"{unlabelled_ids[0]!r:.80}"
         )
-    names = [*dict.fromkeys(labels[one] for one in query_ids)]
+    names = [*dict.fromkeys(labels[query_id] for query_id in query_ids)]
     if len(names) < 2:
         raise InputError(f"folds: all queries have the label {names[0]!r:.80}; two are needed")
-    place = {name: i for i, name in enumerate(names)}
-    return np.array([place[labels[one]] for one in query_ids]), names
+    fold_of_label = {name: i for i, name in enumerate(names)}
+    return np.array([fold_of_label[labels[query_id]] for query_id in query_ids]), names

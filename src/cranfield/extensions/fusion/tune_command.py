@@ -60,10 +60,10 @@ def command(
         refuse_own_input([qrels, *runs, *filter(None, [data.map_docs])], target)
         refuse_outputs([target])  # before all is computed
         choose_format(target, None)
-    chosen: Any = {**tuning.changed_options(), **how.changed_options(), **judging.changed_options()}
+    options: Any = {**tuning.changed_options(), **how.changed_options(), **judging.changed_options()}
     judgments = data.read_qrels(qrels, judging.duplicates)
-    found = tune(judgments, data.read_runs(runs), method, measure, **chosen)
-    show(found, form)
+    tuning_result = tune(judgments, data.read_runs(runs), method, measure, **options)
+    show(tuning_result, form)
     if target is not None:
-        written = found.run.write(target)
-        print_note(f"made {found.run.description}; wrote {written.rows:,} rows to {target}")
+        write_counts = tuning_result.run.write(target)
+        print_note(f"made {tuning_result.run.description}; wrote {write_counts.rows:,} rows to {target}")

@@ -26,20 +26,20 @@ def score_contributions(measure: Measure, judged: Judged) -> Floats:
     if measure.linear != "exact":
         raise _not_additive_error(measure)
     hits = judged.hits
-    found = np.zeros(len(hits.rank))
+    contributions = np.zeros(len(hits.rank))
     rows = np.flatnonzero(hits.rank <= deepest_rank(measure))
     for begin in range(0, len(rows), MAX_ROWS):
-        some = rows[begin : begin + MAX_ROWS]
-        n, grade = len(some), hits.grade[some]
-        alone = Ranked(n, np.arange(n), hits.rank[some], grade)
-        ideal = Ranked(n, np.arange(n), np.ones(n, np.int64), grade)
-        n_retrieved = judged.n_retrieved[hits.query[some]]
-        values = measure.values(Judged(alone, ideal, n_retrieved, judged.top_grade))
-        found[some] = values[:, 0]
-    sums = np.bincount(hits.query, found, hits.n_queries)
-    if not np.allclose(sums, measure.values(judged)[:, 0], rtol=_SUM_TOLERANCE, atol=_SUM_TOLERANCE):
+        block_rows = rows[begin : begin + MAX_ROWS]
+        n, grade = len(block_rows), hits.grade[block_rows]
+        single_hits = Ranked(n, np.arange(n), hits.rank[block_rows], grade)
+        single_ideal = Ranked(n, np.arange(n), np.ones(n, np.int64), grade)
+        n_retrieved = judged.n_retrieved[hits.query[block_rows]]
+        block_scores = measure.values(Judged(single_hits, single_ideal, n_retrieved, judged.top_grade))
+        contributions[block_rows] = block_scores[:, 0]
+    query_sums = np.bincount(hits.query, contributions, hits.n_queries)
+    if not np.allclose(query_sums, measure.values(judged)[:, 0], rtol=_SUM_TOLERANCE, atol=_SUM_TOLERANCE):
         raise _not_additive_error(measure)  # as where gains are scaled by the query's highest
-    return found
+    return contributions
 
 
 def deepest_rank(measure: Measure) -> int:

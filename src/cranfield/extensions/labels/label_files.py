@@ -47,113 +47,113 @@ def read_labels(source: Any) -> list[Label]:
     Raises InputError for data of another form, for a row without query or document, and for several
     questions of which none has that name.
     """
-    found = read_table(source, _FORM)
-    if isinstance(found, NestedObject):
-        raise found.row_error(None, "holds no labels of documents", _HINT)
-    if "data" in found.names and QUERY not in found.names:
-        return list(_read_label_studio(found))
-    if {"fields", "responses"} <= {*found.names}:
-        return list(_read_argilla(found))
-    return list(_read_table_rows(found))
+    table = read_table(source, _FORM)
+    if isinstance(table, NestedObject):
+        raise table.row_error(None, "holds no labels of documents", _HINT)
+    if "data" in table.names and QUERY not in table.names:
+        return list(_read_label_studio(table))
+    if {"fields", "responses"} <= {*table.names}:
+        return list(_read_argilla(table))
+    return list(_read_table_rows(table))
 
 
 def _read_table_rows(table: Table) -> Iterator[Label]:
     if not table.n_rows:
         return
-    places = {
+    column_of_name = {
         name: table.find_column(COLUMNS[role].names)
         for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade"))
     }
-    for name, place in places.items():
-        if place is None:
-            shown = ", ".join(table.names)
-            raise table.row_error(None, f"has no column {name}; it has {shown:.200}", _HINT)
-    drawing = {role: at for role in DRAWING if (at := table.find_column(COLUMNS[role].names)) is not None}
-    who = table.find_column(ASSESSOR)
-    for row, values in enumerate(table.rows()):
-        query, doc, value = (values[at] for at in places.values() if at is not None)
-        if all(_strip_cell(one) is None for one in (query, doc, value)):
+    for name, column in column_of_name.items():
+        if column is None:
+            column_names = ", ".join(table.names)
+            raise table.row_error(None, f"has no column {name}; it has {column_names:.200}", _HINT)
+    drawing = {role: column for role in DRAWING if (column := table.find_column(COLUMNS[role].names)) is not None}
+    assessor_column = table.find_column(ASSESSOR)
+    for row, cells in enumerate(table.rows()):
+        query, doc, grade_cell = (cells[column] for column in column_of_name.values() if column is not None)
+        if all(_strip_cell(cell) is None for cell in (query, doc, grade_cell)):
             continue  # as a spreadsheet leaves below the last row
-        label, problem = _read_label(value)
+        label, problem = _read_label(grade_cell)
         yield Label(
             *(table, row, table.read_id(row, query), table.read_id(row, doc), label),
-            None if who is None else _read_assessor(values[who]),
-            {role: one for role, at in drawing.items() if (one := _strip_cell(values[at])) is not None},
+            None if assessor_column is None else _read_assessor(cells[assessor_column]),
+            {role: drawing_cell for role, column in drawing.items() if (drawing_cell := _strip_cell(cells[column])) is not None},
             problem=problem,
         )
 
 
 def _read_label_studio(table: Table) -> Iterator[Label]:
-    data = table.columns[table.names.index("data")]
-    at = table.find_column(["annotations"])
-    annotated = [None] * table.n_rows if at is None else table.columns[at]
-    tasks = [_unlabelled_row(table, row, about) for row, about in enumerate(data)]
-    parts = [_list_annotations(table, row, several) for row, several in enumerate(annotated)]
-    question = _find_question(table, (names for several in parts for _, names in several))
-    for first, several in zip(tasks, parts, strict=True):
-        if not several:
-            yield first
-        for one, answers in several:
-            discarded = bool(one.get("was_cancelled"))
+    task_data = table.columns[table.names.index("data")]
+    column = table.find_column(["annotations"])
+    annotation_lists = [None] * table.n_rows if column is None else table.columns[column]
+    tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(task_data)]
+    annotations_of_task = [_list_annotations(table, row, annotations) for row, annotations in enumerate(annotation_lists)]
+    question = _find_question(table, (names for annotations in annotations_of_task for _, names in annotations))
+    for task, annotations in zip(tasks, annotations_of_task, strict=True):
+        if not annotations:
+            yield task
+        for annotation, answers in annotations:
+            discarded = bool(annotation.get("was_cancelled"))
             label, problem = _read_label(None if discarded else answers.get(question))
-            who = _read_assessor(one.get("completed_by"))
-            yield first._replace(label=label, assessor=who, discarded=discarded, problem=problem)
+            assessor = _read_assessor(annotation.get("completed_by"))
+            yield task._replace(label=label, assessor=assessor, discarded=discarded, problem=problem)
 
 
 _Answers = Mapping[str, list[Any]]  # by the name of the question
 
 
-def _list_annotations(table: Table, row: int, several: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
+def _list_annotations(table: Table, row: int, annotations: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
     """Return the annotations of a task, the oldest first, each with its answers."""
-    found = []
-    for one in _list_objects(table, row, several, "an annotation"):
+    answered_annotations = []
+    for annotation in _list_objects(table, row, annotations, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for part in _list_objects(table, row, one.get("result"), "a result of an annotation"):
-            answers.setdefault(str(part.get("from_name")), []).append(part.get("value"))
-        found.append((one, answers))
-    return sorted(found, key=lambda it: str(it[0].get("updated_at") or it[0].get("created_at")))
+        for answer in _list_objects(table, row, annotation.get("result"), "a result of an annotation"):
+            answers.setdefault(str(answer.get("from_name")), []).append(answer.get("value"))
+        answered_annotations.append((annotation, answers))
+    return sorted(answered_annotations, key=lambda annotation_and_answers: str(annotation_and_answers[0].get("updated_at") or annotation_and_answers[0].get("created_at")))
 
 
-def _list_objects(table: Table, row: int, value: Any, what: str) -> Sequence[Mapping[str, Any]]:
+def _list_objects(table: Table, row: int, json_value: Any, description: str) -> Sequence[Mapping[str, Any]]:
     """Return a list of objects in JSON, empty where there is none; InputError for another value."""
-    objects = [] if value is None else value
-    if not isinstance(objects, list) or not all(isinstance(one, Mapping) for one in objects):
-        raise table.row_error(row, f"expected {what}, an object in a list, got {value!r:.80}", _HINT)
+    objects = [] if json_value is None else json_value
+    if not isinstance(objects, list) or not all(isinstance(json_object, Mapping) for json_object in objects):
+        raise table.row_error(row, f"expected {description}, an object in a list, got {json_value!r:.80}", _HINT)
     return objects
 
 
 def _read_argilla(table: Table) -> Iterator[Label]:
     if "metadata" not in table.names:
         raise table.row_error(0, "a record has no metadata, which name its query and document", _HINT)
-    metadata, responses = (table.columns[table.names.index(x)] for x in ("metadata", "responses"))
+    metadata, responses = (table.columns[table.names.index(name)] for name in ("metadata", "responses"))
     for row, answers in enumerate(responses):
         if not isinstance(answers or {}, Mapping):
             raise table.row_error(row, f"expected answers by question, got {answers!r:.80}", _HINT)
     question = _find_question(table, (answers or {} for answers in responses))
-    for row, (about, answers) in enumerate(zip(metadata, responses, strict=True)):
-        first = _unlabelled_row(table, row, about)
-        for one in _list_objects(table, row, (answers or {}).get(question), "a response") or [{}]:
-            is_final = one.get("status") in (None, "submitted")
-            label, problem = _read_label(one.get("value") if is_final else None)
-            yield first._replace(
+    for row, (metadata_of_row, answers) in enumerate(zip(metadata, responses, strict=True)):
+        task = _unlabelled_row(table, row, metadata_of_row)
+        for response in _list_objects(table, row, (answers or {}).get(question), "a response") or [{}]:
+            is_final = response.get("status") in (None, "submitted")
+            label, problem = _read_label(response.get("value") if is_final else None)
+            yield task._replace(
                 label=label,
-                assessor=_read_assessor(one.get("user_id")),
-                discarded=one.get("status") == "discarded",
+                assessor=_read_assessor(response.get("user_id")),
+                discarded=response.get("status") == "discarded",
                 problem=problem,
             )
 
 
-def _unlabelled_row(table: Table, row: int, about: Any) -> Label:
+def _unlabelled_row(table: Table, row: int, data: Any) -> Label:
     """Return the row of a task without a label."""
-    if not isinstance(about, Mapping) or QUERY not in about or DOC not in about:
-        raise table.row_error(row, f"a task does not name its {QUERY} and {DOC}, got {about!r:.80}")
-    query, doc = (table.read_id(row, about[name]) for name in (QUERY, DOC))
+    if not isinstance(data, Mapping) or QUERY not in data or DOC not in data:
+        raise table.row_error(row, f"a task does not name its {QUERY} and {DOC}, got {data!r:.80}")
+    query, doc = (table.read_id(row, data[name]) for name in (QUERY, DOC))
     return Label(table, row, query, doc)
 
 
 def _find_question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
     """Return the name of the question whose answers are labels: `relevance`, or the only one."""
-    names = [*dict.fromkeys(name for one in answers for name in one)]
+    names = [*dict.fromkeys(name for question_answers in answers for name in question_answers)]
     if GRADE in names or not names:
         return GRADE
     if len(names) > 1:
@@ -162,18 +162,18 @@ def _find_question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
     return names[0]
 
 
-def _read_label(value: Any) -> tuple[Any, str | None]:
+def _read_label(raw_label: Any) -> tuple[Any, str | None]:
     """Return one label, a number or a text, None for an empty cell; or what is wrong with it.
 
     Label Studio has a list, such as {"choices": ["2"]}, or {"rating": 2}.
     """
-    found = value
-    while isinstance(found, Mapping | list | tuple):
-        inside = list(found.values()) if isinstance(found, Mapping) else list(found)
-        if len(inside) > 1:
-            return None, f"expected one label, got {value!r:.80}"
-        found = inside[0] if inside else None
-    return _strip_cell(found), None
+    cell = raw_label
+    while isinstance(cell, Mapping | list | tuple):
+        cells = list(cell.values()) if isinstance(cell, Mapping) else list(cell)
+        if len(cells) > 1:
+            return None, f"expected one label, got {raw_label!r:.80}"
+        cell = cells[0] if cells else None
+    return _strip_cell(cell), None
 
 
 def _strip_cell(cell: Any) -> Any:
@@ -183,11 +183,11 @@ def _strip_cell(cell: Any) -> Any:
     return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
-def _read_assessor(who: Any) -> str | None:
+def _read_assessor(person: Any) -> str | None:
     """Return the name of a person: Label Studio has a number, or {"id": 1, "email": "..."}."""
-    if isinstance(who, Mapping):
-        who = next((who[name] for name in ("email", "username", "id") if who.get(name)), None)
-    return None if _strip_cell(who) is None else escape_surrogates(str(who))
+    if isinstance(person, Mapping):
+        person = next((person[name] for name in ("email", "username", "id") if person.get(name)), None)
+    return None if _strip_cell(person) is None else escape_surrogates(str(person))
 
 
 # ---- tasks for labelling tools ------------------------------------------------------------------
@@ -212,7 +212,7 @@ def argilla_records(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> argilla_records([{"query_id": "q1", "doc_id": "d1", "relevance": None}])[0]["fields"]
     {'query': 'q1', 'document': 'd1'}
     """
-    nothing: dict[str, Any] = {"suggestions": {}, "responses": {}, "vectors": {}}
+    empty_parts: dict[str, Any] = {"suggestions": {}, "responses": {}, "vectors": {}}
     return [
         {
             "id": json.dumps([row[QUERY], row[DOC]]),
@@ -221,7 +221,7 @@ def argilla_records(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "document": row.get(DOC_TEXT) or row[DOC],
             },
             "metadata": _row_ids(row),
-            **nothing,
+            **empty_parts,
         }
         for row in rows
     ]
@@ -233,5 +233,5 @@ def _row_ids(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _row_texts(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of a row that has such columns, or the ids where there is no text."""
-    beside = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
-    return {text: row[text] or row[of] for text, of in beside.items() if text in row}
+    id_column_of_text = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
+    return {text_column: row[text_column] or row[id_column] for text_column, id_column in id_column_of_text.items() if text_column in row}

@@ -50,64 +50,64 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     table = read_table(source, _FORM)
     if not isinstance(table, Table):
         raise not_a_table_error(_FORM, table.value)
-    found: dict[tuple[str, str, str], Nugget] = {}
-    importance: dict[tuple[str, str], str] = {}
+    nugget_of_key: dict[tuple[str, str, str], Nugget] = {}
+    importance_of_nugget: dict[tuple[str, str], str] = {}
     without_nuggets: list[tuple[str, str]] = []
     names = list(map(plain_name, table.names))
-    for at, values in enumerate(table.rows()):
-        row = dict(zip(names, values, strict=True))
+    for row_number, cells in enumerate(table.rows()):
+        row = dict(zip(names, cells, strict=True))
         if row.get("nuggets") == []:
-            query, answer = (_read_column(table, at, row, name) for name in ("query", "answer"))
-            without_nuggets.append((table.read_id(at, query), table.read_id(at, answer)))
-        for one in _list_nuggets(table, at, row):
-            if one[:3] in found:
+            query, answer = (_read_column(table, row_number, row, name) for name in ("query", "answer"))
+            without_nuggets.append((table.read_id(row_number, query), table.read_id(row_number, answer)))
+        for nugget in _list_nuggets(table, row_number, row):
+            if nugget[:3] in nugget_of_key:
                 raise table.row_error(
-                    at,
-                    f"the nugget {one.nugget!r:.80} occurs twice for query {one.query!r}, "
-                    f"answer {one.answer!r}",
+                    row_number,
+                    f"the nugget {nugget.nugget!r:.80} occurs twice for query {nugget.query!r}, "
+                    f"answer {nugget.answer!r}",
                     kind=DuplicateError,
                 )
-            known = importance.setdefault((one.query, one.nugget), one.importance)
-            if one.importance != known:
+            first_importance = importance_of_nugget.setdefault((nugget.query, nugget.nugget), nugget.importance)
+            if nugget.importance != first_importance:
                 raise table.row_error(
-                    at,
-                    f"the nugget {one.nugget!r:.80} of query {one.query!r} is {one.importance} "
-                    f"here, and {known} above",
+                    row_number,
+                    f"the nugget {nugget.nugget!r:.80} of query {nugget.query!r} is {nugget.importance} "
+                    f"here, and {first_importance} above",
                     "A nugget must have the same importance for all answers of its query.",
                 )
-            found[one[:3]] = one
-    if not found and not without_nuggets:
+            nugget_of_key[nugget[:3]] = nugget
+    if not nugget_of_key and not without_nuggets:
         raise InputError("the nuggets: hold no row")
-    return list(found.values()), without_nuggets
+    return list(nugget_of_key.values()), without_nuggets
 
 
-def _list_nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
-    inner = row.get("nuggets")
-    for one in inner if isinstance(inner, list) else [{}]:
-        if not isinstance(one, Mapping):
-            raise table.row_error(at, f"expected a nugget as an object, got {one!r:.80}")
-        yield _read_nugget(table, at, {**row, **one})
+def _list_nuggets(table: Table, row_number: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
+    inner_rows = row.get("nuggets")
+    for inner_row in inner_rows if isinstance(inner_rows, list) else [{}]:
+        if not isinstance(inner_row, Mapping):
+            raise table.row_error(row_number, f"expected a nugget as an object, got {inner_row!r:.80}")
+        yield _read_nugget(table, row_number, {**row, **inner_row})
 
 
-def _read_nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
-    values = {column: _read_column(table, at, row, column) for column in NAMES}
-    for column, allowed in WORDS.items():
-        value = values[column]
-        values[column] = value.strip().lower() if isinstance(value, str) else value
-        if values[column] not in (*allowed, FAILED):
-            known = ", ".join(allowed)
-            raise table.row_error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
-    ids = {column: table.read_id(at, values[column]) for column in ("query", "answer", "nugget")}
-    return Nugget(**{**values, **ids})
+def _read_nugget(table: Table, row_number: int, row: Mapping[str, Any]) -> Nugget:
+    cells = {column: _read_column(table, row_number, row, column) for column in NAMES}
+    for column, words in WORDS.items():
+        cell = cells[column]
+        cells[column] = cell.strip().lower() if isinstance(cell, str) else cell
+        if cells[column] not in (*words, FAILED):
+            allowed_words = ", ".join(words)
+            raise table.row_error(row_number, f"expected one of {allowed_words} as the {column}, got {cell!r:.80}")
+    ids = {column: table.read_id(row_number, cells[column]) for column in ("query", "answer", "nugget")}
+    return Nugget(**{**cells, **ids})
 
 
-def _read_column(table: Table, at: int, row: Mapping[str, Any], column: str) -> Any:
+def _read_column(table: Table, row_number: int, row: Mapping[str, Any], column: str) -> Any:
     """Return the value of a row in a column of `NAMES`; InputError if it has none."""
     for name in NAMES[column]:
         if row.get(name) is not None:
             return row[name]
     raise table.row_error(
-        at,
+        row_number,
         f"has no {column!r}",
         "A row has query, answer, nugget, importance and assignment, or other names of these: "
         f"{', '.join(NAMES[column])}.",

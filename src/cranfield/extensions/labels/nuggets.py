@@ -48,15 +48,15 @@ class NuggetScores(Shown):
     def means(self) -> dict[str, dict[str, float]]:
         """Return {answer: {score: mean over the queries}}."""
         return {
-            answer: {score: mean(values[:, i]) for i, score in enumerate(SCORES)}
-            for answer, values in zip(self.answers, self.values, strict=True)
+            answer: {score: mean(query_scores[:, i]) for i, score in enumerate(SCORES)}
+            for answer, query_scores in zip(self.answers, self.values, strict=True)
         }
 
     def per_query(self, score: str) -> dict[str, dict[str, float]]:
         """Return {answer: {query_id: value}} of one score."""
         return {
-            answer: {query: scores[score] for query, scores in of_queries.items()}
-            for answer, of_queries in self.to_dict().items()
+            answer: {query: scores[score] for query, scores in scores_of_query.items()}
+            for answer, scores_of_query in self.to_dict().items()
         }
 
     def to_dict(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -74,9 +74,9 @@ class NuggetScores(Shown):
         means = self.means()
         return [
             (answer, query, scores)
-            for answer, of_queries in self.to_dict().items()
+            for answer, scores_of_query in self.to_dict().items()
             for query, scores in [
-                *(of_queries.items() if per_query else ()),
+                *(scores_of_query.items() if per_query else ()),
                 ("all", means[answer]),
             ]
         ]
@@ -94,18 +94,18 @@ class NuggetScores(Shown):
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         queries = {"queries": self.to_dict()} if per_query else {}
-        return {"means": self.means(), **queries, "notes": [one.to_dict() for one in self.notes]}
+        return {"means": self.means(), **queries, "notes": [note.to_dict() for note in self.notes]}
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers."""
         n_queries = len(self.query_ids)
-        said = [Note("queries", "info", f"{format_query_count(n_queries)} averaged.", n_queries)]
+        notes = [Note("queries", "info", f"{format_query_count(n_queries)} averaged.", n_queries)]
         for answer, n in zip(self.answers, self.missing, strict=True):
             if n:
                 text = f"{format_count(n, 'nugget')} without an assignment: counted as not supported."
-                said.append(Note("unassigned", "info", text, source=answer, count=n))
-        return (*said, *self.remarks)
+                notes.append(Note("unassigned", "info", text, source=answer, count=n))
+        return (*notes, *self.remarks)
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; `per_query` adds each query's."""
@@ -154,32 +154,32 @@ def nugget_recall(
     """
     rows, without_nuggets = read_nuggets(data)
     pairs = [*((row.query, row.answer) for row in rows), *without_nuggets]
-    answers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name in pairs))}
-    queries = {
+    row_of_answer = {name: i for i, name in enumerate(dict.fromkeys(name for _, name in pairs))}
+    row_of_query = {
         query: i for i, query in enumerate(sorted({query for query, _ in pairs}, key=encode))
     }
     nuggets = {(row.query, row.nugget): row.importance for row in rows}
-    answer = np.array([answers[row.answer] for row in rows], np.int64)
-    query = np.array([queries[row.query] for row in rows], np.int64)
-    vital = np.array([row.importance == "vital" for row in rows], np.bool_)
+    answer_row = np.array([row_of_answer[row.answer] for row in rows], np.int64)
+    query_row = np.array([row_of_query[row.query] for row in rows], np.int64)
+    is_vital = np.array([row.importance == "vital" for row in rows], np.bool_)
     support = np.array([_SUPPORT[row.assignment] for row in rows], np.float64)
-    of_query = np.array([queries[query] for query, _ in nuggets], np.int64)
-    of_vital = np.array([importance == "vital" for importance in nuggets.values()], np.bool_)
+    nugget_query_row = np.array([row_of_query[query] for query, _ in nuggets], np.int64)
+    nugget_is_vital = np.array([importance == "vital" for importance in nuggets.values()], np.bool_)
 
-    def share(weight: Floats, of_weight: Floats, support: Floats) -> Floats:
+    def share(weight: Floats, nugget_weight: Floats, support: Floats) -> Floats:
         """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
-        cell, n_cells = answer * len(queries) + query, len(answers) * len(queries)
-        supported = np.bincount(cell, weight * support, n_cells).reshape(len(answers), -1)
-        return ratio(supported, np.bincount(of_query, of_weight, len(queries)))
+        cell, n_cells = answer_row * len(row_of_query) + query_row, len(row_of_answer) * len(row_of_query)
+        support_sum = np.bincount(cell, weight * support, n_cells).reshape(len(row_of_answer), -1)
+        return ratio(support_sum, np.bincount(nugget_query_row, nugget_weight, len(row_of_query)))
 
-    strict = np.floor(support)
-    columns = []
+    strict_support = np.floor(support)
+    score_columns = []
     for okay in (1.0, 0.0, _OKAY):
-        weights = np.where(vital, 1.0, okay), np.where(of_vital, 1.0, okay)
-        columns += [share(*weights, support), share(*weights, strict)]
-    missing = len(nuggets) - np.bincount(answer, minlength=len(answers))
+        weights = np.where(is_vital, 1.0, okay), np.where(nugget_is_vital, 1.0, okay)
+        score_columns += [share(*weights, support), share(*weights, strict_support)]
+    missing = len(nuggets) - np.bincount(answer_row, minlength=len(row_of_answer))
     remarks = []
-    if n := len(queries) - len({query for query, _ in nuggets}):
+    if n := len(row_of_query) - len({query for query, _ in nuggets}):
         text = f"{format_query_count(n)} without nuggets: every score is 0 there."
         remarks.append(Note("no-nuggets", "warning", text, n))
     n_okay = [*nuggets.values()].count(FAILED)
@@ -189,5 +189,5 @@ def nugget_recall(
             f"{format_count(n - n_okay, 'assignment')}, counted as not supported."
         )
         remarks.append(Note("failed", "warning", text, count=n))
-    values = np.stack(columns, axis=2)
-    return NuggetScores(list(answers), list(queries), values, missing.tolist(), remarks)
+    scores = np.stack(score_columns, axis=2)
+    return NuggetScores(list(row_of_answer), list(row_of_query), scores, missing.tolist(), remarks)

@@ -17,30 +17,30 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
     InputError for values that are not rates, and DuplicateError for a rate that occurs twice.
     """
-    found = read_table(source, _FORM)
-    cells = _table_cells(found) if isinstance(found, Table) else found.read_leaves(2)
+    document = read_table(source, _FORM)
+    cells = _table_cells(document) if isinstance(document, Table) else document.read_leaves(2)
     rates: dict[int, dict[int, float]] = {}
     for row, cell in enumerate(cells):
-        at = row if isinstance(found, Table) else None
-        true, given, rate = (math.nan if n is None else n for n in map(parse_number, cell))
-        if not (true.is_integer() and given.is_integer() and 0 <= rate < math.inf):
-            shown = ", ".join(map(repr, cell))
-            problem = f"expected two whole grades and a rate of at least 0, got {shown:.80}"
-            raise found.row_error(at, problem)
-        of_grade = rates.setdefault(int(true), {})
-        if int(given) in of_grade:
-            problem = f"a second rate of grade {given:g} for grade {true:g}"
-            raise found.row_error(at, problem, kind=DuplicateError)
-        of_grade[int(given)] = rate
+        row_number = row if isinstance(document, Table) else None
+        true_grade, given_grade, rate = (math.nan if number is None else number for number in map(parse_number, cell))
+        if not (true_grade.is_integer() and given_grade.is_integer() and 0 <= rate < math.inf):
+            cell_texts = ", ".join(map(repr, cell))
+            problem = f"expected two whole grades and a rate of at least 0, got {cell_texts:.80}"
+            raise document.row_error(row_number, problem)
+        rates_of_grade = rates.setdefault(int(true_grade), {})
+        if int(given_grade) in rates_of_grade:
+            problem = f"a second rate of grade {given_grade:g} for grade {true_grade:g}"
+            raise document.row_error(row_number, problem, kind=DuplicateError)
+        rates_of_grade[int(given_grade)] = rate
     if not rates:
-        raise found.row_error(None, "holds no rates")
+        raise document.row_error(None, "holds no rates")
     return rates
 
 
 def _table_cells(table: Table) -> Iterable[tuple[Any, ...]]:
     problem = _FORM.find_missing_names(table.names)
     if problem and table.names:
-        shown = ", ".join(table.names)
-        raise table.row_error(0 if table.n_rows else None, f"{problem}, got {shown:.200}")
-    places = [place for name in _COLUMNS if (place := table.find_column([name])) is not None]
-    return zip(*(table.columns[place] for place in places), strict=True)
+        column_names = ", ".join(table.names)
+        raise table.row_error(0 if table.n_rows else None, f"{problem}, got {column_names:.200}")
+    columns = [column for name in _COLUMNS if (column := table.find_column([name])) is not None]
+    return zip(*(table.columns[column] for column in columns), strict=True)

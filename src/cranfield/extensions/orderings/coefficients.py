@@ -46,9 +46,9 @@ class Kendall:
     @property
     def tau_b(self) -> float | None:
         """Tau-a, divided by what the ties leave possible; None if either ties all systems."""
-        either = self.concordant + self.discordant
-        squared = (either + self.ties_y) * (either + self.ties_x)
-        return (self.concordant - self.discordant) / math.sqrt(squared) if squared else None
+        n_untied = self.concordant + self.discordant
+        squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
+        return (self.concordant - self.discordant) / math.sqrt(squared_norm) if squared_norm else None
 
 
 def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
@@ -69,19 +69,19 @@ def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
     """
     x, y = _check_scores(x, y)
     upper = np.triu_indices(len(x), 1)
-    in_x, in_y = _pair_signs(x)[upper], _pair_signs(y)[upper]
-    both = in_x * in_y
+    sign_x, sign_y = _pair_signs(x)[upper], _pair_signs(y)[upper]
+    sign_product = sign_x * sign_y
 
-    def count(which: Floats) -> int:
-        return int(np.count_nonzero(which))
+    def count(is_counted: Floats) -> int:
+        return int(np.count_nonzero(is_counted))
 
     return Kendall(
         len(x),
-        count(both > 0),
-        count(both < 0),
-        count((in_x == 0) & (in_y != 0)),
-        count((in_x != 0) & (in_y == 0)),
-        count((in_x == 0) & (in_y == 0)),
+        count(sign_product > 0),
+        count(sign_product < 0),
+        count((sign_x == 0) & (sign_y != 0)),
+        count((sign_x != 0) & (sign_y == 0)),
+        count((sign_x == 0) & (sign_y == 0)),
     )
 
 
@@ -139,10 +139,10 @@ def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     first = (-y[order]).searchsorted(-y[order])  # how many are strictly above: (n,)
     # At each rank: what one of its tie has above the tie, and half of those that the tie puts
     # above it.
-    above = ratio(np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n))
-    places = np.arange(n)
-    right = above[first] + (places - first) / 2
-    return 2 * total(right[1:] / places[1:]) / (n - 1) - 1
+    mean_better_above = ratio(np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n))
+    position = np.arange(n)
+    n_better_above = mean_better_above[first] + (position - first) / 2
+    return 2 * total(n_better_above[1:] / position[1:]) / (n - 1) - 1
 
 
 def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
@@ -167,17 +167,17 @@ def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
 def _tau_ap_of_truth(truth: Floats, y: Floats) -> float | None:
     """Return the mean, over all but the top tie of y, of the share above that is truly better."""
     n_above = np.count_nonzero(y > y[:, None], axis=1)
-    lower = n_above > 0
-    if not lower.any():
+    has_above = n_above > 0
+    if not has_above.any():
         return None
-    shares = _count_better_above(truth, y)[lower] / n_above[lower]
+    shares = _count_better_above(truth, y)[has_above] / n_above[has_above]
     return 2 * total(shares) / len(shares) - 1
 
 
 def _count_better_above(truth: Floats, y: Floats) -> Ints:
     """Return, for each system, how many are above it in y and truly better: (n,)."""
-    found: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
-    return found
+    n_better: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
+    return n_better
 
 
 def weighted_tau(x: ScoreSequence, y: ScoreSequence) -> float | None:
@@ -191,18 +191,18 @@ def weighted_tau(x: ScoreSequence, y: ScoreSequence) -> float | None:
     1.0
     """
     x, y = _check_scores(x, y)
-    in_x, in_y = _pair_signs(x), _pair_signs(y)
-    rows = (in_x * in_y).sum(axis=1), np.abs(in_x).sum(axis=1), np.abs(in_y).sum(axis=1)
-    if not (rows[1].any() and rows[2].any()):
+    sign_x, sign_y = _pair_signs(x), _pair_signs(y)
+    row_sums = (sign_x * sign_y).sum(axis=1), np.abs(sign_x).sum(axis=1), np.abs(sign_y).sum(axis=1)
+    if not (row_sums[1].any() and row_sums[2].any()):
         return None
-    found = 0.0
+    tau = 0.0
     for keys in ((y, x), (x, y)):
         order = np.lexsort([-key for key in keys])
         weight = np.empty(len(order))
         weight[order] = 1 / np.arange(1, len(order) + 1)
-        both, own_x, own_y = (total(weight * row) for row in rows)
-        found += both / math.sqrt(own_x * own_y) / 2
-    return found
+        covariance, variance_x, variance_y = (total(weight * row) for row in row_sums)
+        tau += covariance / math.sqrt(variance_x * variance_y) / 2
+    return tau
 
 
 def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
@@ -215,20 +215,20 @@ def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
     """
     x, y = _check_scores(x, y)
     a, b = _pair_signs(x).sum(axis=1), _pair_signs(y).sum(axis=1)  # ranks, twice, from their mean
-    squared = float((a * a).sum()) * float((b * b).sum())
-    return float((a * b).sum()) / math.sqrt(squared) if squared else None
+    squared_norm = float((a * a).sum()) * float((b * b).sum())
+    return float((a * b).sum()) / math.sqrt(squared_norm) if squared_norm else None
 
 
 def round_scores(scores: Floats) -> Floats:
     """Return scores of which those that differ by rounding alone are the same."""
-    found: Floats = np.round(scores, DECIMALS) + 0.0
-    return found
+    rounded_scores: Floats = np.round(scores, DECIMALS) + 0.0
+    return rounded_scores
 
 
 def _pair_signs(x: Floats) -> Ints:
     """Return for each two systems whether the first is better (1) or worse (-1): (n, n)."""
-    found: Ints = np.sign(x[:, None] - x).astype(np.int64)
-    return found
+    signs: Ints = np.sign(x[:, None] - x).astype(np.int64)
+    return signs
 
 
 def _has_ties(x: Floats) -> bool:
@@ -236,23 +236,23 @@ def _has_ties(x: Floats) -> bool:
 
 
 def _check_scores(x: ScoreSequence, y: ScoreSequence) -> tuple[Floats, Floats]:
-    found = []
+    score_arrays = []
     for name, scores in (("first", x), ("second", y)):
         try:
-            values = np.asarray(scores, np.float64)
+            score_array = np.asarray(scores, np.float64)
         except (TypeError, ValueError):
             raise InputError(f"the {name} sequence of scores holds what is no number") from None
-        if values.ndim != 1:
-            raise InputError(f"the {name} sequence of scores is no flat one: {values.shape}")
-        if not np.isfinite(values).all():
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
+        if score_array.ndim != 1:
+            raise InputError(f"the {name} sequence of scores is no flat one: {score_array.shape}")
+        if not np.isfinite(score_array).all():
+            position = int(np.flatnonzero(~np.isfinite(score_array))[0])
             raise InputError(
-                f"score {place + 1} of the {name} sequence is {values[place]}, and no number"
+                f"score {position + 1} of the {name} sequence is {score_array[position]}, and no number"
             )
-        found.append(round_scores(values))
-    if len(found[0]) != len(found[1]):
+        score_arrays.append(round_scores(score_array))
+    if len(score_arrays[0]) != len(score_arrays[1]):
         raise InputError(
-            f"there are {len(found[0])} scores and {len(found[1])}: both are to be of the same "
+            f"there are {len(score_arrays[0])} scores and {len(score_arrays[1])}: both are to be of the same "
             "systems, in the same order"
         )
-    return found[0], found[1]
+    return score_arrays[0], score_arrays[1]

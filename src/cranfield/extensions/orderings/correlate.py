@@ -87,45 +87,45 @@ def correlate(
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _compare_orderings(systems, one, other, settings) for one, other in _pair_orderings(orderings, reference)
+        _compare_orderings(systems, first, second, settings) for first, second in _pair_orderings(orderings, reference)
     )
-    more = Discrimination.of(orderings, settings) if settings.discrimination else None
+    discrimination = Discrimination.of(orderings, settings) if settings.discrimination else None
     notes = (*_interval_notes(pairs, orderings), *notes)
-    return Correlation(systems, orderings, pairs, notes, settings, more)
+    return Correlation(systems, orderings, pairs, notes, settings, discrimination)
 
 
 def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
     """Yield how often intervals of tau-b hold, if there are any and the queries are few."""
-    n = min(len(one.query_ids) for one in orderings)
-    if n < _MIN_RELIABLE_QUERIES and any(one.interval is not None for one in pairs):
+    n_queries = min(len(ordering.query_ids) for ordering in orderings)
+    if n_queries < _MIN_RELIABLE_QUERIES and any(pair.interval is not None for pair in pairs):
         text = (
             "With few queries the interval of tau-b holds less often than it says, mostly as it is "
             "too low: in trials with TREC systems a 95% interval held in 80% of cases with "
             f"25 queries, in 90% with 43, and as it says with {_MIN_RELIABLE_QUERIES}."
         )
-        yield Note("tau-interval", "info", text, n)
+        yield Note("tau-interval", "info", text, n_queries)
 
 
 def _pair_orderings(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
     """Return each two orderings to compare, the reference first."""
-    measures: dict[str, set[str]] = {}
-    for one in orderings:
-        measures.setdefault(one.source, set()).add(one.measure)
-    first, *others = measures.values()
-    crossed = bool(others) and len(first) > 1 and all(some == first for some in others)
+    measures_of_source: dict[str, set[str]] = {}
+    for ordering in orderings:
+        measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
+    first_measures, *other_measures = measures_of_source.values()
+    is_crossed = bool(other_measures) and len(first_measures) > 1 and all(source_measures == first_measures for source_measures in other_measures)
     pairs = list(combinations(orderings, 2))
     if reference is not None:
-        wanted = {str(reference), _canonical_name(str(reference))}
-        chosen = [one for one in orderings if wanted & {one.label, one.source}]
-        if not chosen:
-            known = ", ".join([*(one.label for one in orderings), *filter(None, measures)])
-            raise OptionError(f"reference={str(reference)!r:.80} is not there; there are {known}")
-        if len(chosen) == len(orderings):
+        reference_names = {str(reference), _canonical_name(str(reference))}
+        references = [ordering for ordering in orderings if reference_names & {ordering.label, ordering.source}]
+        if not references:
+            valid_names = ", ".join([*(ordering.label for ordering in orderings), *filter(None, measures_of_source)])
+            raise OptionError(f"reference={str(reference)!r:.80} is not there; there are {valid_names}")
+        if len(references) == len(orderings):
             raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
-        pairs = [(one, other) for one in chosen for other in orderings if other not in chosen]
-    return [(one, other) for one, other in pairs if not crossed or one.measure == other.measure]
+        pairs = [(first, second) for first in references for second in orderings if second not in references]
+    return [(first, second) for first, second in pairs if not is_crossed or first.measure == second.measure]
 
 
 def _canonical_name(name: str) -> str:
@@ -136,69 +136,69 @@ def _canonical_name(name: str) -> str:
 
 
 def _compare_orderings(
-    systems: Sequence[str], one: Ordering, other: Ordering, settings: CorrelationSettings
+    systems: Sequence[str], reference: Ordering, other: Ordering, settings: CorrelationSettings
 ) -> OrderingPair:
-    x, y = one.merits, other.merits
-    tied_x, tied_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
-    same_queries = one.query_ids == other.query_ids
-    enough = len(one.query_ids) > 1 and len(other.query_ids) > 1
-    taus, ends = np.zeros(0), None
-    if same_queries and enough:
-        taus = _resample_taus(one.query_merits, other.query_merits, settings)
+    x, y = reference.merits, other.merits
+    has_ties_x, has_ties_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
+    same_queries = reference.query_ids == other.query_ids
+    has_several_queries = len(reference.query_ids) > 1 and len(other.query_ids) > 1
+    taus, interval = np.zeros(0), None
+    if same_queries and has_several_queries:
+        taus = _resample_taus(reference.query_merits, other.query_merits, settings)
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
-        ends = low, high
-    x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
-    swapped = _find_swapped_pairs(systems, one, other, settings)
+        interval = low, high
+    scores_x, scores_y = (dict(zip(systems, merits.tolist(), strict=True)) for merits in (x, y))
+    swapped_pairs = _find_swapped_pairs(systems, reference, other, settings)
     return OrderingPair(
-        one.label,
+        reference.label,
         other.label,
         kendall(x, y),
-        None if tied_x or tied_y else tau_ap(x, y),
-        None if tied_x else tau_ap_a(x, y),
+        None if has_ties_x or has_ties_y else tau_ap(x, y),
+        None if has_ties_x else tau_ap_a(x, y),
         tau_ap_b(x, y),
         weighted_tau(x, y),
         spearman(x, y),
-        rbo(x_listed, y_listed, settings.rbo_p),
+        rbo(scores_x, scores_y, settings.rbo_p),
         same_queries,
-        ends,
+        interval,
         len(taus),
-        swapped,
-        sum(pair.is_sure(settings.alpha) for pair in swapped) if enough else None,
+        swapped_pairs,
+        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs) if has_several_queries else None,
     )
 
 
 def _find_swapped_pairs(
-    systems: Sequence[str], one: Ordering, other: Ordering, settings: SignFlips
+    systems: Sequence[str], reference: Ordering, other: Ordering, settings: SignFlips
 ) -> tuple[SwappedPair, ...]:
     """Return the pairs that are ordered differently: only of these are p-values needed."""
-    x, y = one.merits, other.merits
+    x, y = reference.merits, other.merits
     better, worse = np.nonzero((x[:, None] > x) & (y[:, None] < y))
     if not len(better):
         return ()
-    found = []
-    for ordering in one, other:
+    p_columns = []
+    for ordering in reference, other:
         p = ordering.p_values(better, worse, settings)
-        found.append([None] * len(better) if p is None else p.tolist())
-    rows = zip(better.tolist(), worse.tolist(), *found, strict=True)
+        p_columns.append([None] * len(better) if p is None else p.tolist())
+    rows = zip(better.tolist(), worse.tolist(), *p_columns, strict=True)
     return tuple(SwappedPair(systems[i], systems[j], *p) for i, j, *p in rows)
 
 
 def _resample_taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
     """Return tau-b over resamples of the queries, of those in which it has a value."""
     n, m = x.shape
-    left, right = np.triu_indices(m, 1)
+    first, second = np.triu_indices(m, 1)
 
-    def order(means: Floats) -> Floats:
+    def compare_means(means: Floats) -> Floats:
         """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
         means = round_scores(means)
-        found: Floats = np.sign(means.take(left, axis=1) - means.take(right, axis=1))
-        return found
+        signs: Floats = np.sign(means.take(first, axis=1) - means.take(second, axis=1))
+        return signs
 
-    found = []
-    for counts in draw_resamples(n, settings.resamples, settings.seed, 2 * len(left)):
-        in_x, in_y = (order(matrix_product(counts, values) / n) for values in (x, y))
-        possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
-        has = possible > 0
-        found.append((in_x * in_y).sum(axis=1)[has] / np.sqrt(possible[has]))
-    return np.concatenate(found)
+    taus = []
+    for counts in draw_resamples(n, settings.resamples, settings.seed, 2 * len(first)):
+        sign_x, sign_y = (compare_means(matrix_product(counts, values) / n) for values in (x, y))
+        squared_norm = np.count_nonzero(sign_x, axis=1) * np.count_nonzero(sign_y, axis=1)
+        has_tau = squared_norm > 0
+        taus.append((sign_x * sign_y).sum(axis=1)[has_tau] / np.sqrt(squared_norm[has_tau]))
+    return np.concatenate(taus)

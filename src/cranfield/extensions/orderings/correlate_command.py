@@ -53,20 +53,20 @@ def command(
     cranfield correlate demo/qrels.txt demo/*.run --qrels second.qrels
     cranfield correlate demo/qrels.txt demo/*.run -m 'P@10,20' --reference P@10
     """  # noqa: D301 - click's mark for lines to keep
-    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data, ("others",))
+    inputs = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data, ("others",))
     refuse_two_stdin(qrels, *others, *runs)
     if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
-    measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
-    judgments, opened = several.read(several.files)
+    measures = inputs.measures("nDCG@10" if others else "nDCG@10 AP")
+    judgments, opened_runs = inputs.read(inputs.files)
     if not saved:
         paths = list(dict.fromkeys((qrels, *others)))
-        known = [Path(path).name for path in paths]
-        more = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
-        every = [judgments, *more]
+        file_names = [Path(path).name for path in paths]
+        extra_judgments = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
+        all_judgments = [judgments, *extra_judgments]
         judgments = {
-            path if known.count(name) > 1 else name: one
-            for path, name, one in zip(paths, known, every, strict=True)
+            path if file_names.count(name) > 1 else name: file_judgments
+            for path, name, file_judgments in zip(paths, file_names, all_judgments, strict=True)
         }
-    chosen: Any = {**settings.changed_options(), **several.score_options, "reference": reference}
-    show(correlate(judgments, opened, measures, **chosen), form)
+    options: Any = {**settings.changed_options(), **inputs.score_options, "reference": reference}
+    show(correlate(judgments, opened_runs, measures, **options), form)

@@ -69,8 +69,8 @@ class DiscriminativePower(Shown):
         counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
         header = ["pairs", "significant", "Holm", "share", "Holm"]
         cells = [*counts, format_number(self.share), format_number(self.share_holm)]
-        said = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
-        return [Table(header, [cells], said, 0)]
+        sentences = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
+        return [Table(header, [cells], sentences, 0)]
 
     @property
     def too_few(self) -> list[str]:
@@ -113,10 +113,10 @@ class SwapRate(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each size of the difference, and one for all."""
-        every = [*self._size_bins(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
+        bin_rows = [*self._size_bins(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
         rows = [
             [str(begin), f"{seen:,}", f"{swapped:,}", format_number(rate)]
-            for begin, seen, swapped, rate in every
+            for begin, seen, swapped, rate in bin_rows
         ]
         note = f"Two halves of {format_query_count(self.queries)} each; from: the least difference."
         header = ["from", "pairs seen", "swapped", "rate"]
@@ -161,8 +161,8 @@ def discriminative_power(
     """
     refuse_unknown_options(discriminative_power, options)
     settings = SignFlips.of(options)
-    _, every, _ = make_orderings(qrels, runs, measures, options)
-    return {one.label: measure_power(one, settings) for one in every}
+    _, orderings, _ = make_orderings(qrels, runs, measures, options)
+    return {ordering.label: measure_power(ordering, settings) for ordering in orderings}
 
 
 @add_progress
@@ -194,51 +194,51 @@ def swap_rate(
     """
     refuse_unknown_options(swap_rate, options)
     settings = SwapSettings.of(options)
-    _, every, _ = make_orderings(qrels, runs, measures, options)
-    return {one.label: measure_swaps(one, settings) for one in every}
+    _, orderings, _ = make_orderings(qrels, runs, measures, options)
+    return {ordering.label: measure_swaps(ordering, settings) for ordering in orderings}
 
 
 def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePower:
     """Return the discriminative power of one ordering."""
-    left, right = np.triu_indices(len(ordering.scores), 1)
-    n_pairs = len(left)
-    p = ordering.p_values(left, right, settings) if n_pairs else None
+    first, second = np.triu_indices(len(ordering.scores), 1)
+    n_pairs = len(first)
+    p = ordering.p_values(first, second, settings) if n_pairs else None
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
-    needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
-    left_of_all = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
+    n_flips_needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
+    n_significant_holm = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
     exact = Flips(len(ordering.query_ids)).is_exact
-    enough = exact or needed <= settings.flips or left_of_all > 0
+    has_enough_flips = exact or n_flips_needed <= settings.flips or n_significant_holm > 0
     return DiscriminativePower(
-        n_pairs, int(np.count_nonzero(p <= alpha)), left_of_all, None if enough else needed
+        n_pairs, int(np.count_nonzero(p <= alpha)), n_significant_holm, None if has_enough_flips else n_flips_needed
     )
 
 
 def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
     """Return the swap rate of one ordering."""
-    n, splits, bins = len(ordering.query_ids), settings.splits, tuple(settings.bins)
-    left, right = np.triu_indices(len(ordering.scores), 1)
-    half = n // 2
-    seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
-    chance = np.random.Generator(np.random.PCG64(settings.seed))
-    for some in watch_slices(split_variants(splits if half else 0, max(n, len(left))), "splits", splits):
-        order = chance.permuted(np.tile(np.arange(n), (some.stop - some.start, 1)), axis=1)
+    n_queries, splits, bins = len(ordering.query_ids), settings.splits, tuple(settings.bins)
+    first, second = np.triu_indices(len(ordering.scores), 1)
+    half = n_queries // 2
+    n_seen, n_swapped = np.zeros((2, len(bins) + 1), np.int64)
+    generator = np.random.Generator(np.random.PCG64(settings.seed))
+    for block in watch_slices(split_variants(splits if half else 0, max(n_queries, len(first))), "splits", splits):
+        order = generator.permuted(np.tile(np.arange(n_queries), (block.stop - block.start, 1)), axis=1)
         halves = order[:, :half], order[:, half : 2 * half]
-        means = (round_scores(matrix_product(_membership(each, n), ordering.query_merits) / half) for each in halves)
-        first, second = (round_scores(both[:, left] - both[:, right]) for both in means)
-        bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
-        opposite = (first * second < 0).ravel()
-        seen += np.bincount(bin_of, minlength=len(seen))
-        swapped += np.bincount(bin_of[opposite], minlength=len(seen))
-    return SwapRate(half, bins, tuple(seen.tolist()), tuple(swapped.tolist()))
+        means = (round_scores(matrix_product(_membership(queries, n_queries), ordering.query_merits) / half) for queries in halves)
+        first_difference, second_difference = (round_scores(half_means[:, first] - half_means[:, second]) for half_means in means)
+        bin_of = np.searchsorted(bins, np.abs(first_difference).ravel(), side="right")
+        is_swapped = (first_difference * second_difference < 0).ravel()
+        n_seen += np.bincount(bin_of, minlength=len(n_seen))
+        n_swapped += np.bincount(bin_of[is_swapped], minlength=len(n_seen))
+    return SwapRate(half, bins, tuple(n_seen.tolist()), tuple(n_swapped.tolist()))
 
 
 def _membership(queries: Ints, n: int) -> Floats:
     """Return which of n queries each row holds, 1 or 0: (rows, n)."""
-    found: Floats = np.zeros((len(queries), n))
-    np.put_along_axis(found, queries, 1.0, axis=1)
-    return found
+    members: Floats = np.zeros((len(queries), n))
+    np.put_along_axis(members, queries, 1.0, axis=1)
+    return members
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +253,8 @@ class Discrimination:
         """Return both, for each ordering."""
         halves = SwapSettings(splits=settings.splits, seed=settings.seed)
         return cls(
-            {one.label: measure_power(one, settings) for one in orderings},
-            {one.label: measure_swaps(one, halves) for one in orderings},
+            {ordering.label: measure_power(ordering, settings) for ordering in orderings},
+            {ordering.label: measure_swaps(ordering, halves) for ordering in orderings},
         )
 
     def make_table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
@@ -262,22 +262,22 @@ class Discrimination:
         rows = []
         for label, power in self.powers.items():
             swaps = self.swaps[label]
-            in_bins = [
-                None if seen < _MIN_DIFFERENCES else rate
-                for seen, rate in zip(swaps.seen, swaps.rates, strict=True)
+            bin_rates = [
+                None if n_seen < _MIN_DIFFERENCES else rate
+                for n_seen, rate in zip(swaps.seen, swaps.rates, strict=True)
             ]
-            shares = [power.share, power.share_holm, swaps.rate, *in_bins]
+            shares = [power.share, power.share_holm, swaps.rate, *bin_rates]
             rows.append([label, *map(format_number, shares)])
-        ends = [f"{end:g}" for end in BINS]
-        within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
-        within = [f"swaps {one}" for one in within]
-        half = " or ".join(f"{n:,}" for n in sorted({one.queries for one in self.swaps.values()}))
+        edges = [f"{edge:g}" for edge in BINS]
+        bin_headings = [f"<{edges[0]}", *(f"{a}-{b}" for a, b in pairwise(edges)), f">={edges[-1]}"]
+        bin_headings = [f"swaps {heading}" for heading in bin_headings]
+        half_sizes = " or ".join(f"{n:,}" for n in sorted({swap_rate.queries for swap_rate in self.swaps.values()}))
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
             f"power: discriminative power, the share of the {n_pairs:,} pairs of systems with "
             f"p <= {settings.alpha:g}.",
             f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
-            f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
+            f"swap rate: how often two halves of the queries ({half_sizes} each), drawn by chance, order "
             "two systems differently.",
             "swaps: the same where the difference on the first half was of this size ('-': fewer "
             f"than {_MIN_DIFFERENCES} were).",
@@ -289,7 +289,7 @@ class Discrimination:
             f"{describe_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
             f"seed {settings.seed}"
         )
-        header = ["ordering", "power", "Holm", "swap rate", *within]
+        header = ["ordering", "power", "Holm", "swap rate", *bin_headings]
         return Table(header, rows, notes, title=[title])
 
     def values(self, label: str) -> Iterator[tuple[str, float | None]]:

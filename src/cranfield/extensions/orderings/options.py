@@ -20,12 +20,12 @@ _RBO_P = (
 def read_bins(bins: Any) -> tuple[float, ...]:
     """Return numbers above 0, each greater than the one before, or raise ValueError."""
     try:
-        found = tuple(map(float, bins))
+        numbers = tuple(map(float, bins))
     except (TypeError, ValueError):
-        found = ()
-    if not found or list(found) != sorted(set(found)) or not found[0] > 0:
+        numbers = ()
+    if not numbers or list(numbers) != sorted(set(numbers)) or not numbers[0] > 0:
         raise ValueError("rising numbers above 0")
-    return found
+    return numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,8 +55,8 @@ class Ordering:
         """
         if len(self.query_ids) < 2:
             return None
-        drawn = Flips(len(self.query_ids), settings.flips, settings.seed)
-        return p_values(PairedScores(self.query_merits, left, right), drawn)
+        flips = Flips(len(self.query_ids), settings.flips, settings.seed)
+        return p_values(PairedScores(self.query_merits, left, right), flips)
 
 
 def make_orderings(
@@ -68,19 +68,19 @@ def make_orderings(
     runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
     raises, and InputError where systems differ.
     """
-    found: list[Ordering] = []
+    orderings: list[Ordering] = []
     names: tuple[str, ...] = ()
     notes: list[tuple[str, Note]] = []
     sources = _label_sources(qrels, runs)
-    for source, one in sources.items():
+    for source, inputs in sources.items():
         aligned = align(
-            *one, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
+            *inputs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
         )
         names = names or aligned.system_names
         if set(aligned.system_names) != set(names):
-            odd = min(set(aligned.system_names) ^ set(names))
+            odd_name = min(set(aligned.system_names) ^ set(names))
             raise InputError(
-                f"the system {odd!r} is not among those of every one of "
+                f"the system {odd_name!r} is not among those of every one of "
                 f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
             )
         notes += [(source, note) for note in aligned.notes]
@@ -94,39 +94,39 @@ def make_orderings(
             label = measure
             if len(sources) > 1:
                 label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
-            found.append(_make_ordering(label, source, measure, aligned, names))
-    return names, tuple(found), tuple(merge_notes(notes, n_sources=len(sources)))
+            orderings.append(_make_ordering(label, source, measure, aligned, names))
+    return names, tuple(orderings), tuple(merge_notes(notes, n_sources=len(sources)))
 
 
 def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is to be aligned for each label; "" if there is no choice of judgments."""
-    kind: Any = Systems if runs is None else Qrels | str | PathLike
-    labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
-    if labelled and qrels and all(isinstance(one, kind) for one in qrels.values()):
-        return {str(label): (one, runs) for label, one in qrels.items()}
+    accepted_type: Any = Systems if runs is None else Qrels | str | PathLike
+    is_labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
+    if is_labelled and qrels and all(isinstance(judgments, accepted_type) for judgments in qrels.values()):
+        return {str(label): (judgments, runs) for label, judgments in qrels.items()}
     return {"": (qrels, runs)}
 
 
 def _make_ordering(
     label: str, source: str, measure: str, aligned: AlignedScores, names: Sequence[str]
 ) -> Ordering:
-    values = aligned.measure_scores(measure)[:, [aligned.system_names.index(name) for name in names]]
-    known = aligned.find_measure(measure)
-    scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    rising = aligned.is_higher_better(measure)
-    turned = to_compared_unit(known, values) if rising else -to_compared_unit(known, values)
+    query_scores = aligned.measure_scores(measure)[:, [aligned.system_names.index(name) for name in names]]
+    parsed_measure = aligned.find_measure(measure)
+    scores = np.array([parsed_measure.aggregate(column) if parsed_measure else mean(column) for column in query_scores.T])
+    higher_is_better = aligned.is_higher_better(measure)
+    query_merits = to_compared_unit(parsed_measure, query_scores) if higher_is_better else -to_compared_unit(parsed_measure, query_scores)
     return Ordering(
-        label, source, measure, rising, aligned.query_ids, scores, turned, aligned.recipe
+        label, source, measure, higher_is_better, aligned.query_ids, scores, query_merits, aligned.recipe
     )
 
 
 def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:
     """Say how many flips the tests of some orderings have."""
-    sizes = [len(one.query_ids) for one in orderings]
-    exact = {Flips(n).is_exact for n in sizes}
-    if exact == {True}:
+    query_counts = [len(ordering.query_ids) for ordering in orderings]
+    exactness = {Flips(n).is_exact for n in query_counts}
+    if exactness == {True}:
         return "all flips"
-    most = "up to " if max(sizes) > MANY_UNITS else ""
-    return f"{most}{flips:,} flips" + (
-        " (all where there are 20 queries or fewer)" if True in exact else ""
+    prefix = "up to " if max(query_counts) > MANY_UNITS else ""
+    return f"{prefix}{flips:,} flips" + (
+        " (all where there are 20 queries or fewer)" if True in exactness else ""
     )

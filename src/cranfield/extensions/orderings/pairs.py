@@ -34,8 +34,8 @@ class SwappedPair:
 
     def is_sure(self, alpha: float) -> bool:
         """Tell whether both orderings are sure, and say the opposite."""
-        found = self.p_reference, self.p_other
-        return all(p is not None and p <= alpha for p in found)
+        p_values = self.p_reference, self.p_other
+        return all(p is not None and p <= alpha for p in p_values)
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,18 @@ class OrderingPair:
     def values(self) -> dict[str, Cell]:
         """Return {name: value} of all that is one number."""
         low, high = self.interval or (None, None)
-        counted = self.kendall
+        counts = self.kendall
         return {
-            "tau_b": counted.tau_b,
+            "tau_b": counts.tau_b,
             "tau_b_low": low,
             "tau_b_high": high,
-            "tau_a": counted.tau_a,
-            "concordant": counted.concordant,
-            "discordant": counted.discordant,
+            "tau_a": counts.tau_a,
+            "concordant": counts.concordant,
+            "discordant": counts.discordant,
             "discordant_sure": self.swapped_sure,
-            "tied_in_reference": counted.ties_x,
-            "tied_in_other": counted.ties_y,
-            "tied_in_both": counted.ties_both,
+            "tied_in_reference": counts.ties_x,
+            "tied_in_other": counts.ties_y,
+            "tied_in_both": counts.ties_both,
             "tau_ap": self.tau_ap,
             "tau_ap_a": self.tau_ap_a,
             "tau_ap_b": self.tau_ap_b,
@@ -106,7 +106,7 @@ class OrderingPair:
             **self.values(),
             "same_queries": self.same_queries,
             "resamples_with_a_value": self.resamples,
-            "swapped": [asdict(one) for one in self.swapped],
+            "swapped": [asdict(swapped_pair) for swapped_pair in self.swapped],
         }
 
 
@@ -132,13 +132,13 @@ class Correlation(Shown):
 
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
-        found = [
+        tables = [
             self._pairs_table(self._tau_columns(), self._title_lines(), self._pair_sentences(), self.notes),
             self._pairs_table(self._coefficient_columns(), ["Other coefficients"]),
         ]
         if self.discrimination is not None:
-            found.append(self.discrimination.make_table(self.orderings, self.settings))
-        return found
+            tables.append(self.discrimination.make_table(self.orderings, self.settings))
+        return tables
 
     def _pairs_table(
         self,
@@ -148,44 +148,44 @@ class Correlation(Shown):
         notes: Sequence[Note] = (),
     ) -> Table:
         """Return a row for each pair of orderings."""
-        columns = [Column("reference ~ other", lambda one: one.label), *columns]
-        if any(one.cell(pair) == "-" for one in columns for pair in self.pairs):
-            nothing = "-: has no value, for want of systems, of queries, or of differences."
-            sentences = [nothing, *sentences]
+        columns = [Column("reference ~ other", lambda pair: pair.label), *columns]
+        if any(column.cell(pair) == "-" for column in columns for pair in self.pairs):
+            no_value = "-: has no value, for want of systems, of queries, or of differences."
+            sentences = [no_value, *sentences]
         return make_table(self.pairs, columns, sentences=sentences, notes=notes, title=title)
 
     def _tau_columns(self) -> list[Column]:
         """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
         settings = self.settings
-        level = f"{format_percent(1 - settings.alpha)} interval"
+        interval_heading = f"{format_percent(1 - settings.alpha)} interval"
 
-        def ties(one: OrderingPair) -> int:
-            return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
+        def ties(pair: OrderingPair) -> int:
+            return pair.kendall.ties_x + pair.kendall.ties_y + pair.kendall.ties_both
 
         return [
             Column(
                 "tau-b",
-                lambda one: format_number(one.kendall.tau_b),
+                lambda pair: format_number(pair.kendall.tau_b),
                 "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, "
                 "0 no relation.",
             ),
             Column(
-                level,
-                lambda one: format_interval(*one.interval or (None, None), signs=False),
-                f"{level}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
+                interval_heading,
+                lambda pair: format_interval(*pair.interval or (None, None), signs=False),
+                f"{interval_heading}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
                 "same for both (percentiles).",
             ),
             Column(
                 "same",
-                lambda one: f"{one.kendall.concordant:,}",
+                lambda pair: f"{pair.kendall.concordant:,}",
                 "same, swapped: pairs of systems that the two order alike, and the other way "
                 "round; tied: that either ties.",
             ),
-            Column("swapped", lambda one: f"{one.kendall.discordant:,}"),
-            Column("tied", lambda one: f"{ties(one):,}"),
+            Column("swapped", lambda pair: f"{pair.kendall.discordant:,}"),
+            Column("tied", lambda pair: f"{ties(pair):,}"),
             Column(
                 "swapped, both sure",
-                lambda one: "-" if one.swapped_sure is None else f"{one.swapped_sure:,}",
+                lambda pair: "-" if pair.swapped_sure is None else f"{pair.swapped_sure:,}",
                 f"swapped, both sure: swapped though p <= {settings.alpha:g} under each: here it "
                 "matters which of the two one believes.",
             ),
@@ -195,94 +195,94 @@ class Correlation(Shown):
         return [
             Column(
                 "tau-a",
-                lambda one: format_number(one.kendall.tau_a),
+                lambda pair: format_number(pair.kendall.tau_a),
                 "tau-a: (same - swapped) / all pairs of systems.",
             ),
             Column(
                 "tau-AP",
-                lambda one: format_number(one.tau_ap_a),
+                lambda pair: format_number(pair.tau_ap_a),
                 "tau-AP: the top counts most; the reference is the truth, and may have no ties; "
                 "those of the other count in all their orders.",
             ),
             Column(
                 "tau-AP,b",
-                lambda one: format_number(one.tau_ap_b),
+                lambda pair: format_number(pair.tau_ap_b),
                 "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as "
                 "such.",
             ),
             Column(
                 "weighted",
-                lambda one: format_number(one.weighted_tau),
+                lambda pair: format_number(pair.weighted_tau),
                 "weighted: tau where a pair counts 1/rank + 1/rank of its systems.",
             ),
             Column(
                 "Spearman",
-                lambda one: format_number(one.spearman),
+                lambda pair: format_number(pair.spearman),
                 "Spearman: the correlation of the ranks.",
                 same_line=True,
             ),
             Column(
                 "RBO",
-                lambda one: format_number(one.rbo.ext),
+                lambda pair: format_number(pair.rbo.ext),
                 f"RBO: rank-biased overlap, p = {self.settings.rbo_p:g}; at least, most: if more "
                 "systems followed.",
             ),
             Column(
-                "RBO at least, most", lambda one: format_interval(one.rbo.min, one.rbo.max, signs=False)
+                "RBO at least, most", lambda pair: format_interval(pair.rbo.min, pair.rbo.max, signs=False)
             ),
         ]
 
     def _title_lines(self) -> list[str]:
-        counts = sorted({len(one.query_ids) for one in self.orderings})
-        least = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
-        measures = sorted({one.measure for one in self.orderings})
-        said = [
+        counts = sorted({len(ordering.query_ids) for ordering in self.orderings})
+        range_start = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
+        measures = sorted({ordering.measure for ordering in self.orderings})
+        facts = [
             format_count(len(self.systems), "system"),
-            f"{least}{format_query_count(counts[-1])}",
+            f"{range_start}{format_query_count(counts[-1])}",
             *(measures if len(measures) == 1 else []),
         ]
         return [
-            "   ".join(said),
+            "   ".join(facts),
             f"two-sided sign-flip test, {describe_flips(self.orderings, self.settings.flips)}, "
             f"alpha {self.settings.alpha:g}, uncorrected; seed {self.settings.seed}",
         ]
 
     def _pair_sentences(self) -> Iterator[str]:
         """Yield what to say of single pairs of orderings."""
-        for one in self.pairs:
-            if not one.same_queries:
-                yield f"{one.label}: no interval, as the two are not of the same queries."
-            elif one.interval is not None and one.resamples < self.settings.resamples:
-                yield f"{one.label}: tau-b had a value in {one.resamples:,} resamples only."
-            names: dict[bool, list[str]] = {True: [], False: []}
-            for pair in one.swapped:
-                names[pair.is_sure(self.settings.alpha)].append(f"{pair.better} above {pair.worse}")
-            sure, unsure = (
-                f"{one.label}: {one.reference} has {format_names(names[way], _MAX_NAMED_PAIRS)}, {one.other} below"
-                for way in (True, False)
+        for pair in self.pairs:
+            if not pair.same_queries:
+                yield f"{pair.label}: no interval, as the two are not of the same queries."
+            elif pair.interval is not None and pair.resamples < self.settings.resamples:
+                yield f"{pair.label}: tau-b had a value in {pair.resamples:,} resamples only."
+            swaps: dict[bool, list[str]] = {True: [], False: []}
+            for swapped_pair in pair.swapped:
+                swaps[swapped_pair.is_sure(self.settings.alpha)].append(f"{swapped_pair.better} above {swapped_pair.worse}")
+            sure_sentence, unsure_sentence = (
+                f"{pair.label}: {pair.reference} has {format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
+                for is_sure in (True, False)
             )
-            if names[True]:
-                yield f"{sure}, and both are sure."
-            if 0 < len(names[False]) <= _MAX_NAMED_PAIRS:
-                yield f"{unsure}; not both are sure."
+            if swaps[True]:
+                yield f"{sure_sentence}, and both are sure."
+            if 0 < len(swaps[False]) <= _MAX_NAMED_PAIRS:
+                yield f"{unsure_sentence}; not both are sure."
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each number, to every digit: its orderings, its name, its value.
 
         Of discriminative power and swap rate, which are an ordering's own, `reference` is "".
         """
-        found: list[tuple[str, str, str, Cell]] = []
-        for one in self.pairs:
-            found += [(one.reference, one.other, name, at) for name, at in one.values().items()]
+        rows: list[tuple[str, str, str, Cell]] = []
+        for pair in self.pairs:
+            rows += [(pair.reference, pair.other, name, number) for name, number in pair.values().items()]
         if self.discrimination is not None:
             for label in self.discrimination.powers:
-                found += [("", label, *value) for value in self.discrimination.values(label)]
-        return self._rows_as_dicts(found)
+                rows += [("", label, *named_number) for named_number in self.discrimination.values(label)]
+        return self._rows_as_dicts(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the scores, what was found, and everything to repeat it."""
-        settings, more = self.settings, self.discrimination
-        found: dict[str, Any] = {
+        settings, discrimination = self.settings, self.discrimination
+        fields: dict[str, Any] = {
             "cranfield": __version__,
             "settings": {
                 "alpha": settings.alpha,
@@ -295,22 +295,22 @@ class Correlation(Shown):
             "systems": list(self.systems),
             "orderings": [
                 {
-                    "label": one.label,
-                    "measure": one.measure,
-                    "higher_is_better": one.higher_is_better,
-                    "scores": dict(zip(self.systems, one.scores.tolist(), strict=True)),
-                    "query_ids": list(one.query_ids),
-                    "recipe": dict(one.recipe),
+                    "label": ordering.label,
+                    "measure": ordering.measure,
+                    "higher_is_better": ordering.higher_is_better,
+                    "scores": dict(zip(self.systems, ordering.scores.tolist(), strict=True)),
+                    "query_ids": list(ordering.query_ids),
+                    "recipe": dict(ordering.recipe),
                 }
-                for one in self.orderings
+                for ordering in self.orderings
             ],
-            "pairs": [one.to_dict() for one in self.pairs],
+            "pairs": [pair.to_dict() for pair in self.pairs],
             "notes": [note.to_dict() for note in self.notes],
         }
-        if more is not None:
-            found["discrimination"] = {
+        if discrimination is not None:
+            fields["discrimination"] = {
                 "splits": settings.splits,
-                "power": {label: one.to_dict() for label, one in more.powers.items()},
-                "swap_rate": {label: one.to_dict() for label, one in more.swaps.items()},
+                "power": {label: power.to_dict() for label, power in discrimination.powers.items()},
+                "swap_rate": {label: swap_rate.to_dict() for label, swap_rate in discrimination.swaps.items()},
             }
-        return found
+        return fields

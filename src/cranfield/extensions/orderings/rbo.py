@@ -72,22 +72,22 @@ class RunRBO(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers."""
-        n, out = len(self.per_query), self.left_out
-        said = [Note("queries", "info", f"{format_query_count(n)} averaged.", n)]
-        if out:
-            text = f"{format_count(out, 'query is', 'queries are')} in one of the runs only: left out."
-            said.append(Note("in-one", "info", text, out))
-        return tuple(said)
+        n, n_left_out = len(self.per_query), self.left_out
+        notes = [Note("queries", "info", f"{format_query_count(n)} averaged.", n)]
+        if n_left_out:
+            text = f"{format_count(n_left_out, 'query is', 'queries are')} in one of the runs only: left out."
+            notes.append(Note("in-one", "info", text, n_left_out))
+        return tuple(notes)
 
     def tables(self) -> list[Table]:
         """Return a row for each query, and the means, four decimals each."""
         rules = frozenset({len(self.per_query)})
-        rows = [[query, *_cells(one)] for query, one in self._rows_with_mean]
+        rows = [[query, *_cells(overlap)] for query, overlap in self._rows_with_mean]
         return [Table(["query_id", *_HEADER], rows, format_notes(self.notes), ruled_rows=rules)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query; that of the means has the query_id "all"."""
-        return [{"query_id": query, **one.to_dict()} for query, one in self._rows_with_mean]
+        return [{"query_id": query, **overlap.to_dict()} for query, overlap in self._rows_with_mean]
 
     @property
     def _rows_with_mean(self) -> list[tuple[str, RBO]]:
@@ -96,7 +96,7 @@ class RunRBO(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return each query's numbers, the means, and the number of queries left out."""
         return {
-            "per_query": {query: one.to_dict() for query, one in self.per_query.items()},
+            "per_query": {query: overlap.to_dict() for query, overlap in self.per_query.items()},
             "mean": self.mean.to_dict(),
             "left_out": self.left_out,
         }
@@ -157,22 +157,22 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     if not (_is_run(a) or _is_run(b)):
         return _compute_rbo(_read_ranking("the first list", a), _read_ranking("the second list", b), p, ties)
     first, second = make_run(a), make_run(b)
-    ours, theirs = first.to_dict(), second.to_dict()
-    shared = sorted(ours.keys() & theirs.keys(), key=encode)
-    if not shared:
+    first_rankings, second_rankings = first.to_dict(), second.to_dict()
+    shared_queries = sorted(first_rankings.keys() & second_rankings.keys(), key=encode)
+    if not shared_queries:
         raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
-    found = {
-        query: _compute_rbo(_read_ranking(query, ours[query]), _read_ranking(query, theirs[query]), p, ties)
-        for query in shared
+    per_query = {
+        query: _compute_rbo(_read_ranking(query, first_rankings[query]), _read_ranking(query, second_rankings[query]), p, ties)
+        for query in shared_queries
     }
-    columns = np.array([(one.ext, one.min, one.max) for one in found.values()]).T
+    columns = np.array([(overlap.ext, overlap.min, overlap.max) for overlap in per_query.values()]).T
     ext, low, high = map(mean, columns)
-    return RunRBO(found, RBO(ext, low, high), len(ours.keys() ^ theirs.keys()))
+    return RunRBO(per_query, RBO(ext, low, high), len(first_rankings.keys() ^ second_rankings.keys()))
 
 
 def _is_run(ranking: Any) -> bool:
     if isinstance(ranking, Mapping):
-        return any(isinstance(value, Mapping | list) for value in ranking.values())
+        return any(isinstance(query_ranking, Mapping | list) for query_ranking in ranking.values())
     return isinstance(ranking, Run | str | os.PathLike)
 
 
@@ -211,68 +211,68 @@ _Ranking = tuple[list[str], _RankSpans]  # the documents, best first, and their 
 
 def _read_ranking(name: str, ranking: Any) -> _Ranking:
     if isinstance(ranking, Mapping):
-        scores = -to_scores(name, ranking)[0] if ranking else np.zeros(0)
-        order = scores.argsort(kind="stable")
-        ordered, every = scores[order], [to_id_text(doc, name) for doc in ranking]
-        docs = [every[i] for i in order.tolist()]
-        first = ordered.searchsorted(ordered) + 1
-        return docs, _RankSpans.of(first, ordered.searchsorted(ordered, "right"))
+        negated_scores = -to_scores(name, ranking)[0] if ranking else np.zeros(0)
+        order = negated_scores.argsort(kind="stable")
+        sorted_scores, unsorted_docs = negated_scores[order], [to_id_text(doc, name) for doc in ranking]
+        docs = [unsorted_docs[i] for i in order.tolist()]
+        first = sorted_scores.searchsorted(sorted_scores) + 1
+        return docs, _RankSpans.of(first, sorted_scores.searchsorted(sorted_scores, "right"))
     if isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
         raise InputError(f"{name}: expected a list or a dict, got {type(ranking).__name__}")
-    groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in ranking]
-    sizes = np.array(list(map(len, groups)), np.int64)
-    ends = np.cumsum(sizes)
-    docs = [to_id_text(doc, name) for group in groups for doc in group]
+    ties = [list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie] for doc_or_tie in ranking]
+    tie_sizes = np.array(list(map(len, ties)), np.int64)
+    last_ranks = np.cumsum(tie_sizes)
+    docs = [to_id_text(doc, name) for tie in ties for doc in tie]
     if len(set(docs)) < len(docs):
-        twice = next(doc for doc in docs if docs.count(doc) > 1)
-        raise InputError(f"{name}: the document {twice!r} occurs twice")
-    return docs, _RankSpans.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes))
+        repeated_doc = next(doc for doc in docs if docs.count(doc) > 1)
+        raise InputError(f"{name}: the document {repeated_doc!r} occurs twice")
+    return docs, _RankSpans.of(np.repeat(last_ranks - tie_sizes + 1, tie_sizes), np.repeat(last_ranks, tie_sizes))
 
 
 def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
-    (short, mine), (long, theirs) = (a, b) if len(a[0]) <= len(b[0]) else (b, a)
-    s, l = len(short), len(long)
+    (short_docs, short_ranks), (long_docs, long_ranks) = (a, b) if len(a[0]) <= len(b[0]) else (b, a)
+    s, l = len(short_docs), len(long_docs)
     if l == 0:
         return RBO(0.0, 0.0, 1.0)
     if ties == "w":
-        mine, theirs = _RankSpans.at_first_rank(mine.first), _RankSpans.at_first_rank(theirs.first)
-    row = {doc: i for i, doc in enumerate(long)}
-    rows = np.array([row.get(doc, -1) for doc in short], np.int64)
-    others = np.ones(l, np.bool_)
-    others[rows[rows >= 0]] = False
-    rest = theirs.take(others)  # what only the longer one has
+        short_ranks, long_ranks = _RankSpans.at_first_rank(short_ranks.first), _RankSpans.at_first_rank(long_ranks.first)
+    row_of_doc = {doc: i for i, doc in enumerate(long_docs)}
+    long_rows = np.array([row_of_doc.get(doc, -1) for doc in short_docs], np.int64)
+    is_only_in_long = np.ones(l, np.bool_)
+    is_only_in_long[long_rows[long_rows >= 0]] = False
+    only_long_ranks = long_ranks.take(is_only_in_long)  # what only the longer one has
 
     depth = np.arange(1, l + 1)
-    unseen = np.maximum(depth - s, 0)  # of the shorter one
-    both = _compute_overlap(mine.take(rows >= 0), theirs.take(rows[rows >= 0]), l)
-    most: Floats = depth * 1.0
+    n_unseen = np.maximum(depth - s, 0)  # of the shorter one
+    overlap = _compute_overlap(short_ranks.take(long_rows >= 0), long_ranks.take(long_rows[long_rows >= 0]), l)
+    norm: Floats = depth * 1.0
     if ties != "a":
-        selves = _compute_overlap(mine, mine, l) + unseen, _compute_overlap(theirs, theirs, l)
-        most = np.sqrt(selves[0] * selves[1]) if ties == "b" else (selves[0] + selves[1]) / 2
+        self_overlaps = _compute_overlap(short_ranks, short_ranks, l) + n_unseen, _compute_overlap(long_ranks, long_ranks, l)
+        norm = np.sqrt(self_overlaps[0] * self_overlaps[1]) if ties == "b" else (self_overlaps[0] + self_overlaps[1]) / 2
     weight = (1 - p) * powers(p, depth - 1)
-    beyond = p**l  # all that weighs below
+    weight_below = p**l  # all that weighs below
 
-    reached = _compute_overlap(rest, _RankSpans.at_first_rank(np.ones_like(rest.first)), l)
-    met = _RankSpans.at_first_rank(rest.first)
-    average = ratio(reached, _compute_overlap(met, met, l))
-    at_end = both[s - 1] / most[s - 1] if s else 0.0
-    agreement = (both + at_end * unseen * average) / most
-    ext = total(weight * agreement) + float(agreement[-1]) * beyond
+    n_reached = _compute_overlap(only_long_ranks, _RankSpans.at_first_rank(np.ones_like(only_long_ranks.first)), l)
+    first_ranks = _RankSpans.at_first_rank(only_long_ranks.first)
+    mean_share = ratio(n_reached, _compute_overlap(first_ranks, first_ranks, l))
+    agreement_at_end = overlap[s - 1] / norm[s - 1] if s else 0.0
+    agreement = (overlap + agreement_at_end * n_unseen * mean_share) / norm
+    ext = total(weight * agreement) + float(agreement[-1]) * weight_below
 
-    below = -math.log1p(-p) - total(powers(p, depth) / depth)
-    least = total(weight * both / most) + float(both[-1]) * (1 - p) / p * max(below, 0.0)
+    unseen_weight = -math.log1p(-p) - total(powers(p, depth) / depth)
+    lowest = total(weight * overlap / norm) + float(overlap[-1]) * (1 - p) / p * max(unseen_weight, 0.0)
 
     # At best, the shorter one goes on with what only the longer one has, in its order; below,
     # each goes on with what the other one has had, and they agree wholly from a depth on.
     slots = _RankSpans.at_first_rank(np.arange(s + 1, l + 1))
-    matched = both + _compute_overlap(slots, rest.take(slice(l - s)), l)
-    whole = l + s - int(both[-1])
-    deeper = np.arange(l + 1, whole + 1)
-    catching_up = (1 - p) * powers(p, deeper - 1) * (2 - whole / deeper)
-    greatest = total(np.concatenate((weight * matched / most, catching_up))) + p**whole
-    greatest = min(greatest, 1.0)  # up to rounding
-    ext = min(ext, greatest)
-    return RBO(ext, min(least, ext), greatest)
+    best_overlap = overlap + _compute_overlap(slots, only_long_ranks.take(slice(l - s)), l)
+    union_size = l + s - int(overlap[-1])
+    deeper_depth = np.arange(l + 1, union_size + 1)
+    union_terms = (1 - p) * powers(p, deeper_depth - 1) * (2 - union_size / deeper_depth)
+    highest = total(np.concatenate((weight * best_overlap / norm, union_terms))) + p**union_size
+    highest = min(highest, 1.0)  # up to rounding
+    ext = min(ext, highest)
+    return RBO(ext, min(lowest, ext), highest)
 
 
 def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
@@ -282,16 +282,16 @@ def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
     """
     begin, end = np.maximum(a.first, b.first), np.maximum(a.last, b.last)
     middle = np.maximum(np.minimum(a.last, b.last), begin)  # until there, both are there in part
-    longer = a.last > b.last
+    a_ends_later = a.last > b.last
 
-    def within(begins: Ints, ends: Ints) -> Ints:
+    def count_between(begins: Ints, ends: Ints) -> Ints:
         changes = np.bincount(begins, minlength=depth + 1) - np.bincount(ends, minlength=depth + 1)
         return changes.cumsum()[1 : depth + 1]
 
-    share_a, share_b = a.tie_shares(depth), b.tie_shares(depth)
-    whole = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
-    in_a, in_b = (within(middle[rows], end[rows]) for rows in (longer, ~longer))
+    tie_share_a, tie_share_b = a.tie_shares(depth), b.tie_shares(depth)
+    n_complete = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
+    n_partial_a, n_partial_b = (count_between(middle[rows], end[rows]) for rows in (a_ends_later, ~a_ends_later))
     overlap: Floats = (
-        whole + share_a * in_a + share_b * in_b + share_a * share_b * within(begin, middle)
+        n_complete + tie_share_a * n_partial_a + tie_share_b * n_partial_b + tie_share_a * tie_share_b * count_between(begin, middle)
     )
     return overlap

@@ -92,137 +92,137 @@ def reproduce(
     how = Alignment.of(options), Judging.of(options), Reading.of(options)
     if qrels is None and other_qrels is not None:
         raise OptionError("other_qrels applies to judgments and runs, and these are scores")
-    second = qrels if other_qrels is None else other_qrels
-    ours, theirs = (
-        align(runs, None, measures, *how) if given is None else align(given, runs, measures, *how)
-        for given, runs in ((qrels, original), (second, reproduced))
+    reproduced_qrels = qrels if other_qrels is None else other_qrels
+    original_scores, reproduced_scores = (
+        align(side_runs, None, measures, *how) if side_qrels is None else align(side_qrels, side_runs, measures, *how)
+        for side_qrels, side_runs in ((qrels, original), (reproduced_qrels, reproduced))
     )
-    if len(ours.system_names) != len(theirs.system_names):
+    if len(original_scores.system_names) != len(reproduced_scores.system_names):
         raise InputError(
-            f"there are {format_count(len(ours.system_names), 'original run')} and "
-            f"{format_count(len(theirs.system_names), 'reproduced run')}",
+            f"there are {format_count(len(original_scores.system_names), 'original run')} and "
+            f"{format_count(len(reproduced_scores.system_names), 'reproduced run')}",
             hint="Each original run needs its reproduction, in the same order.",
         )
-    if other_qrels is not None and len(ours.system_names) < 2:
+    if other_qrels is not None and len(original_scores.system_names) < 2:
         raise InputError(
             "one original run, and other judgments for its reproduction: between two collections "
             "only the gain over a baseline is compared",
             hint="Give the baseline before it, on both sides.",
         )
-    sides = ("original", ours), ("reproduced", theirs)
-    notes = merge_notes([(name, note) for name, one in sides for note in one.notes], n_sources=2)
-    shared = other_qrels is None
-    notes += _pairing_warnings(ours, theirs, shared=shared)
-    orders: list[dict[str, Estimate]] = [{} for _ in ours.system_names]
-    if shared:
-        ours, theirs, left_out = _select_shared_queries(ours, theirs)
-        orders, too_short = _compare_rankings(ours, theirs, settings)
-        notes += [*left_out, *too_short]
-    found = {
-        measure: _compare_runs(measure, ours, theirs, settings, orders, shared=shared)
-        for measure in ours.measures
+    sides = ("original", original_scores), ("reproduced", reproduced_scores)
+    notes = merge_notes([(name, note) for name, scores in sides for note in scores.notes], n_sources=2)
+    same_queries = other_qrels is None
+    notes += _pairing_warnings(original_scores, reproduced_scores, same_queries=same_queries)
+    ranking_estimates: list[dict[str, Estimate]] = [{} for _ in original_scores.system_names]
+    if same_queries:
+        original_scores, reproduced_scores, shared_notes = _select_shared_queries(original_scores, reproduced_scores)
+        ranking_estimates, ranking_notes = _compare_rankings(original_scores, reproduced_scores, settings)
+        notes += [*shared_notes, *ranking_notes]
+    runs_of_measure = {
+        measure: _compare_runs(measure, original_scores, reproduced_scores, settings, ranking_estimates, same_queries=same_queries)
+        for measure in original_scores.measures
     }
-    n, other = len(ours.query_ids), len(theirs.query_ids)
-    notes += [*note_few_queries(min(n, other), "queries"), *_list_remarks(found, n)]
+    n_queries, n_reproduced = len(original_scores.query_ids), len(reproduced_scores.query_ids)
+    notes += [*note_few_queries(min(n_queries, n_reproduced), "queries"), *_list_remarks(runs_of_measure, n_queries)]
     warn_about(notes)
     return Reproduction(
-        found, n, None if shared else other, tuple(notes), settings, (ours.recipe, theirs.recipe)
+        runs_of_measure, n_queries, None if same_queries else n_reproduced, tuple(notes), settings, (original_scores.recipe, reproduced_scores.recipe)
     )
 
 
-def _pairing_warnings(ours: AlignedScores, theirs: AlignedScores, *, shared: bool) -> Iterator[Note]:
+def _pairing_warnings(original_scores: AlignedScores, reproduced_scores: AlignedScores, *, same_queries: bool) -> Iterator[Note]:
     """Warn where names or queries say that runs are not paired as they should be."""
-    if set(ours.system_names) == set(theirs.system_names) and ours.system_names != theirs.system_names:
+    if set(original_scores.system_names) == set(reproduced_scores.system_names) and original_scores.system_names != reproduced_scores.system_names:
         text = (
             "Both sides have the same names, in another order, and runs are paired by their "
-            f"places: {escape_unprintable(ours.system_names[0])} with {escape_unprintable(theirs.system_names[0])}."
+            f"places: {escape_unprintable(original_scores.system_names[0])} with {escape_unprintable(reproduced_scores.system_names[0])}."
         )
         yield Note("other-order", "warning", text)
-    if not shared and set(ours.query_ids) == set(theirs.query_ids):
+    if not same_queries and set(original_scores.query_ids) == set(reproduced_scores.query_ids):
         text = (
             "The two collections have the same queries. If they are one collection, leave "
             "other_qrels (--other-qrels) out: its queries are then compared one by one."
         )
-        yield Note("same-queries", "warning", text, len(ours.query_ids))
+        yield Note("same-queries", "warning", text, len(original_scores.query_ids))
 
 
-def _select_shared_queries(ours: AlignedScores, theirs: AlignedScores) -> tuple[AlignedScores, AlignedScores, list[Note]]:
+def _select_shared_queries(original_scores: AlignedScores, reproduced_scores: AlignedScores) -> tuple[AlignedScores, AlignedScores, list[Note]]:
     """Return both for the queries that both have, and a note on the others."""
-    shared = set(ours.query_ids) & set(theirs.query_ids)
-    if not shared:
+    shared_ids = set(original_scores.query_ids) & set(reproduced_scores.query_ids)
+    if not shared_ids:
         raise NothingSharedError(
             "the original and the reproduced runs share no query",
             hint="Scores are paired by the query's id. Are they of two collections? Then state "
             "judgments and runs, with the judgments of the reproduced ones (other_qrels=, "
             "--other-qrels).",
         )
-    n = len(set(ours.query_ids) ^ set(theirs.query_ids))
+    n_unshared = len(set(original_scores.query_ids) ^ set(reproduced_scores.query_ids))
     notes = []
-    if n:
+    if n_unshared:
         text = (
-            f"{format_count(n, 'query is', 'queries are')} in one of the experiments only: left out."
+            f"{format_count(n_unshared, 'query is', 'queries are')} in one of the experiments only: left out."
         )
-        notes.append(Note("in-one", "info", text, n))
-    return _select_queries(ours, shared), _select_queries(theirs, shared), notes
+        notes.append(Note("in-one", "info", text, n_unshared))
+    return _select_queries(original_scores, shared_ids), _select_queries(reproduced_scores, shared_ids), notes
 
 
-def _select_queries(aligned: AlignedScores, kept: Set[str]) -> AlignedScores:
-    rows = [one in kept for one in aligned.query_ids]
-    ids = tuple(compress(aligned.query_ids, rows))
-    return replace(aligned, query_ids=ids, values=aligned.scores[:, rows])
+def _select_queries(scores: AlignedScores, query_ids: Set[str]) -> AlignedScores:
+    is_selected = [query_id in query_ids for query_id in scores.query_ids]
+    selected_ids = tuple(compress(scores.query_ids, is_selected))
+    return replace(scores, query_ids=selected_ids, values=scores.scores[:, is_selected])
 
 
 def _compare_runs(
     measure: str,
-    ours: AlignedScores,
-    theirs: AlignedScores,
+    original_scores: AlignedScores,
+    reproduced_scores: AlignedScores,
     settings: ReproductionSettings,
-    orders: Sequence[dict[str, Estimate]],
+    ranking_estimates: Sequence[dict[str, Estimate]],
     *,
-    shared: bool,
+    same_queries: bool,
 ) -> dict[str, ReproducedRun]:
     """Return each run's numbers by a measure; `orders` are those that no measure changes.
 
     `shared`: whether both experiments have the same queries.
     """
-    known = ours.find_measure(measure)
-    if known is not None and known.definition.aggregation != "mean":
+    parsed_measure = original_scores.find_measure(measure)
+    if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries, so an effect is no difference")
-    if measure not in theirs.measures:
+    if measure not in reproduced_scores.measures:
         raise MeasureError(f"there are no reproduced scores of {measure}")
-    x, y = ours.measure_scores(measure), theirs.measure_scores(measure)
-    found, alpha = {}, settings.alpha
-    for i, (run, other) in enumerate(zip(ours.system_names, theirs.system_names, strict=True)):
-        one, again = x[:, i], y[:, i]
-        its: dict[str, Any] = {}
-        if shared:
-            least, most = score_range(known, np.stack((x, y)))
-            its |= {**_estimate_errors(one, again, least, most, alpha), **orders[i]}
+    x, y = original_scores.measure_scores(measure), reproduced_scores.measure_scores(measure)
+    runs, alpha = {}, settings.alpha
+    for i, (name, reproduced_name) in enumerate(zip(original_scores.system_names, reproduced_scores.system_names, strict=True)):
+        column, reproduced_column = x[:, i], y[:, i]
+        estimates: dict[str, Any] = {}
+        if same_queries:
+            lowest, highest = score_range(parsed_measure, np.stack((x, y)))
+            estimates |= {**_estimate_errors(column, reproduced_column, lowest, highest, alpha), **ranking_estimates[i]}
         if i:
-            its |= _estimate_effects((x[:, 0], one), (y[:, 0], again), alpha, shared=shared)
-        found[run] = ReproducedRun(run, other, mean(one), mean(again), **its)
-    return found
+            estimates |= _estimate_effects((x[:, 0], column), (y[:, 0], reproduced_column), alpha, same_queries=same_queries)
+        runs[name] = ReproducedRun(name, reproduced_name, mean(column), mean(reproduced_column), **estimates)
+    return runs
 
 
-def _estimate_errors(x: Floats, y: Floats, least: float, most: float, alpha: float) -> dict[str, Estimate]:
+def _estimate_errors(x: Floats, y: Floats, lowest: float, highest: float, alpha: float) -> dict[str, Estimate]:
     """Return RMSE, and nRMSE for scores that end at `least` and `most`."""
-    squared = (x - y) ** 2
-    farthest = np.maximum(x - least, most - x) ** 2  # infinite without a greatest score
-    found = {"rmse": _estimate_root_ratio(squared, np.ones(len(x)), most - least, alpha)}
-    if np.isfinite(farthest).all():
-        found["nrmse"] = _estimate_root_ratio(squared, farthest, 1.0, alpha)
-    return found
+    squared_error = (x - y) ** 2
+    greatest_squared_error = np.maximum(x - lowest, highest - x) ** 2  # infinite without a greatest score
+    estimates = {"rmse": _estimate_root_ratio(squared_error, np.ones(len(x)), highest - lowest, alpha)}
+    if np.isfinite(greatest_squared_error).all():
+        estimates["nrmse"] = _estimate_root_ratio(squared_error, greatest_squared_error, 1.0, alpha)
+    return estimates
 
 
-def _estimate_root_ratio(above: Floats, below: Floats, greatest: float, alpha: float) -> Estimate:
+def _estimate_root_ratio(numerator: Floats, denominator: Floats, upper_limit: float, alpha: float) -> Estimate:
     """Return the root of a ratio of two means, with the interval of its logarithm."""
-    ratio = mean(above) / mean(below)
-    half = _half_width(alpha, (above - ratio * below) / mean(below))
-    if half is None or not ratio:
+    ratio = mean(numerator) / mean(denominator)
+    half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
+    if half_width is None or not ratio:
         return Estimate(math.sqrt(ratio), None, None)
-    times = math.exp(half / (2 * ratio))
+    factor = math.exp(half_width / (2 * ratio))
     return Estimate(
-        math.sqrt(ratio), math.sqrt(ratio) / times, min(math.sqrt(ratio) * times, greatest)
+        math.sqrt(ratio), math.sqrt(ratio) / factor, min(math.sqrt(ratio) * factor, upper_limit)
     )
 
 
@@ -230,32 +230,32 @@ _BaseAndRun = tuple[Floats, Floats]  # the baseline's scores, and the other run'
 
 
 def _estimate_effects(
-    original: _BaseAndRun, reproduced: _BaseAndRun, alpha: float, *, shared: bool
+    original: _BaseAndRun, reproduced: _BaseAndRun, alpha: float, *, same_queries: bool
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
-    found: dict[str, Estimate | float] = {}
-    gains = [
+    estimates: dict[str, Estimate | float] = {}
+    gain_pairs = [
         PairedScores(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
         for base, new in (original, reproduced)
     ]
-    gain, again = (pair.differences[:, 0] for pair in gains)
-    if gains[0].means[0]:  # not only rounding
-        found["effect_ratio"] = Estimate(
-            mean(again) / mean(gain), *_fieller_interval(again, gain, alpha, shared=shared)
+    gain, reproduced_gain = (pair.differences[:, 0] for pair in gain_pairs)
+    if gain_pairs[0].means[0]:  # not only rounding
+        estimates["effect_ratio"] = Estimate(
+            mean(reproduced_gain) / mean(gain), *_fieller_interval(reproduced_gain, gain, alpha, same_queries=same_queries)
         )
     if not (mean(original[0]) and mean(reproduced[0])):
-        return found
-    improvements, moves = [], []
+        return estimates
+    improvements, influences = [], []
     for base, new in original, reproduced:
         ratio = mean(new) / mean(base)
         improvements.append((mean(new) - mean(base)) / mean(base))
-        moves.append((new - ratio * base) / mean(base))  # what each query adds to the ratio
-    found["improvement"], found["reproduced_improvement"] = improvements
-    half = _half_width(alpha, moves[0] - moves[1]) if shared else _half_width(alpha, *moves)
+        influences.append((new - ratio * base) / mean(base))  # what each query adds to the ratio
+    estimates["improvement"], estimates["reproduced_improvement"] = improvements
+    half_width = _half_width(alpha, influences[0] - influences[1]) if same_queries else _half_width(alpha, *influences)
     delta = improvements[0] - improvements[1]
-    ends = (None, None) if half is None else (delta - half, delta + half)
-    found["delta_improvement"] = Estimate(delta, *ends)
-    return found
+    interval_ends = (None, None) if half_width is None else (delta - half_width, delta + half_width)
+    estimates["delta_improvement"] = Estimate(delta, *interval_ends)
+    return estimates
 
 
 def _half_width(alpha: float, *samples: Floats) -> float | None:
@@ -265,12 +265,12 @@ def _half_width(alpha: float, *samples: Floats) -> float | None:
     """
     if min(map(len, samples)) < 2:
         return None
-    error, degrees = combine_errors([Moments.of(PairedScores.from_differences(one[:, None])) for one in samples])
+    error, degrees = combine_errors([Moments.of(PairedScores.from_differences(sample[:, None])) for sample in samples])
     return float(t_interval_ends(np.zeros(1), error, degrees, alpha)[1][0])
 
 
 def _fieller_interval(
-    above: Floats, below: Floats, alpha: float, *, shared: bool
+    numerator: Floats, denominator: Floats, alpha: float, *, same_queries: bool
 ) -> tuple[float | None, float | None]:
     """Return the ends of the interval of mean(above) / mean(below); None where it has none.
 
@@ -279,62 +279,62 @@ def _fieller_interval(
     """
     from scipy.special import stdtrit
 
-    least = min(len(above), len(below))
-    if least < 2:
+    n_smaller = min(len(numerator), len(denominator))
+    if n_smaller < 2:
         return None, None
-    far = float(stdtrit(least - 1, 1 - alpha / 2))
-    of_above, of_below = (one.var(ddof=1, keepdims=True) / len(one) for one in (above, below))
-    a, b, both = mean(above), mean(below), np.zeros(1)
-    apart = of_above + (a / b) ** 2 * of_below
-    if shared:
-        both[0] = float(np.cov(above, below)[0, 1]) / least
-        apart = (above - a / b * below).var(ddof=1, keepdims=True) / least
-    low, high = fieller_interval(np.array([a]), b, (of_above, of_below, both), apart, far)
+    t_quantile = float(stdtrit(n_smaller - 1, 1 - alpha / 2))
+    numerator_variance, denominator_variance = (sample.var(ddof=1, keepdims=True) / len(sample) for sample in (numerator, denominator))
+    a, b, covariance = mean(numerator), mean(denominator), np.zeros(1)
+    error_variance = numerator_variance + (a / b) ** 2 * denominator_variance
+    if same_queries:
+        covariance[0] = float(np.cov(numerator, denominator)[0, 1]) / n_smaller
+        error_variance = (numerator - a / b * denominator).var(ddof=1, keepdims=True) / n_smaller
+    low, high = fieller_interval(np.array([a]), b, (numerator_variance, denominator_variance, covariance), error_variance, t_quantile)
     return finite_or_none(low[0]), finite_or_none(high[0])
 
 
 def _compare_rankings(
-    ours: AlignedScores, theirs: AlignedScores, settings: ReproductionSettings
+    original_scores: AlignedScores, reproduced_scores: AlignedScores, settings: ReproductionSettings
 ) -> tuple[list[dict[str, Estimate]], list[Note]]:
     """Return Kendall's tau and RBO of each two runs' rankings, if there are rankings."""
-    if ours.evaluated_runs is None or theirs.evaluated_runs is None:
-        return [{} for _ in ours.system_names], []
-    found, short, empty = [], 0, 0
-    pairs, depth = zip(ours.system_names, theirs.system_names, strict=True), ours.evaluated_runs.judging.depth
-    for run, other in watch_steps([*pairs], "rankings"):
-        sides = [
-            _read_rankings(source, name, ours.query_ids)
-            for source, name in ((ours.evaluated_runs, run), (theirs.evaluated_runs, other))
+    if original_scores.evaluated_runs is None or reproduced_scores.evaluated_runs is None:
+        return [{} for _ in original_scores.system_names], []
+    estimates_of_runs, n_short, n_empty = [], 0, 0
+    name_pairs, depth = zip(original_scores.system_names, reproduced_scores.system_names, strict=True), original_scores.evaluated_runs.judging.depth
+    for original_name, reproduced_name in watch_steps([*name_pairs], "rankings"):
+        side_rankings = [
+            _read_rankings(source, name, original_scores.query_ids)
+            for source, name in ((original_scores.evaluated_runs, original_name), (reproduced_scores.evaluated_runs, reproduced_name))
         ]
         taus, overlaps = [], []
-        for query in ours.query_ids:
-            a, b = (side[query].select_query(query).docs[:depth] for side in sides)
+        for query in original_scores.query_ids:
+            a, b = (rankings[query].select_query(query).docs[:depth] for rankings in side_rankings)
             tau = kendall_union(a, b)
-            short += tau is None
+            n_short += tau is None
             taus += [] if tau is None else [tau]
-            empty += not (a or b)
+            n_empty += not (a or b)
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
-        its = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
+        samples = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
         alpha = settings.alpha
-        found.append({name: _estimate_mean(*one, alpha) for name, one in its.items() if one[0]})
+        estimates_of_runs.append({name: _estimate_mean(*one, alpha) for name, one in samples.items() if one[0]})
     notes = []
-    if short:
+    if n_short:
         text = (
-            f"Kendall's tau: {format_count(short, 'pair')} of rankings left out, in which one of the "
+            f"Kendall's tau: {format_count(n_short, 'pair')} of rankings left out, in which one of the "
             "two has fewer than two documents."
         )
-        notes.append(Note("short-rankings", "info", text, short))
-    if empty:
-        text = f"RBO: {format_count(empty, 'pair')} of rankings left out, of which both are empty."
-        notes.append(Note("empty-rankings", "info", text, empty))
-    return found, notes
+        notes.append(Note("short-rankings", "info", text, n_short))
+    if n_empty:
+        text = f"RBO: {format_count(n_empty, 'pair')} of rankings left out, of which both are empty."
+        notes.append(Note("empty-rankings", "info", text, n_empty))
+    return estimates_of_runs, notes
 
 
-def _read_rankings(source: EvaluatedRuns, run: str, query_ids: Sequence[str]) -> dict[str, Rankings]:
+def _read_rankings(source: EvaluatedRuns, name: str, query_ids: Sequence[str]) -> dict[str, Rankings]:
     """Return a run's rankings, as its measures see them."""
     judging = source.judging
-    seen = source.runs[run].resolve_spans(source.qrels.select_queries(query_ids).spans, judging.overlap)
-    return seen.read_rankings(query_ids, judging)
+    run = source.runs[name].resolve_spans(source.qrels.select_queries(query_ids).spans, judging.overlap)
+    return run.read_rankings(query_ids, judging)
 
 
 def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
@@ -353,52 +353,52 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     n = min(len(a), len(b))
     if n < 2:
         return None
-    place = {doc: i for i, doc in enumerate(a[:n])}
-    above: list[int] = []  # the places so far, sorted
-    swapped = 0
+    place_of_doc = {doc: i for i, doc in enumerate(a[:n])}
+    sorted_places: list[int] = []  # the places so far, sorted
+    n_swapped = 0
     for i, doc in enumerate(b[:n]):
-        at = bisect(above, its := place.setdefault(doc, len(place)))
-        swapped += i - at
-        above.insert(at, its)
-    return 1 - 4 * swapped / (n * (n - 1))
+        position = bisect(sorted_places, place := place_of_doc.setdefault(doc, len(place_of_doc)))
+        n_swapped += i - position
+        sorted_places.insert(position, place)
+    return 1 - 4 * n_swapped / (n * (n - 1))
 
 
-def _estimate_mean(values: Sequence[float], least: float, alpha: float) -> Estimate:
+def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Estimate:
     """Return the mean of some queries' values, from `least` to 1, with its interval by t."""
     column = np.array(values)
-    half, middle = _half_width(alpha, column), mean(column)
-    if half is None:
-        return Estimate(middle, None, None)
-    return Estimate(middle, max(middle - half, least), min(middle + half, 1.0))
+    half_width, average = _half_width(alpha, column), mean(column)
+    if half_width is None:
+        return Estimate(average, None, None)
+    return Estimate(average, max(average - half_width, lowest), min(average + half_width, 1.0))
 
 
-def _list_remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterator[Note]:
+def _list_remarks(runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int) -> Iterator[Note]:
     """Yield what to know of the numbers that are there, and of those that are not."""
-    every = [one for runs in found.values() for one in runs.values()]
-    if n < _MIN_RELIABLE_QUERIES and any(one.rmse is not None and one.rmse.low is not None for one in every):
+    all_runs = [run for runs in runs_of_measure.values() for run in runs.values()]
+    if n_queries < _MIN_RELIABLE_QUERIES and any(run.rmse is not None and run.rmse.low is not None for run in all_runs):
         text = (
             "With few queries the intervals of RMSE and nRMSE hold less often than they say: in "
             "trials with TREC systems 95% intervals held in 90% of cases with 25 queries, in 92% "
             f"with 43, in 94% with {_MIN_RELIABLE_QUERIES}; with fewer than 25, still less often."
         )
-        yield Note("rmse-interval", "info", text, n)
-    for measure, runs in found.items():
-        for one in [*runs.values()][1:]:
-            if one.effect_ratio is None:
+        yield Note("rmse-interval", "info", text, n_queries)
+    for measure, runs in runs_of_measure.items():
+        for run in [*runs.values()][1:]:
+            if run.effect_ratio is None:
                 text = f"{measure}: no effect ratio: the original runs have the same mean."
-                yield Note("no-effect", "info", text, source=one.run)
-            elif one.effect_ratio.low is None and n > 1:
+                yield Note("no-effect", "info", text, source=run.run)
+            elif run.effect_ratio.low is None and n_queries > 1:
                 text = (
                     f"{measure}: the effect ratio has no interval: the original gain is not clear "
                     "of 0, so the ratio may be anything."
                 )
-                yield Note("effect-unclear", "info", text, source=one.run)
-            elif one.effect_ratio.low == one.effect_ratio.high and n > 1:
+                yield Note("effect-unclear", "info", text, source=run.run)
+            elif run.effect_ratio.low == run.effect_ratio.high and n_queries > 1:
                 text = (
                     f"{measure}: the effect ratio is the same on every query, so that its interval "
                     "has no width; other queries may have another."
                 )
-                yield Note("constant", "warning", text, n, source=one.run)
-            if one.delta_improvement is None:
+                yield Note("constant", "warning", text, n_queries, source=run.run)
+            if run.delta_improvement is None:
                 text = f"{measure}: no relative improvement: a baseline's mean is 0."
-                yield Note("no-improvement", "info", text, source=one.run)
+                yield Note("no-improvement", "info", text, source=run.run)

@@ -46,19 +46,19 @@ def command(
     cranfield reproduce demo/qrels.txt demo/bm25.run demo/tfidf.run -m AP
     cranfield reproduce demo/qrels.txt demo/*.run -m 'nDCG@10 AP'
     """  # noqa: D301 - click's mark for lines to keep
-    several = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
+    inputs = SystemFiles(qrels, runs, names, saved, alignment, rel, judging, data)
     refuse_two_stdin(qrels, *runs, *filter(None, [other_qrels]))
-    files = several.files
-    half, odd = divmod(len(files), 2)
-    if odd:
+    files = inputs.files
+    n_originals, remainder = divmod(len(files), 2)
+    if remainder:
         raise InputError(
             f"{len(files):,} files of systems: each original run needs its reproduction",
             hint="First all original runs, then their reproductions in the same order.",
         )
-    measures = several.measures(DEFAULT_MEASURES)
-    judgments, opened = several.read(files)
-    every: list[Any] = files if opened is None else [*opened]
-    judgments = None if opened is None else judgments
-    other = None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
-    chosen: Any = {**settings.changed_options(), **several.score_options, "other_qrels": other}
-    show(reproduce(judgments, every[:half], every[half:], measures, **chosen), form)
+    measures = inputs.measures(DEFAULT_MEASURES)
+    judgments, opened_runs = inputs.read(files)
+    systems: list[Any] = files if opened_runs is None else [*opened_runs]
+    judgments = None if opened_runs is None else judgments
+    reproduced_judgments = None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
+    options: Any = {**settings.changed_options(), **inputs.score_options, "other_qrels": reproduced_judgments}
+    show(reproduce(judgments, systems[:n_originals], systems[n_originals:], measures, **options), form)

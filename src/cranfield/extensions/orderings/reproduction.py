@@ -53,8 +53,8 @@ class ReproducedRun:
     @property
     def quantities(self) -> dict[str, Estimate]:
         """Return {name: estimate} of those that exist."""
-        found = {name: getattr(self, name) for name in QUANTITIES}
-        return {name: one for name, one in found.items() if one is not None}
+        estimates = {name: getattr(self, name) for name in QUANTITIES}
+        return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 
 
 # Each quantity: what an exact copy has, how a table calls it, and what it is.
@@ -107,10 +107,10 @@ class Reproduction(Shown):
 
     def __getitem__(self, measure: str | Measure) -> Mapping[str, ReproducedRun]:
         """Return each run's numbers by one measure, by the run's name in the original."""
-        wanted = canonical_name(measure, self.measures)
-        if wanted not in self.measures:
+        measure_name = canonical_name(measure, self.measures)
+        if measure_name not in self.measures:
             raise KeyError(f"{measure}: there are {', '.join(self.measures)}")
-        return self.measures[wanted]
+        return self.measures[measure_name]
 
     def tables(self) -> list[Table]:
         """Return a table for each measure, with a row for each number."""
@@ -120,10 +120,10 @@ class Reproduction(Shown):
         level = f"{format_percent(1 - self.settings.alpha)} interval"
         rows: list[tuple[ReproducedRun, str, Estimate]] = []
         rules = []
-        for one in self.measures[measure].values():
+        for run in self.measures[measure].values():
             rules.append(len(rows))
-            rows += [(one, *item) for item in one.quantities.items()]
-        named = list(dict.fromkeys(name for _, name, _ in rows))
+            rows += [(run, *item) for item in run.quantities.items()]
+        names = list(dict.fromkeys(name for _, name, _ in rows))
         columns = [
             Column("run", lambda row: row[0].run),
             Column("reproduced", lambda row: row[0].reproduced),
@@ -136,15 +136,15 @@ class Reproduction(Shown):
                 "exact copy: what a copy of the original would have.",
             ),
         ]
-        of_run = [
-            f"{one.run}: mean {format_number(one.mean)}; {one.reproduced}, reproduced: "
-            f"{format_number(one.reproduced_mean)}."
-            for one in self.measures[measure].values()
+        mean_sentences = [
+            f"{run.run}: mean {format_number(run.mean)}; {run.reproduced}, reproduced: "
+            f"{format_number(run.reproduced_mean)}."
+            for run in self.measures[measure].values()
         ]
         return make_table(
             rows,
             columns,
-            sentences=[*(QUANTITIES[name][2] for name in named), *of_run],
+            sentences=[*(QUANTITIES[name][2] for name in names), *mean_sentences],
             notes=self.notes,
             title=[self._title(measure)],
             n_labels=3,
@@ -152,30 +152,30 @@ class Reproduction(Shown):
         )
 
     def _title(self, measure: str) -> str:
-        said = format_query_count(self.n_queries)
+        queries = format_query_count(self.n_queries)
         if self.n_reproduced is not None:
-            said += f", {self.n_reproduced:,} in the other collection"
-        return f"{measure}   {said}"
+            queries += f", {self.n_reproduced:,} in the other collection"
+        return f"{measure}   {queries}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each number, to every digit."""
         return self._rows_as_dicts(
-            (measure, one.run, one.reproduced, name, *estimate)
+            (measure, run.run, run.reproduced, name, *estimate)
             for measure, runs in self.measures.items()
-            for one in runs.values()
+            for run in runs.values()
             for name, estimate in [
-                ("mean", Estimate(one.mean, None, None)),
-                ("reproduced_mean", Estimate(one.reproduced_mean, None, None)),
-                *one.quantities.items(),
+                ("mean", Estimate(run.mean, None, None)),
+                ("reproduced_mean", Estimate(run.reproduced_mean, None, None)),
+                *run.quantities.items(),
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: every number, and what is needed to repeat it."""
 
-        def plain(one: ReproducedRun) -> dict[str, Any]:
-            named = {name: value._asdict() for name, value in one.quantities.items()}
-            return {**asdict(one), **dict.fromkeys(QUANTITIES), **named}
+        def run_fields(run: ReproducedRun) -> dict[str, Any]:
+            estimates = {name: estimate._asdict() for name, estimate in run.quantities.items()}
+            return {**asdict(run), **dict.fromkeys(QUANTITIES), **estimates}
 
         return {
             "cranfield": __version__,
@@ -183,9 +183,9 @@ class Reproduction(Shown):
             "queries": self.n_queries,
             "reproduced_queries": self.n_reproduced,
             "measures": {
-                measure: [plain(one) for one in runs.values()]
+                measure: [run_fields(run) for run in runs.values()]
                 for measure, runs in self.measures.items()
             },
-            "recipes": [dict(one) for one in self.recipes],
+            "recipes": [dict(recipe) for recipe in self.recipes],
             "notes": [note.to_dict() for note in self.notes],
         }

@@ -33,15 +33,15 @@ def command(
     cranfield power --effect 0.3 --cluster-size 5 --icc 0.5
     cranfield power --difference 0.03 --sd 0.08 --seed-sd 0.015
     """  # noqa: D301 - click's mark for lines to keep
-    given, sd, alpha = design.stated_goals, design.sd, design.alpha
-    _check_question(given, sd, n_queries)
+    sizes, sd, alpha = design.stated_goals, design.sd, design.alpha
+    _check_question(sizes, sd, n_queries)
     design.check_sd()
-    goal = next(iter(given), "effect")
-    if design.power <= alpha and (n_queries is None or not given) and goal != "width":
+    goal = next(iter(sizes), "effect")
+    if design.power <= alpha and (n_queries is None or not sizes) and goal != "width":
         raise OptionError(
             f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
-    inputs: Row = {**given, "sd": sd, "seed_sd": design.seed_sd, "seeds": design.seeds}
+    inputs: Row = {**sizes, "sd": sd, "seed_sd": design.seed_sd, "seeds": design.seeds}
     inputs = {name: number for name, number in inputs.items() if number is not None}
     if design.seed_sd is not None and design.seeds is None:
         rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
@@ -81,13 +81,13 @@ def _plan_seeds(
     power_of_goal: Row = {} if goal == "width" else {"power": design.power}
     meaning = "seeds: how many runs of each system"
     if n_queries is not None:
-        wanted = {key: value for key, value in design.changed_options().items() if key != "seeds"}
-        numbers = {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
+        planning_options = {key: setting for key, setting in design.changed_options().items() if key != "seeds"}
+        numbers = {"seeds": seeds_needed(n_queries, **planning_options), "queries": n_queries}
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []
     for n_seeds in _SEED_COUNTS:
-        needed = find_n_queries(replace(design, seeds=n_seeds))
-        n_needed = None if needed > MOST_QUERIES else needed
+        n_queries_needed = find_n_queries(replace(design, seeds=n_seeds))
+        n_needed = None if n_queries_needed > MOST_QUERIES else n_queries_needed
         rows.append({**inputs, "seeds": n_seeds, "queries": n_needed, **power_of_goal})
     meaning += " there are; queries: how many are then needed, - where no number is enough."
     return rows, meaning
@@ -101,9 +101,9 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
         options |= {"seeds": design.seeds, "seed_sd": design.seed_sd / unit}
     row = {**inputs, "queries": n_queries}
     if not design.stated_goals:
-        row["effect"] = least = detectable(n_queries, power=design.power, **options)
+        row["effect"] = least_effect = detectable(n_queries, power=design.power, **options)
         if design.sd is not None:
-            row["difference"] = least * design.sd
+            row["difference"] = least_effect * design.sd
         row["power"] = design.power
         return [row], (
             "the least difference that this many queries detect with this power; effect: over sd."
@@ -115,12 +115,12 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
     return [row], f"power: how likely so many queries are to {question}."
 
 
-def _few_queries_caution(name: str, alpha: float) -> str:
+def _few_queries_caution(goal: str, alpha: float) -> str:
     """Return what so few queries cannot show by the tests that are the default elsewhere."""
-    least = math.ceil((name != "margin") - math.log2(alpha))
+    least_queries = math.ceil((goal != "margin") - math.log2(alpha))
     return (
         " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
-        f"with fewer than {least} queries, and a gate is undecided where fewer than {FEW_UNITS} differ."
+        f"with fewer than {least_queries} queries, and a gate is undecided where fewer than {FEW_UNITS} differ."
     )
 
 
@@ -135,24 +135,24 @@ _MEANING_OF_GOAL = {
 }
 
 
-def _check_question(given: dict[str, float], sd: float | None, queries: int | None) -> None:
+def _check_question(sizes: dict[str, float], sd: float | None, n_queries: int | None) -> None:
     """Raise OptionError for a question that has no answer, as the functions would, by options."""
-    named = " and ".join(f"--{name}" for name in given)
-    if queries is not None and ("width" in given or len(given) > 1):
+    size_names = " and ".join(f"--{name}" for name in sizes)
+    if n_queries is not None and ("width" in sizes or len(sizes) > 1):
         raise OptionError(
             "with --n-queries, say one of --effect, --difference and --margin, or none"
         )
-    if queries is None and len(given) != 1:
+    if n_queries is None and len(sizes) != 1:
         raise OptionError(
             "say one of --effect, --difference, --width and --margin"
-            + (f", not {named}" if given else ", or how many --n-queries there are")
+            + (f", not {size_names}" if sizes else ", or how many --n-queries there are")
         )
-    for name, value in given.items():
+    for name, size in sizes.items():
         if name == "effect" and sd is not None:
             raise OptionError("--effect goes without --sd: it has been divided by it")
         if name != "effect" and sd is None:
             raise OptionError(
                 f"--{name} needs --sd, the standard deviation of the queries' differences, above 0"
             )
-        if value == 0 and queries is None:
+        if size == 0 and n_queries is None:
             raise OptionError(f"--{name}=0: no number of queries is enough for it")

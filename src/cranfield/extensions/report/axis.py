@@ -18,8 +18,8 @@ class Axis:
     @classmethod
     def around(cls, numbers: Iterable[float]) -> "Axis":
         """Return an axis with some room beside all values; 1 wide if all are equal."""
-        every = list(numbers)
-        low, high = min(every), max(every)
+        number_list = list(numbers)
+        low, high = min(number_list), max(number_list)
         margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)
         return cls(low - margin, high + margin)
 
@@ -39,8 +39,8 @@ class Axis:
         [0.5, 0.6, 0.7, 0.8]
         """
         span = self.high - self.low
-        size = 10.0 ** math.floor(math.log10(span / _N_TICKS))
-        step = next(size * n for n in (1, 2, 5, 10) if span / (size * n) <= _N_TICKS)
+        magnitude = 10.0 ** math.floor(math.log10(span / _N_TICKS))
+        step = next(magnitude * n for n in (1, 2, 5, 10) if span / (magnitude * n) <= _N_TICKS)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
         return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
 

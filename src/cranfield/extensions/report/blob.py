@@ -24,22 +24,22 @@ def safe_json(payload: Any) -> str:
         text = _dump_compact(payload)
     except ValueError:
         text = _dump_compact(_replace_non_finite(payload))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _dump_compact(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def _dump_compact(payload: Any) -> str:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _replace_non_finite(content: Any) -> Any:
+def _replace_non_finite(payload: Any) -> Any:
     """Return content with None for each number that is not finite."""
-    if isinstance(content, float):
-        return content if math.isfinite(content) else None
-    if isinstance(content, dict):
-        return {name: _replace_non_finite(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [*map(_replace_non_finite, content)]
-    return content
+    if isinstance(payload, float):
+        return payload if math.isfinite(payload) else None
+    if isinstance(payload, dict):
+        return {name: _replace_non_finite(value) for name, value in payload.items()}
+    if isinstance(payload, list | tuple):
+        return [*map(_replace_non_finite, payload)]
+    return payload
 
 
 def pack_bytes(payload: bytes) -> str:
@@ -58,32 +58,32 @@ def pack_members(members: Iterable[str], budget: int) -> tuple[str, int]:
     >>> zlib.decompress(base64.b64decode(text), 31), n
     (b'{"0":1,"1":2}', 2)
     """
-    room, pack, found, n = budget * 3 // 4 - _END_BYTES, zlib.compressobj(wbits=31), [b""], 0
-    for some in _batch_members(members):
-        before = pack.copy()
-        more = pack.compress(f"{'{,'[n > 0]}{','.join(some)}".encode())
-        more += pack.flush(zlib.Z_SYNC_FLUSH)
-        if sum(map(len, found)) + len(more) > room:
-            pack = before
+    room, compressor, chunks, n = budget * 3 // 4 - _END_BYTES, zlib.compressobj(wbits=31), [b""], 0
+    for batch in _batch_members(members):
+        previous = compressor.copy()
+        chunk = compressor.compress(f"{'{,'[n > 0]}{','.join(batch)}".encode())
+        chunk += compressor.flush(zlib.Z_SYNC_FLUSH)
+        if sum(map(len, chunks)) + len(chunk) > room:
+            compressor = previous
             break
-        found.append(more)
-        n += len(some)
+        chunks.append(chunk)
+        n += len(batch)
     if not n:
         return "", 0
-    found += pack.compress(b"}"), pack.flush()
-    return base64.b64encode(b"".join(found)).decode(), n
+    chunks += compressor.compress(b"}"), compressor.flush()
+    return base64.b64encode(b"".join(chunks)).decode(), n
 
 
-def _batch_members(pieces: Iterable[str]) -> Iterator[list[str]]:
+def _batch_members(members: Iterable[str]) -> Iterator[list[str]]:
     """Yield the pieces in batches, each large enough to be worth compressing and measuring."""
-    some: list[str] = []
-    for piece in pieces:
-        some.append(piece)
-        if sum(map(len, some)) >= _BATCH_CHARACTERS:
-            yield some
-            some = []
-    if some:
-        yield some
+    batch: list[str] = []
+    for member in members:
+        batch.append(member)
+        if sum(map(len, batch)) >= _BATCH_CHARACTERS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 _BATCH_CHARACTERS = 1 << 14  # characters

@@ -32,8 +32,8 @@ class Heading:
     @property
     def cell(self) -> Markup:
         """The cell of the head."""
-        shown = element("abbr", self.text, title=self.title) if self.title else self.text
-        return element("th", shown, scope="col", class_=self.classes, data_key=self.key)
+        label = element("abbr", self.text, title=self.title) if self.title else self.text
+        return element("th", label, scope="col", class_=self.classes, data_key=self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,45 +50,45 @@ class Board:
     @cached_property
     def axis(self) -> Axis:
         """The axis of the intervals."""
-        ends = ((one.mean, one.low, one.high) for one in self.result.systems)
-        return Axis.around(end for three in ends for end in three if end is not None)
+        ends = ((system.mean, system.low, system.high) for system in self.result.systems)
+        return Axis.around(end for triple in ends for end in triple if end is not None)
 
     @property
     def markup(self) -> Markup:
         """The table."""
         pairs = self.evidence.baseline_pairs(self.result.measure)
         rows = (
-            self._system_row(place, one, pairs.get(one.name))
-            for place, one in enumerate(self.result.ranked_systems, 1)
+            self._system_row(place, system, pairs.get(system.name))
+            for place, system in enumerate(self.result.ranked_systems, 1)
         )
         caption = element("caption", self._caption, class_="sr")
-        head = element("thead", element("tr", *(one.cell for one in self._headings)))
+        head = element("thead", element("tr", *(heading.cell for heading in self._headings)))
         return element("table", caption, head, element("tbody", *rows), class_="board", id="board")
 
     @property
     def _caption(self) -> str:
         level = format_percent(1 - self.evidence.comparison.settings.alpha)
-        said = f"Systems by their means, with {level} intervals"
-        base = self.evidence.baseline
-        return said if base is None else f"{said} and the difference from {base}"
+        caption = f"Systems by their means, with {level} intervals"
+        baseline = self.evidence.baseline
+        return caption if baseline is None else f"{caption} and the difference from {baseline}"
 
     @property
     def _headings(self) -> Iterator[Heading]:
-        evidence, result, base = self.evidence, self.result, self.evidence.baseline
+        evidence, result, baseline = self.evidence, self.result, self.evidence.baseline
         level = format_percent(1 - evidence.comparison.settings.alpha)
         yield Heading("#", "n rank", "rank")
         yield Heading("System", "l", "name")
         yield Heading(self._tick_markup, "plot")
         yield Heading(result.measure, "n", "mean")
         yield Heading(f"{level} interval", "n wide", "low")
-        if base is not None:
+        if baseline is not None:
             title = "compared with the baseline: difference, or ratio of geometric means"
-            yield Heading(join_markup(["vs ", name_element(base, 24)]), "n vs", "diff", title)
+            yield Heading(join_markup(["vs ", name_element(baseline, 24)]), "n vs", "diff", title)
             if evidence.comparison.settings.test != "bayes":
-                of = f"of the {result.comparisons:,} comparisons with the baseline"
-                told = deciding_p_name(result, evidence.comparison.settings)
-                yield Heading(told, "n wide", "p_adjusted", of)
-            yield from (Heading(*one) for one in self._probability_headings)
+                comparisons_text = f"of the {result.comparisons:,} comparisons with the baseline"
+                p_name = deciding_p_name(result, evidence.comparison.settings)
+                yield Heading(p_name, "n wide", "p_adjusted", comparisons_text)
+            yield from (Heading(*fields) for fields in self._probability_headings)
             yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
         elif result.letters is not None and len(result.systems) > 1:
             title = "systems that share a letter do not differ significantly"
@@ -103,40 +103,40 @@ class Board:
     def _probability_headings(self) -> Sequence[tuple[str, str, str, str]]:
         """The columns of the probability that a system is better than the baseline, or the same."""
         pairs, rope = self.result.pairs, self.evidence.comparison.settings.rope
-        if all(one.probability_better is None for one in pairs):
+        if all(pair.probability_better is None for pair in pairs):
             return []
-        better = "P(better)", "n wide", "better", "probability that it is better than the baseline"
-        same = "P(same)", "n wide", "same", f"probability that it is within {rope or 0:g} of it"
-        return [better, same] if rope else [better]
+        better_heading = "P(better)", "n wide", "better", "probability that it is better than the baseline"
+        same_heading = "P(same)", "n wide", "same", f"probability that it is within {rope or 0:g} of it"
+        return [better_heading, same_heading] if rope else [better_heading]
 
     @property
     def _has_judged_shares(self) -> bool:
-        return any(one.judged is not None for one in self.result.systems)
+        return any(system.judged is not None for system in self.result.systems)
 
     @property
     def _tick_markup(self) -> Markup:
         texts = (
-            element("text", format_short(one), x=self.axis.position(one), y=11, class_="tick")
-            for one in self.axis.ticks
+            element("text", format_short(tick), x=self.axis.position(tick), y=11, class_="tick")
+            for tick in self.axis.ticks
         )
-        axis = element("svg", *texts, height=16, width="100%", aria_hidden="true")
-        return join_markup([axis, element("span", "Mean and interval", class_="sr")])
+        axis_svg = element("svg", *texts, height=16, width="100%", aria_hidden="true")
+        return join_markup([axis_svg, element("span", "Mean and interval", class_="sr")])
 
     def _system_row(self, place: int, system: System, pair: Pair | None) -> Markup:
-        alike = system.name in self.evidence.indistinct_systems(self.result.measure)
-        number_of_it = self.evidence.systems.index(system.name)
+        is_indistinct = system.name in self.evidence.indistinct_systems(self.result.measure)
+        system_index = self.evidence.systems.index(system.name)
         return element(
             "tr",
             element("td", f"{place}", class_="n mut rank"),
-            self._name_cell(system, alike),
+            self._name_cell(system, is_indistinct),
             element("td", self._draw_interval(system), class_="plot"),
             self._mean_cell(system),
             element("td", _interval_text(system), class_="n wide mut"),
             *self._baseline_cells(pair),
-            *self._letter_cells(number_of_it),
+            *self._letter_cells(system_index),
             *self._judged_cells(system),
-            *self._choice_cells(system, number_of_it),
-            data_s=number_of_it,
+            *self._choice_cells(system, system_index),
+            data_s=system_index,
         )
 
     def _name_cell(self, system: System, is_indistinct: bool) -> Markup:
@@ -146,18 +146,18 @@ class Board:
         return element("th", name, mark, scope="row", class_="l")
 
     def _mean_cell(self, system: System) -> Markup:
-        best = system.mean == self.result.ranked_systems[0].mean and len(self.result.systems) > 1
-        shown = format_digits(system.mean)
-        return element("td", shown, class_="n v best" if best else "n v", data_v=repr(system.mean))
+        is_best = system.mean == self.result.ranked_systems[0].mean and len(self.result.systems) > 1
+        text = format_digits(system.mean)
+        return element("td", text, class_="n v best" if is_best else "n v", data_v=repr(system.mean))
 
     def _draw_interval(self, system: System) -> Markup:
         """Return a system's mean and interval on the axis, with the baseline's through all rows."""
-        marks = [_vertical_line(self.axis.position(one), "grid") for one in self.axis.ticks]
-        base = next(
-            (one for one in self.result.systems if one.name == self.evidence.baseline), None
+        marks = [_vertical_line(self.axis.position(tick), "grid") for tick in self.axis.ticks]
+        baseline = next(
+            (system for system in self.result.systems if system.name == self.evidence.baseline), None
         )
-        if base is not None:
-            marks.append(_vertical_line(self.axis.position(base.mean), "base"))
+        if baseline is not None:
+            marks.append(_vertical_line(self.axis.position(baseline.mean), "base"))
         if system.low is not None and system.high is not None:
             width = percent(system.high - system.low, self.axis.high - self.axis.low)
             x = self.axis.position(system.low)
@@ -177,16 +177,16 @@ class Board:
             return
         word, sign, title = _MARKS[pair.verdict]
         mark = element("span", sign, class_=word, title=title)
-        value = pair.ratio if pair.scale == "ratio" else pair.difference
-        yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(value))
+        difference = pair.ratio if pair.scale == "ratio" else pair.difference
+        yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
         if has_p:
             p = pair.p_adjusted
             yield element(
                 "td", format_p(p), class_="n wide", data_v=None if p is None else repr(p)
             )
-        values = (pair.probability_better, pair.probability_same)
-        for value, _ in zip(values, self._probability_headings, strict=False):
-            yield element("td", format_digits(value, 2), class_="n wide", data_v=repr(value))
+        probabilities = (pair.probability_better, pair.probability_same)
+        for probability, _ in zip(probabilities, self._probability_headings, strict=False):
+            yield element("td", format_digits(probability, 2), class_="n wide", data_v=repr(probability))
         yield element("td", _win_bar(pair), class_="wtl mid")
 
     def _letter_cells(self, system_index: int) -> Sequence[Markup]:
@@ -200,10 +200,10 @@ class Board:
             return []
         if system.judged is None:
             return [element("td", class_="n wide")]
-        shown, title = format_share(system.judged), "much less judged than another system"
-        little = system.little_judged
+        share_text, title = format_share(system.judged), "much less judged than another system"
+        is_little = system.little_judged
         mark = element(
-            "span", shown, class_="warn" if little else None, title=title if little else None
+            "span", share_text, class_="warn" if is_little else None, title=title if is_little else None
         )
         return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
 

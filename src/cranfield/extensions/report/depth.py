@@ -23,9 +23,9 @@ def tabulate_cutoffs(comparison: Comparison) -> dict[str, Any] | None:
             points = by_cutoff(comparison, measure).points
         except MeasureError:
             continue
-        known = find_measure(comparison, measure)
-        named = measure if known is None else str(replace(known, cutoff=None))
-        return {"measure": named, **_system_rows(points, "cutoff", ("mean", "low", "high"))}
+        compared_measure = find_measure(comparison, measure)
+        base_name = measure if compared_measure is None else str(replace(compared_measure, cutoff=None))
+        return {"measure": base_name, **_system_rows(points, "cutoff", ("mean", "low", "high"))}
     return None
 
 
@@ -51,18 +51,18 @@ def tabulate_judged(comparison: Comparison, depth: int) -> dict[str, Any] | None
     return {"at": rows["at"], "share": rows["judged"]}
 
 
-def _system_rows(points: Points, at: str, names: Sequence[str]) -> dict[str, Any]:
+def _system_rows(points: Points, x_field: str, value_fields: Sequence[str]) -> dict[str, Any]:
     """Return points of several systems as rows: a list for each name, with a row for each system.
 
     >>> points = [{"s": "a", "k": 1, "mean": 0.5}, {"s": "a", "k": 2, "mean": 0.25}]
     >>> _rows([{"system": one.pop("s"), **one} for one in points], "k", ["mean"])
     {'at': [1, 2], 'mean': [[0.5, 0.25]]}
     """
-    places = list(dict.fromkeys(one[at] for one in points))
-    width = len(places)
-    columns = {name: [one[name] for one in points] for name in names}
+    x_values = list(dict.fromkeys(point[x_field] for point in points))
+    n_points = len(x_values)
+    columns = {name: [point[name] for point in points] for name in value_fields}
     rows = {
-        name: [column[i : i + width] for i in range(0, len(column), width)]
+        name: [column[i : i + n_points] for i in range(0, len(column), n_points)]
         for name, column in columns.items()
     }
-    return {"at": places, **rows}
+    return {"at": x_values, **rows}

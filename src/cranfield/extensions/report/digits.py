@@ -30,13 +30,13 @@ def format_interval(low: float, high: float) -> str:
     >>> interval(0.25, 0.5) == "0.250\N{EN DASH}0.500"
     True
     """
-    between = _DASH if low >= 0 else " to "
-    return between.join((format_digits(low, 3), format_digits(high, 3)))
+    separator = _DASH if low >= 0 else " to "
+    return separator.join((format_digits(low, 3), format_digits(high, 3)))
 
 
 def format_change(pair: Pair, decimals: int = 4) -> str:
     """Return a pair's difference with its sign; for geometric means, their ratio."""
     if pair.scale == "ratio":
         return f"{_TIMES}{format_digits(pair.ratio, decimals)}"
-    shown = format_digits(pair.difference, decimals)
-    return f"+{shown}" if round(pair.difference, decimals) > 0 else shown
+    text = format_digits(pair.difference, decimals)
+    return f"+{text}" if round(pair.difference, decimals) > 0 else text

@@ -44,14 +44,14 @@ def element(tag: str, *children: str, **attributes: str | float | bool | None) -
     >>> element("p", "A ", element("b", "B"))
     '<p>A <b>B</b></p>'
     """
-    shown = [tag]
+    parts = [tag]
     for name, value in attributes.items():
         if value is None or value is False:
             continue
-        called = name.rstrip("_").replace("_", "-")
+        attribute_name = name.rstrip("_").replace("_", "-")
         text = value if isinstance(value, str) else str(value)
-        shown.append(called if value is True else f'{called}="{escape(text)}"')
-    opening = " ".join(shown)
+        parts.append(attribute_name if value is True else f'{attribute_name}="{escape(text)}"')
+    opening = " ".join(parts)
     if tag in _EMPTY_TAGS:
         return Markup(f"<{opening}/>")
     return Markup(f"<{opening}>{join_markup(children)}</{tag}>")

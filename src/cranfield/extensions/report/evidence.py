@@ -69,5 +69,5 @@ class Evidence:
     def indistinct_systems(self, measure: str) -> list[str]:
         """Return the systems that do not differ significantly from the first, by all pairs."""
         result = self.pair_comparison[measure]
-        first, *others = result.ranked_systems
-        return [one.name for one in others if result.between(one.name, first.name)[1] is None]
+        first, *other_systems = result.ranked_systems
+        return [system.name for system in other_systems if result.between(system.name, first.name)[1] is None]

@@ -101,22 +101,22 @@ class ComparedSystems:
         """Return what to draw: the comparison of one measure."""
         if not allows_slices:
             flags.refuse_options({"slices"}, "applies to `cranfield figure by-slice` only")
-        found = self.comparing.compare_files(self.qrels, self.runs)
-        if len(found.aligned.measures) > 1 and self.comparing.names:
-            named = ", ".join(map(escape_unprintable, found.aligned.measures))
-            raise OptionError(f"-m {named}: a picture shows one measure; name one")
-        return found
+        comparison = self.comparing.compare_files(self.qrels, self.runs)
+        if len(comparison.aligned.measures) > 1 and self.comparing.names:
+            measure_names = ", ".join(map(escape_unprintable, comparison.aligned.measures))
+            raise OptionError(f"-m {measure_names}: a picture shows one measure; name one")
+        return comparison
 
     def draw(self, kind: Callable[..., figures.Figure], *choices: Any, **options: Any) -> None:
         """Compare the systems, and write the picture of a kind, with what was chosen for it."""
-        found = self.compare_systems(allows_slices=kind is figures.by_slice)
+        comparison = self.compare_systems(allows_slices=kind is figures.by_slice)
         if kind in (figures.differences, figures.scatter, figures.by_relevant):
-            drawn = choose_two(found, found.results[0], *choices[-2:])
-            left_out = [one for one in found.aligned.system_names if one not in drawn]
-            if left_out and None in choices[-2:]:
-                said = f"{' and '.join(drawn)} are drawn, of {len(drawn) + len(left_out)} systems"
-                print_note(f"{said}: --system and --other name two")
-        self.canvas.write(kind(found, *choices, style=self.canvas.style, **options))
+            drawn_pair = choose_two(comparison, comparison.results[0], *choices[-2:])
+            other_systems = [name for name in comparison.aligned.system_names if name not in drawn_pair]
+            if other_systems and None in choices[-2:]:
+                sentence = f"{' and '.join(drawn_pair)} are drawn, of {len(drawn_pair) + len(other_systems)} systems"
+                print_note(f"{sentence}: --system and --other name two")
+        self.canvas.write(kind(comparison, *choices, style=self.canvas.style, **options))
 
 
 _compared_options = flags.combined_options(
@@ -207,7 +207,7 @@ def _draw_cutoffs(
     cranfield figure by-cutoff demo/qrels.txt demo/bm25.run --cutoffs 5,9 -o r.svg
     """  # noqa: D301 - click's mark for lines to keep
     ranks: Any = CUTOFFS if cutoffs is None else cutoffs.replace(",", " ").split()
-    ranks = [int(one) if isinstance(one, str) and one.isdigit() else one for one in ranks]
+    ranks = [int(rank) if isinstance(rank, str) and rank.isdigit() else rank for rank in ranks]
     systems.draw(figures.by_cutoff, None, ranks, systems=chosen or None)
 
 
@@ -233,17 +233,17 @@ def _draw_precision_recall(
     if query is None:
         systems.draw(figures.precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
-    of_many = {one.name for family in (Settings, Alignment) for one in list_options(family)}
-    of_many |= {"names", "saved", "slices", "chosen"}
-    flags.refuse_options(of_many, "has no effect with --query, which draws one ranking")
+    comparison_options = {option.name for family in (Settings, Alignment) for option in list_options(family)}
+    comparison_options |= {"names", "saved", "slices", "chosen"}
+    flags.refuse_options(comparison_options, "has no effect with --query, which draws one ranking")
     if len(systems.runs) != 1:
         raise OptionError(f"--query draws one RUN, and {len(systems.runs)} are named")
     refuse_two_stdin(systems.qrels, *systems.runs)
     comparing, canvas = systems.comparing, systems.canvas
     judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
     (system,) = comparing.data.read_runs(list(systems.runs))
-    how: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.changed_options()}
-    canvas.write(figures.precision_recall(judgments, system, query, **how))
+    options: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.changed_options()}
+    canvas.write(figures.precision_recall(judgments, system, query, **options))
 
 
 @flags.command("spread", command)
@@ -331,8 +331,8 @@ def _draw_collections(
     \b
     cranfield figure by-collection collections.csv -m nDCG@10 -o collections.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = compare_collection_files(path, comparing)
-    canvas.write(figures.by_collection(found, systems=chosen or None, style=canvas.style))
+    comparison = compare_collection_files(path, comparing)
+    canvas.write(figures.by_collection(comparison, systems=chosen or None, style=canvas.style))
 
 
 @flags.command("rank-weights", command)

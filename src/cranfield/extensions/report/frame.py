@@ -40,7 +40,7 @@ def read_script() -> str:
     True
     """
     files = sorted((_FOLDER / "script").glob("*.js"))
-    parts = "\n".join(one.read_text("utf-8") for one in files)
+    parts = "\n".join(path.read_text("utf-8") for path in files)
     return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
 
 
@@ -50,14 +50,14 @@ def fill_frame(parts: Mapping[str, str]) -> str:
     The content security policy allows only the script and the style of this package to run;
     nothing can be loaded, sent or embedded.
     """
-    own = {"STYLE": read_style(), "THEME": _THEME_SCRIPT, "SCRIPT": read_script()}
-    whole = {**parts, **own, "CSP": _make_policy(own)}
-    return _PLACEHOLDER.sub(lambda found: whole[found[1]], read_frame())
+    resources = {"STYLE": read_style(), "THEME": _THEME_SCRIPT, "SCRIPT": read_script()}
+    texts = {**parts, **resources, "CSP": _make_policy(resources)}
+    return _PLACEHOLDER.sub(lambda match: texts[match[1]], read_frame())
 
 
-def _make_policy(own: Mapping[str, str]) -> str:
+def _make_policy(resources: Mapping[str, str]) -> str:
     """Return the content security policy: hashes of the script and the style, nothing else."""
-    sources = {name: f"'sha256-{_hash_text(text)}'" for name, text in own.items()}
+    sources = {name: f"'sha256-{_hash_text(text)}'" for name, text in resources.items()}
     rules = (
         "default-src 'none'",
         f"script-src {sources['THEME']} {sources['SCRIPT']}",

@@ -24,49 +24,49 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
     if len(evidence.systems) == 1:
         return None, None
     measure = evidence.measures[0]
-    of_pairs = _describe_family(evidence.pair_comparison, measure, "all {} pairs")
+    pair_family = _describe_family(evidence.pair_comparison, measure, "all {} pairs")
     if evidence.baseline is None:
-        return None, of_pairs
-    return _describe_family(evidence.comparison, measure, "the {} comparisons with the baseline"), of_pairs
+        return None, pair_family
+    return _describe_family(evidence.comparison, measure, "the {} comparisons with the baseline"), pair_family
 
 
-def _describe_family(found: Comparison, measure: str, several: str) -> str:
+def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:
     """Return the name of p-values, the comparisons that they are corrected for, and the test."""
-    settings, result = found.settings, found[measure]
+    settings, result = comparison.settings, comparison[measure]
     test = TESTS[settings.test]
     if settings.test == "bayes":
         return test
-    which = several.format(f"{result.comparisons:,}")
+    comparisons_text = comparisons_template.format(f"{result.comparisons:,}")
     if result.comparisons == 1:
-        which = "the only pair"
-    which += " under all measures" if settings.family == "all" else ""
-    return f"{deciding_p_name(result, settings)} of {which}, {test}"
+        comparisons_text = "the only pair"
+    comparisons_text += " under all measures" if settings.family == "all" else ""
+    return f"{deciding_p_name(result, settings)} of {comparisons_text}, {test}"
 
 
 def write_headline(evidence: Evidence) -> Markup:
     """Return the sentences that answer which system is best, how sure that is, and against what."""
     measure = evidence.measures[0]
     result = evidence.comparison[measure]
-    first, *others = result.ranked_systems
-    if not others:
+    first, *other_systems = result.ranked_systems
+    if not other_systems:
         return join_markup([_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."])
-    level = [one for one in others if one.mean == first.mean]
-    if len(level) == len(others):
-        every = "Both systems have" if len(others) == 1 else f"All {len(others) + 1} systems have"
-        return join_markup([f"{every} the same {measure}, ", _mean_element(first), "."])
-    how = "highest" if result.higher_is_better else "lowest"
-    verb = f"score {how}" if level else f"scores {how}"
-    better = "" if result.higher_is_better else " (less is better)"
-    lead = [_name_systems([first, *level]), f" {verb}: ", *_mean_with_interval(measure, first), better]
+    tied_systems = [system for system in other_systems if system.mean == first.mean]
+    if len(tied_systems) == len(other_systems):
+        subject = "Both systems have" if len(other_systems) == 1 else f"All {len(other_systems) + 1} systems have"
+        return join_markup([f"{subject} the same {measure}, ", _mean_element(first), "."])
+    extreme = "highest" if result.higher_is_better else "lowest"
+    verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
+    direction_note = "" if result.higher_is_better else " (less is better)"
+    lead = [_name_systems([first, *tied_systems]), f" {verb}: ", *_mean_with_interval(measure, first), direction_note]
     return join_markup([*lead, *_baseline_clause(evidence, first), ". ", _significance_sentence(evidence)])
 
 
 def _name_systems(systems: list[System]) -> Markup:
     """Return the names of the systems that are first."""
-    names = [element("b", name_element(one.name, _MAX_NAME_LETTERS), class_="who") for one in systems[:_MAX_NAMED_SYSTEMS]]
-    more = len(systems) - _MAX_NAMED_SYSTEMS
-    if more > 0:
-        return join_markup([join_markup(names, ", "), f" and {more:,} more"])
+    names = [element("b", name_element(system.name, _MAX_NAME_LETTERS), class_="who") for system in systems[:_MAX_NAMED_SYSTEMS]]
+    n_more = len(systems) - _MAX_NAMED_SYSTEMS
+    if n_more > 0:
+        return join_markup([join_markup(names, ", "), f" and {n_more:,} more"])
     return (
         join_markup(names, " and ")
         if len(names) < 3
@@ -96,17 +96,17 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 def _significance_sentence(evidence: Evidence) -> Markup:
     """Return from how many others the first system differs significantly, tested in all pairs."""
-    others, alike = len(evidence.systems) - 1, len(evidence.indistinct_systems(evidence.measures[0]))
-    n = format_query_count(len(evidence.query_ids))
-    rest = "the other system" if others == 1 else f"the other {others:,}"
-    if not alike:
-        each = "" if others == 1 else "each of "
-        return escape(f"It differs significantly from {each}{rest}.")
-    if alike == others:
-        none = "The other system does not differ" if others == 1 else f"None of {rest} differs"
-        return escape(f"{none} significantly from it on {n} (marked ≈1).")
-    do = "does" if alike == 1 else "do"
-    return escape(f"{alike:,} of {rest} {do} not differ significantly from it on {n} (marked ≈1).")
+    n_rivals, n_alike = len(evidence.systems) - 1, len(evidence.indistinct_systems(evidence.measures[0]))
+    queries_text = format_query_count(len(evidence.query_ids))
+    rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
+    if not n_alike:
+        each_text = "" if n_rivals == 1 else "each of "
+        return escape(f"It differs significantly from {each_text}{rivals_text}.")
+    if n_alike == n_rivals:
+        none_text = "The other system does not differ" if n_rivals == 1 else f"None of {rivals_text} differs"
+        return escape(f"{none_text} significantly from it on {queries_text} (marked ≈1).")
+    verb = "does" if n_alike == 1 else "do"
+    return escape(f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} (marked ≈1).")
 
 
 def list_facts(evidence: Evidence) -> Iterator[Markup]:
@@ -120,48 +120,48 @@ def list_facts(evidence: Evidence) -> Iterator[Markup]:
     if source is None:
         yield escape("precomputed scores")
         return
-    n = len(source.qrels.grade)
-    grades = f", grades {source.qrels.grade_range}" if n and source.qrels.graded else ""
-    yield join_markup([_fact_markup(n, "judgment"), grades])
+    n_judgments = len(source.qrels.grade)
+    grades = f", grades {source.qrels.grade_range}" if n_judgments and source.qrels.graded else ""
+    yield join_markup([_fact_markup(n_judgments, "judgment"), grades])
 
 
-def _fact_markup(n: int, one: str, several: str | None = None) -> Markup:
-    count, _, what = format_count(n, one, several).partition(" ")
-    return join_markup([element("b", count), " ", what])
+def _fact_markup(n: int, singular: str, plural: str | None = None) -> Markup:
+    count, _, noun = format_count(n, singular, plural).partition(" ")
+    return join_markup([element("b", count), " ", noun])
 
 
 def describe_means(evidence: Evidence, measure: str) -> str:
     """Return what the leaderboard's means under a measure are."""
-    result, n = evidence.comparison[measure], format_query_count(len(evidence.query_ids))
-    geometric = is_geometric(evidence.comparison.aligned.find_measure(measure))
-    mean = ", the geometric mean over" if geometric else " over"
-    said = f"{'' if geometric else 'Mean '}{measure}{mean} {n}"
-    if any(one.low is not None for one in result.systems):  # one query has no interval
-        said += f", with its {format_percent(1 - evidence.comparison.settings.alpha)} interval"
-    return said + ("." if result.higher_is_better else "; less is better.")
+    result, queries_text = evidence.comparison[measure], format_query_count(len(evidence.query_ids))
+    has_geometric_mean = is_geometric(evidence.comparison.aligned.find_measure(measure))
+    mean = ", the geometric mean over" if has_geometric_mean else " over"
+    sentence = f"{'' if has_geometric_mean else 'Mean '}{measure}{mean} {queries_text}"
+    if any(system.low is not None for system in result.systems):  # one query has no interval
+        sentence += f", with its {format_percent(1 - evidence.comparison.settings.alpha)} interval"
+    return sentence + ("." if result.higher_is_better else "; less is better.")
 
 
 def write_board_note(evidence: Evidence) -> Markup:
     """Return how to read the leaderboard, and which p-values are in it."""
-    base, result = evidence.baseline, evidence.comparison[evidence.measures[0]]
+    baseline, result = evidence.baseline, evidence.comparison[evidence.measures[0]]
     # The script puts another measure's sentence in its place.
-    said = element("span", describe_means(evidence, result.measure), id="means-said")
-    parts: list[str] = [said]
-    against, of_pairs = describe_families(evidence)
-    if base is not None:
+    means_element = element("span", describe_means(evidence, result.measure), id="means-said")
+    parts: list[str] = [means_element]
+    baseline_family, pair_family = describe_families(evidence)
+    if baseline is not None:
         marks = ((_UP, "up", " significantly better, "), (_DOWN, "down", " significantly worse, "))
-        parts += [" The dashed line is the baseline, ", name_element(base, _MAX_NAME_LETTERS), ": "]
-        parts += [join_markup([element("b", sign, class_=kind), said]) for sign, kind, said in marks]
+        parts += [" The dashed line is the baseline, ", name_element(baseline, _MAX_NAME_LETTERS), ": "]
+        parts += [join_markup([element("b", sign, class_=kind), clause]) for sign, kind, clause in marks]
         parts += [
             element("b", _NEITHER, class_="none"),
-            f" no evidence of a difference ({against}).",
+            f" no evidence of a difference ({baseline_family}).",
         ]
     elif result.letters is not None and len(evidence.systems) > 1:
-        parts += [f" Systems that share a letter do not differ significantly ({of_pairs})."]
+        parts += [f" Systems that share a letter do not differ significantly ({pair_family})."]
     if len(evidence.systems) > 1 and evidence.indistinct_systems(result.measure):
         parts += [
             " ",
             element("b", "≈1"),
-            f" not significantly different from the first ({of_pairs}).",
+            f" not significantly different from the first ({pair_family}).",
         ]
     return join_markup(parts)

@@ -8,15 +8,15 @@ from cranfield.extensions.report.evidence import Evidence
 def means_table(evidence: Evidence) -> Markup:
     """Return the table: a row for each system, the best under the first measure first."""
     results = [evidence.comparison[measure] for measure in evidence.measures]
-    cells = [_measure_cells(evidence, measure) for measure in evidence.measures]
+    cells_of_measure = [_measure_cells(evidence, measure) for measure in evidence.measures]
     rows = (
         element(
             "tr",
-            element("th", name_element(one.name), scope="row", class_="l"),
-            *(column[one.name] for column in cells),
-            data_s=evidence.systems.index(one.name),
+            element("th", name_element(system.name), scope="row", class_="l"),
+            *(column[system.name] for column in cells_of_measure),
+            data_s=evidence.systems.index(system.name),
         )
-        for one in results[0].ranked_systems
+        for system in results[0].ranked_systems
     )
     heads = (
         element(
@@ -26,7 +26,7 @@ def means_table(evidence: Evidence) -> Markup:
             class_="n",
             data_key=i,
         )
-        for i, (name, rising) in enumerate((one.measure, one.higher_is_better) for one in results)
+        for i, (name, rising) in enumerate((result.measure, result.higher_is_better) for result in results)
     )
     head = element("tr", element("th", "System", scope="col", class_="l", data_key="name"), *heads)
     caption = element("caption", "Means over all queries, of every measure", class_="sr")
@@ -37,14 +37,14 @@ def means_table(evidence: Evidence) -> Markup:
 def _measure_cells(evidence: Evidence, measure: str) -> dict[str, Markup]:
     """Return the cell of each system under a measure; the best and the second are marked."""
     result = evidence.comparison[measure]
-    places = list(dict.fromkeys(one.mean for one in result.ranked_systems))
-    of_place = dict(zip(places, ("best", "second"), strict=False)) if len(places) > 1 else {}
+    distinct_means = list(dict.fromkeys(system.mean for system in result.ranked_systems))
+    mark_of_mean = dict(zip(distinct_means, ("best", "second"), strict=False)) if len(distinct_means) > 1 else {}
     return {
-        one.name: element(
+        system.name: element(
             "td",
-            format_digits(one.mean),
-            class_=f"n {of_place.get(one.mean, '')}".rstrip(),
-            data_v=repr(one.mean),
+            format_digits(system.mean),
+            class_=f"n {mark_of_mean.get(system.mean, '')}".rstrip(),
+            data_v=repr(system.mean),
         )
-        for one in result.systems
+        for system in result.systems
     }

@@ -26,7 +26,7 @@ class MeasureColumn:
     @cached_property
     def systems(self) -> Mapping[str, System]:
         """The systems, by name."""
-        return {one.name: one for one in self.result.systems}
+        return {system.name: system for system in self.result.systems}
 
     @property
     def n_queries(self) -> int:
@@ -36,9 +36,9 @@ class MeasureColumn:
     @cached_property
     def is_percent(self) -> bool:
         """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
-        values = self.comparison.aligned.measure_scores(self.result.measure)
-        known = self.comparison.aligned.find_measure(self.result.measure)
-        ends = score_range(known, values) if known is not None else (values.min(), values.max())
+        scores = self.comparison.aligned.measure_scores(self.result.measure)
+        measure = self.comparison.aligned.find_measure(self.result.measure)
+        ends = score_range(measure, scores) if measure is not None else (scores.min(), scores.max())
         return self.percent and ends[0] >= 0 and ends[1] <= 1
 
     def verdict(self, system: str, rival: str) -> Outcome | None:
@@ -61,14 +61,14 @@ class MeasureColumn:
     @cached_property
     def place_of_system(self) -> Mapping[str, int]:
         """The place of each system by the digits shown, the best 1: equal numbers share one."""
-        values = {name: float(self.format_mean(name)) for name in self.systems}
-        order = sorted({*values.values()}, reverse=self.result.higher_is_better)
-        return {name: order.index(value) + 1 for name, value in values.items()}
+        mean_of_system = {name: float(self.format_mean(name)) for name in self.systems}
+        distinct_means = sorted({*mean_of_system.values()}, reverse=self.result.higher_is_better)
+        return {name: distinct_means.index(mean) + 1 for name, mean in mean_of_system.items()}
 
     def systems_at_place(self, place: int) -> frozenset[str]:
         """Return the systems to mark at a place; the last, which all may share, has no mark."""
-        last = max(self.place_of_system.values())
-        return frozenset(name for name, at in self.place_of_system.items() if at == place < last)
+        last_place = max(self.place_of_system.values())
+        return frozenset(name for name, system_place in self.place_of_system.items() if system_place == place < last_place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +81,20 @@ class AverageColumn(MeasureColumn):
     @property
     def n_queries(self) -> int:
         """The number of queries of all collections."""
-        return sum(one.n_queries for one in self.averaged_columns)
+        return sum(column.n_queries for column in self.averaged_columns)
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
         """The systems with their averages, by name."""
         return {
-            one.name: System(one.name, one.mean, None, None, None, False)
-            for one in self.macro.systems
+            system.name: System(system.name, system.mean, None, None, None, False)
+            for system in self.macro.systems
         }
 
     @cached_property
     def in_percent(self) -> bool:
         """Whether all columns that are averaged are in percent."""
-        return all(one.is_percent for one in self.averaged_columns)
+        return all(column.is_percent for column in self.averaged_columns)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
         """Return whether a system's average is better, or worse; None if neither is shown."""

@@ -102,9 +102,9 @@ class PaperTable(Shown):
     @cached_property
     def _measure_columns(self) -> Sequence[MeasureColumn]:
         return [
-            MeasureColumn(name, one, one[measure], self.style.digits, self.style.percent)
-            for name, one in self.found.items()
-            for measure in one.aligned.measures
+            MeasureColumn(name, comparison, comparison[measure], self.style.digits, self.style.percent)
+            for name, comparison in self.found.items()
+            for measure in comparison.aligned.measures
         ]
 
     @cached_property
@@ -112,21 +112,21 @@ class PaperTable(Shown):
         """The columns of averages: of each collection's first measure, of the second ones, ..."""
         if self.over is None:
             return ()
-        n, look = len(self.over.results), (self.style.digits, self.style.percent)
+        n_measures, format_options = len(self.over.results), (self.style.digits, self.style.percent)
         return [
-            AverageColumn("average", of[0].comparison, of[0].result, *look, macro, of)
+            AverageColumn("average", columns[0].comparison, columns[0].result, *format_options, macro, columns)
             for i, macro in enumerate(self.over.results)
-            for of in [self._measure_columns[i::n]]
+            for columns in [self._measure_columns[i::n_measures]]
         ]
 
     @cached_property
     def systems(self) -> Sequence[str]:
         """The names of the systems, in the order of the rows."""
-        every = (name for one in self.found.values() for name in one.aligned.system_names)
-        names = list(dict.fromkeys(every))
+        all_names = (name for comparison in self.found.values() for name in comparison.aligned.system_names)
+        names = list(dict.fromkeys(all_names))
         if self.style.sort:
-            ranked = [one.name for one in self._columns[0].result.ranked_systems]
-            names = [*ranked, *(name for name in names if name not in ranked)]
+            ranked_names = [system.name for system in self._columns[0].result.ranked_systems]
+            names = [*ranked_names, *(name for name in names if name not in ranked_names)]
             names.sort(key=lambda name: self.marks == "daggers" and name != self._settings.baseline)
         return names
 
@@ -144,29 +144,29 @@ class PaperTable(Shown):
         if self.marks == "daggers":
             verdict = column.verdict(system, str(self._settings.baseline))
             return {None: "", "better": _BETTER, "worse": _WORSE}[verdict]
-        worse = [
+        worse_letters = [
             self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
-        return "".join(worse) if len(self.systems) <= 26 else _format_ranges(list(map(int, worse)))
+        return "".join(worse_letters) if len(self.systems) <= 26 else _format_ranges(list(map(int, worse_letters)))
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes of each comparison, and on systems that a collection lacks."""
         if self.over is not None:
             return self.over.notes
-        found: list[Note] = []
-        for name, one in self.found.items():
-            found += one.notes if name is None else [note.add_source(name) for note in one.notes]
-            lacking = [system for system in self.systems if system not in one.aligned.system_names]
-            if lacking:
-                said = f"no run of {', '.join(lacking)}: the cells have a dash."
-                found.append(Note("no-run", "info", said, source=name, count=len(lacking)))
-        return tuple(found)
+        notes: list[Note] = []
+        for name, comparison in self.found.items():
+            notes += comparison.notes if name is None else [note.add_source(name) for note in comparison.notes]
+            missing_systems = [system for system in self.systems if system not in comparison.aligned.system_names]
+            if missing_systems:
+                text = f"no run of {', '.join(missing_systems)}: the cells have a dash."
+                notes.append(Note("no-run", "info", text, source=name, count=len(missing_systems)))
+        return tuple(notes)
 
     @property
     def _has_one_measure(self) -> bool:
         """Whether there is one measure, the same on each of several collections."""
-        measures = {one.result.measure for one in self._measure_columns}
+        measures = {column.result.measure for column in self._measure_columns}
         return len(self.found) > 1 and len(measures) == 1 and self._measure_columns[0].result.higher_is_better
 
     @property
@@ -178,75 +178,75 @@ class PaperTable(Shown):
 
     def _describe_means(self) -> str:
         """Return what the numbers are, and how the best are marked."""
-        counts = {name: len(one.aligned.query_ids) for name, one in self.found.items()}
-        over = ", ".join(
+        counts = {name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()}
+        queries_text = ", ".join(
             f"{format_query_count(n)} of {name}" if name else format_query_count(n) for name, n in counts.items()
         )
         if len(counts) > _MAX_NAMED_COLLECTIONS:
-            least, most = min(counts.values()), max(counts.values())
-            over = f"{least:,} to {format_query_count(most)} of each of {len(counts)} collections"
-        shown = [one for one in self._columns if one.is_percent]
-        scaled = ", ".join(dict.fromkeys(one.result.measure for one in shown))
-        unit = f" ({scaled} in percent)" if shown else ""
-        unit = " in percent" if shown == self._columns else unit
-        best, second = (any(one.systems_at_place(place) for one in self._columns) for place in (1, 2))
-        what = f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
-        said = f"{what}{unit} over {over}"
-        said += f"; best bold{', second underlined' if second else ''}" if best else ""
-        seeds = {one.seeds for column in self._columns for one in column.systems.values()}
+            fewest_queries, most_queries = min(counts.values()), max(counts.values())
+            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of {len(counts)} collections"
+        percent_columns = [column for column in self._columns if column.is_percent]
+        percent_measures = ", ".join(dict.fromkeys(column.result.measure for column in percent_columns))
+        unit = f" ({percent_measures} in percent)" if percent_columns else ""
+        unit = " in percent" if percent_columns == self._columns else unit
+        has_best, has_second = (any(column.systems_at_place(place) for column in self._columns) for place in (1, 2))
+        subject = f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
+        sentence = f"{subject}{unit} over {queries_text}"
+        sentence += f"; best bold{', second underlined' if has_second else ''}" if has_best else ""
+        seeds = {system.seeds for column in self._columns for system in column.systems.values()}
         if max(seeds) > 1:
-            least, most = min(seeds - {1}), max(seeds)
-            runs = f"{least} to {most}" if least < most else f"{most}"
-            said += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
-        absent = any(name not in one.systems for one in self._measure_columns for name in self.systems)
-        if absent:
-            said += f"; {ABSENT} not run{' on all collections' * bool(self._average_columns)}"
-        return f"{said}."
+            fewest_runs, most_runs = min(seeds - {1}), max(seeds)
+            runs = f"{fewest_runs} to {most_runs}" if fewest_runs < most_runs else f"{most_runs}"
+            sentence += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
+        is_incomplete = any(name not in column.systems for column in self._measure_columns for name in self.systems)
+        if is_incomplete:
+            sentence += f"; {ABSENT} not run{' on all collections' * bool(self._average_columns)}"
+        return f"{sentence}."
 
     def _describe_marks(self) -> Iterator[str]:
         """Yield what the superscripts say, and by which test."""
         if self.marks == "none" or len(self.systems) == 1:
             return
-        marks = {self._superscript(one, name) for one in self._columns for name in self.systems} - {""}
+        marks = {self._superscript(column, name) for column in self._columns for name in self.systems} - {""}
         baseline = self._settings.baseline
         if self.marks == "letters":
             kind = "letter" if len(self.systems) <= 26 else "number"
-            said = f"Superscripts: significantly better than the systems of these {kind}s"
-            said = said if marks else "No two systems differ significantly"
+            sentence = f"Superscripts: significantly better than the systems of these {kind}s"
+            sentence = sentence if marks else "No two systems differ significantly"
         elif len(marks) == 2:
-            said = f"{_BETTER} significantly better, {_WORSE} worse than {baseline}"
+            sentence = f"{_BETTER} significantly better, {_WORSE} worse than {baseline}"
         elif marks:
             (mark,) = marks
             word = "better" if mark == _BETTER else "worse"
-            said = f"{mark} significantly {word} than {baseline}"
+            sentence = f"{mark} significantly {word} than {baseline}"
         else:
-            said = f"No system differs significantly from {baseline}"
-        yield f"{said} ({'; '.join(self._describe_test())})."
+            sentence = f"No system differs significantly from {baseline}"
+        yield f"{sentence} ({'; '.join(self._describe_test())})."
         if self._average_columns:
-            how = "a t-test that adds the variances of the collections (Welch)"
+            test_text = "a t-test that adds the variances of the collections (Welch)"
             if self._settings.test == "randomization":
-                how = "flips of the signs of all queries, each collection with the same weight"
-            yield f"Average: the mean of the collections; its marks are by {how}."
+                test_text = "flips of the signs of all queries, each collection with the same weight"
+            yield f"Average: the mean of the collections; its marks are by {test_text}."
 
     def _describe_test(self) -> Iterator[str]:
         """Yield the test, the correction with its family, and the level."""
         settings = self._settings
-        paired = "paired " if settings.test in ("randomization", "t") else ""
-        yield paired + describe_test([one.result for one in self._measure_columns], settings)
+        paired_word = "paired " if settings.test in ("randomization", "t") else ""
+        yield paired_word + describe_test([column.result for column in self._measure_columns], settings)
         if settings.test == "bayes":
             yield f"with a probability of at least {settings.decisive_probability:g}"
             return
-        sizes = {one.collection: one.result.comparisons for one in self._measure_columns}
-        over = format_count(max(sizes.values()), "comparison")
-        each = "all measures" if settings.family == "all" else "each measure"
-        each = f" of {each}" if len(self._measure_columns) > len(self.found) else ""
-        if len({*sizes.values()}) > 1:
-            over = " and ".join(f"{n:,} ({name})" for name, n in sizes.items()) + " comparisons"
-        elif len(sizes) > 1:
-            each += " on each collection"
-        how = CORRECTIONS.get(settings.correction, "uncorrected")
-        if {*sizes.values()} != {1}:
-            yield f"{how}, {over}{each}" if how == "uncorrected" else f"{how} over {over}{each}"
+        n_comparisons = {column.collection: column.result.comparisons for column in self._measure_columns}
+        comparisons_text = format_count(max(n_comparisons.values()), "comparison")
+        scope = "all measures" if settings.family == "all" else "each measure"
+        scope = f" of {scope}" if len(self._measure_columns) > len(self.found) else ""
+        if len({*n_comparisons.values()}) > 1:
+            comparisons_text = " and ".join(f"{n:,} ({name})" for name, n in n_comparisons.items()) + " comparisons"
+        elif len(n_comparisons) > 1:
+            scope += " on each collection"
+        correction = CORRECTIONS.get(settings.correction, "uncorrected")
+        if {*n_comparisons.values()} != {1}:
+            yield f"{correction}, {comparisons_text}{scope}" if correction == "uncorrected" else f"{correction} over {comparisons_text}{scope}"
         yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
 
     def tables(self) -> list[Table]:
@@ -254,32 +254,32 @@ class PaperTable(Shown):
         labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
-        headings = [one.result.measure + falling * (not one.result.higher_is_better) for one in columns]
-        groups = [one.collection or "" for one in columns]
+        headings = [column.result.measure + falling * (not column.result.higher_is_better) for column in columns]
+        groups = [column.collection or "" for column in columns]
         if self._has_one_measure:  # the caption names it
             headings, groups = groups, []
         cells = {
-            (r, c): (one, name)
-            for c, one in enumerate(columns, n_labels)
+            (r, c): (column, name)
+            for c, column in enumerate(columns, n_labels)
             for r, name in enumerate(self.systems)
         }
         marks = {place: self._superscript(*cell) for place, cell in cells.items()}
         best, second = (
-            frozenset(place for place, (one, name) in cells.items() if name in one.systems_at_place(at))
-            for at in (1, 2)
+            frozenset(place for place, (column, name) in cells.items() if name in column.systems_at_place(rank))
+            for rank in (1, 2)
         )
-        below = self.marks == "daggers" and self.systems[0] == self._settings.baseline
+        begins_with_baseline = self.marks == "daggers" and self.systems[0] == self._settings.baseline
         return [
             Table(
                 [*[""] * (n_labels - 1), "System", *headings],
                 [
-                    [*label, *(one.format_mean(name) for one in columns)]
+                    [*label, *(column.format_mean(name) for column in columns)]
                     for label, name in zip(labels, self.systems, strict=True)
                 ],
                 (),
                 n_labels,
                 best,
-                frozenset({1} if below and len(labels) > 2 else ()),
+                frozenset({1} if begins_with_baseline and len(labels) > 2 else ()),
                 self.caption,
                 underlined_cells=second,
                 superscripts={place: mark for place, mark in marks.items() if mark},
@@ -297,18 +297,18 @@ class PaperTable(Shown):
         """Return a row for each collection, measure and system; what does not exist is None."""
         return self._rows_as_dicts(
             (
-                one.collection,
-                one.result.measure,
-                one.n_queries,
+                column.collection,
+                column.result.measure,
+                column.n_queries,
                 name,
                 self.letters.get(name),
                 *((system.mean, system.low, system.high) if system else (None,) * 3),
-                one.place_of_system.get(name),
-                self._superscript(one, name),
+                column.place_of_system.get(name),
+                self._superscript(column, name),
             )
-            for one in self._columns
+            for column in self._columns
             for name in self.systems
-            for system in [one.systems.get(name)]
+            for system in [column.systems.get(name)]
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -321,11 +321,11 @@ class PaperTable(Shown):
             "collections": [
                 {
                     "name": name,
-                    "queries": len(one.aligned.query_ids),
-                    "settings": one.settings.to_dict(),
-                    "recipe": dict(one.aligned.recipe),
+                    "queries": len(comparison.aligned.query_ids),
+                    "settings": comparison.settings.to_dict(),
+                    "recipe": dict(comparison.aligned.recipe),
                 }
-                for name, one in self.found.items()
+                for name, comparison in self.found.items()
             ],
             "rows": self.rows(),
             "notes": [note.to_dict() for note in self.notes],
@@ -339,10 +339,10 @@ def _format_ranges(numbers: Sequence[int]) -> str:
     '1\u20133,5,6'
     """
     parts: list[str] = []
-    for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0]):
-        several = [str(n) for _, n in run]
-        long = len(several) > 2
-        parts += [f"{several[0]}\N{EN DASH}{several[-1]}"] if long else several
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        texts = [str(n) for _, n in run]
+        is_long = len(texts) > 2
+        parts += [f"{texts[0]}\N{EN DASH}{texts[-1]}"] if is_long else texts
     return ",".join(parts)
 
 
@@ -384,55 +384,55 @@ def paper_table(
     style = Paper.of(options)
     if isinstance(comparison, CollectionComparison):
         marks = style.marks or ("letters" if comparison.settings.all_pairs else "daggers")
-        over = _average_for_marks(comparison, marks)
-        of_each: dict[str | None, Comparison] = dict(over.comparisons.items())
-        return PaperTable(of_each, style, marks, over)
-    several: dict[str | None, Comparison] = {None: comparison} if isinstance(comparison, Comparison) else {}
+        averages = _average_for_marks(comparison, marks)
+        comparisons: dict[str | None, Comparison] = dict(averages.comparisons.items())
+        return PaperTable(comparisons, style, marks, averages)
+    named_comparisons: dict[str | None, Comparison] = {None: comparison} if isinstance(comparison, Comparison) else {}
     if isinstance(comparison, Mapping):
-        several = {str(name): one for name, one in comparison.items()}
-    if not several or not all(isinstance(one, Comparison) for one in several.values()):
+        named_comparisons = {str(name): member for name, member in comparison.items()}
+    if not named_comparisons or not all(isinstance(member, Comparison) for member in named_comparisons.values()):
         raise InputError(
             f"expected what compare(...) returns, or that by collection, got {comparison!r:.60}",
             hint="As in paper_table({'DL 2019': compare(...), 'DL 2020': compare(...)}).",
         )
-    first = next(iter(several.values())).settings
-    marks = style.marks or ("letters" if first.baseline is None else "daggers")
-    of_marks = {name: _compare_for_marks(one, marks) for name, one in several.items()}
-    _refuse_mixed_settings(of_marks, marks)
-    return PaperTable(of_marks, style, marks)
+    first_settings = next(iter(named_comparisons.values())).settings
+    marks = style.marks or ("letters" if first_settings.baseline is None else "daggers")
+    marked_comparisons = {name: _compare_for_marks(member, marks) for name, member in named_comparisons.items()}
+    _refuse_mixed_settings(marked_comparisons, marks)
+    return PaperTable(marked_comparisons, style, marks)
 
 
-def _compare_for_marks(found: Comparison, marks: Marks) -> Comparison:
+def _compare_for_marks(comparison: Comparison, marks: Marks) -> Comparison:
     """Return a comparison that has what the marks say: all pairs, or those with a baseline."""
     if marks == "letters":
-        return compare_all_pairs(found)
-    if marks == "daggers" and found.settings.baseline is None:
-        return compare_scores(found.aligned, replace(found.settings, all_pairs=False))
-    return found
+        return compare_all_pairs(comparison)
+    if marks == "daggers" and comparison.settings.baseline is None:
+        return compare_scores(comparison.aligned, replace(comparison.settings, all_pairs=False))
+    return comparison
 
 
-def _average_for_marks(found: CollectionComparison, marks: Marks) -> CollectionComparison:
+def _average_for_marks(comparison: CollectionComparison, marks: Marks) -> CollectionComparison:
     """Return a comparison over collections that has what the marks say."""
     all_pairs = marks == "letters"
-    if marks == "none" or found.settings.all_pairs == all_pairs:
-        return found
-    settings = replace(found.settings, all_pairs=all_pairs, baseline=None)
-    aligned = {name: one.aligned for name, one in found.comparisons.items()}
-    return compare_aligned(aligned, settings, found.data_notes)
+    if marks == "none" or comparison.settings.all_pairs == all_pairs:
+        return comparison
+    settings = replace(comparison.settings, all_pairs=all_pairs, baseline=None)
+    aligned_scores = {name: member.aligned for name, member in comparison.comparisons.items()}
+    return compare_aligned(aligned_scores, settings, comparison.data_notes)
 
 
 _CAPTION_SETTINGS = ("baseline", "test", "correction", "family", "alpha", "rope")
 
 
-def _refuse_mixed_settings(found: Mapping[str | None, Comparison], marks: Marks) -> None:
+def _refuse_mixed_settings(comparisons: Mapping[str | None, Comparison], marks: Marks) -> None:
     """Raise InputError for collections compared in different ways: a caption describes only one."""
-    (first, one), *others = found.items()
-    for name, other in others if marks != "none" else ():
-        for what in _CAPTION_SETTINGS:
-            ours, theirs = (getattr(each.settings, what) for each in (one, other))
-            if ours != theirs:
+    (first_name, first_comparison), *other_comparisons = comparisons.items()
+    for name, comparison in other_comparisons if marks != "none" else ():
+        for setting in _CAPTION_SETTINGS:
+            first_value, value = (getattr(compared_one.settings, setting) for compared_one in (first_comparison, comparison))
+            if first_value != value:
                 raise InputError(
-                    f"the collections were compared in different ways: {what} is {ours!r} on "
-                    f"{first}, {theirs!r} on {name}",
+                    f"the collections were compared in different ways: {setting} is {first_value!r} on "
+                    f"{first_name}, {value!r} on {name}",
                     hint="Compare with the same options on each, or choose marks='none'.",
                 )

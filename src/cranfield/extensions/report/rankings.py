@@ -47,36 +47,36 @@ class QueryRankings:
     @classmethod
     def of(cls, query_id: str, rankings: Sequence[Ids], judged: Qrels, depth: int) -> "QueryRankings":
         """Put the rankings of one query side by side; `judged` are its judgments alone."""
-        n = [*map(len, rankings)]
-        every = Ids.concatenate([*rankings, judged.docs])
-        _, at, code = np.unique(every.sort_keys(), return_index=True, return_inverse=True)
-        system = np.repeat(np.arange(len(n)), n)
-        place = np.concatenate([*(np.arange(1, size + 1) for size in n), np.zeros(0, np.int64)])
-        most = max(n, default=0) + 1  # more than any rank
-        best_of, grade = np.full((len(n), len(at)), most), np.full(len(at), np.nan)
-        np.minimum.at(best_of, (system, code[: len(place)]), place)
-        grade[code[len(place) :]] = judged.grade
-        best = best_of.min(axis=0, initial=most)
-        is_first, is_relevant = best <= min(depth, most - 1), grade > 0
+        lengths = [*map(len, rankings)]
+        all_ids = Ids.concatenate([*rankings, judged.docs])
+        _, first_row, code = np.unique(all_ids.sort_keys(), return_index=True, return_inverse=True)
+        system = np.repeat(np.arange(len(lengths)), lengths)
+        rank = np.concatenate([*(np.arange(1, size + 1) for size in lengths), np.zeros(0, np.int64)])
+        no_rank = max(lengths, default=0) + 1  # more than any rank
+        best_rank, grade = np.full((len(lengths), len(first_row)), no_rank), np.full(len(first_row), np.nan)
+        np.minimum.at(best_rank, (system, code[: len(rank)]), rank)
+        grade[code[len(rank) :]] = judged.grade
+        top_rank = best_rank.min(axis=0, initial=no_rank)
+        is_first, is_relevant = top_rank <= min(depth, no_rank - 1), grade > 0
         rows = np.flatnonzero(is_first | is_relevant)
-        rows = rows[np.lexsort((np.where(is_first, best, -grade)[rows], ~is_first[rows]))]
-        whole = judged.grade.dtype != np.float64
+        rows = rows[np.lexsort((np.where(is_first, top_rank, -grade)[rows], ~is_first[rows]))]
+        has_whole_grades = judged.grade.dtype != np.float64
         grades = [
-            None if one != one else int(one) if whole else one for one in grade[rows].tolist()
+            None if number != number else int(number) if has_whole_grades else number for number in grade[rows].tolist()
         ]
         return cls(
             query_id,
-            every.take(at[rows]).to_texts(),
+            all_ids.take(first_row[rows]).to_texts(),
             grades,
-            np.where(best_of < most, best_of, 0)[:, rows],
-            n,
+            np.where(best_rank < no_rank, best_rank, 0)[:, rows],
+            lengths,
             int(np.count_nonzero(is_relevant)),
             int(np.count_nonzero(is_first)),
         )
 
     def to_json(self, texts: Mapping[str, str] | None = None) -> str:
         """Return the object that the page's script reads, as compact JSON."""
-        found: dict[str, Any] = {
+        json_object: dict[str, Any] = {
             "d": self.doc_ids,
             "g": self.grades,
             "r": self.ranks.tolist(),
@@ -84,9 +84,9 @@ class QueryRankings:
             "rel": self.n_relevant,
         }
         if texts is not None:
-            shown = (_cut_text(texts.get(doc, "")) for doc in self.doc_ids[: self.n_first])
-            found["t"] = [*shown, *[""] * (len(self.doc_ids) - self.n_first)]
-        return json.dumps(found, separators=(",", ":"))
+            doc_texts = (_cut_text(texts.get(doc, "")) for doc in self.doc_ids[: self.n_first])
+            json_object["t"] = [*doc_texts, *[""] * (len(self.doc_ids) - self.n_first)]
+        return json.dumps(json_object, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -127,29 +127,29 @@ def embed_rankings(
         return None
     order = order_by_spread(aligned_scores)
     # A query's ranks take at least so many bytes.
-    least = 32 + len(aligned_scores.system_names) * depth // 2
-    most = min(1 + budget // least, MAX_QUERIES)
-    wanted = [aligned_scores.query_ids[i] for i in order[:most]]
-    place = dict(zip(aligned_scores.query_ids, range(len(aligned_scores.query_ids)), strict=True))
+    min_bytes = 32 + len(aligned_scores.system_names) * depth // 2
+    max_queries = min(1 + budget // min_bytes, MAX_QUERIES)
+    query_ids = [aligned_scores.query_ids[i] for i in order[:max_queries]]
+    index_of_query = dict(zip(aligned_scores.query_ids, range(len(aligned_scores.query_ids)), strict=True))
 
-    def pieces(sides: Iterable[QueryRankings], texts: Mapping[str, str] | None) -> Iterator[str]:
-        return (f'"{place[one.query_id]}":{one.to_json(texts)}' for one in sides)
+    def write_members(rankings_list: Iterable[QueryRankings], texts: Mapping[str, str] | None) -> Iterator[str]:
+        return (f'"{index_of_query[rankings.query_id]}":{rankings.to_json(texts)}' for rankings in rankings_list)
 
-    sides: list[QueryRankings] = []
+    rankings_list: list[QueryRankings] = []
 
-    def kept() -> Iterator[QueryRankings]:
-        for one in read_rankings(source, wanted, depth):
-            sides.append(one)
-            yield one
+    def collect_rankings() -> Iterator[QueryRankings]:
+        for rankings in read_rankings(source, query_ids, depth):
+            rankings_list.append(rankings)
+            yield rankings
 
-    data, n = pack_members(pieces(kept(), None), budget)
+    archive, n_queries = pack_members(write_members(collect_rankings(), None), budget)
     notes = [*_list_notes(source)]
     if doc_texts is not None:
-        shown = dict.fromkeys(doc for one in sides[:n] for doc in one.doc_ids[: one.n_first])
-        texts = read_texts(doc_texts, shown, "the texts of documents", role="doc")
-        data, n = pack_members(pieces(sides[:n], texts), budget)
-        notes += missing_text_notes(shown, texts, "documents")
-    return EmbeddedRankings(data, n, len(aligned_scores.query_ids), notes)
+        shown_docs = dict.fromkeys(doc for rankings in rankings_list[:n_queries] for doc in rankings.doc_ids[: rankings.n_first])
+        texts = read_texts(doc_texts, shown_docs, "the texts of documents", role="doc")
+        archive, n_queries = pack_members(write_members(rankings_list[:n_queries], texts), budget)
+        notes += missing_text_notes(shown_docs, texts, "documents")
+    return EmbeddedRankings(archive, n_queries, len(aligned_scores.query_ids), notes)
 
 
 def order_by_spread(aligned_scores: AlignedScores) -> list[int]:
@@ -157,8 +157,8 @@ def order_by_spread(aligned_scores: AlignedScores) -> list[int]:
 
     The spread is over the systems; queries with the same spread keep their order.
     """
-    found: list[int] = np.argsort(-np.ptp(aligned_scores.scores[0], axis=1), kind="stable").tolist()
-    return found
+    order: list[int] = np.argsort(-np.ptp(aligned_scores.scores[0], axis=1), kind="stable").tolist()
+    return order
 
 
 def read_rankings(
@@ -166,19 +166,19 @@ def read_rankings(
 ) -> Iterator[QueryRankings]:
     """Yield the rankings of some queries, in this order: as many as fit in memory together."""
     judging = source.judging
-    judged, n_rows = source.qrels.select_queries(query_ids), 0
-    every: list[dict[str, Rankings]] = []  # of each system, by query
+    qrels, n_rows = source.qrels.select_queries(query_ids), 0
+    rankings_of_system: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(watch_steps(source.runs.values(), "rankings"), 1):
-        its = run.resolve_spans(judged.spans, judging.overlap).read_rankings(query_ids, judging)
-        every.append(its)
-        n_rows += sum(its[query].rows_of_query[query].stop - its[query].rows_of_query[query].start for query in its)
+        system_rankings = run.resolve_spans(qrels.spans, judging.overlap).read_rankings(query_ids, judging)
+        rankings_of_system.append(system_rankings)
+        n_rows += sum(system_rankings[query_id].rows_of_query[query_id].stop - system_rankings[query_id].rows_of_query[query_id].start for query_id in system_rankings)
         # If the other systems' rankings are as long, so many queries fit.
-        fit = n * len(query_ids) * MAX_ROWS // max(n_rows * len(source.runs), 1)
-        query_ids = query_ids[: max(fit, 1)]
-    for query in query_ids:
-        alone = judged.select_queries([query])
-        seen = (SceneRankings.of(alone, one[query].select_query(query), judging).measured_ranking for one in every)
-        yield QueryRankings.of(query, [encode_ids(one.docs) for one in seen], alone, depth)
+        n_fit = n * len(query_ids) * MAX_ROWS // max(n_rows * len(source.runs), 1)
+        query_ids = query_ids[: max(n_fit, 1)]
+    for query_id in query_ids:
+        query_qrels = qrels.select_queries([query_id])
+        rankings = (SceneRankings.of(query_qrels, rankings_of_query[query_id].select_query(query_id), judging).measured_ranking for rankings_of_query in rankings_of_system)
+        yield QueryRankings.of(query_id, [encode_ids(ranking.docs) for ranking in rankings], query_qrels, depth)
 
 
 def _list_notes(source: EvaluatedRuns) -> Iterator[Note]:

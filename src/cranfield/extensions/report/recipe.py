@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 def write_recipe(evidence: Evidence) -> Markup:
     """Return what was read and done, as the items of a list of terms."""
     lines = [*_recipe_terms(evidence)]
-    return join_markup(element("div", element("dt", term), element("dd", said)) for term, said in lines)
+    return join_markup(element("div", element("dt", term), element("dd", description)) for term, description in lines)
 
 
 def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     """Yield each term with what it is."""
     if evidence.provenance.command is not None:
         yield "Command", element("code", evidence.provenance.command)
-    aligned = evidence.comparison.aligned
-    if aligned.evaluated_runs is None:
+    aligned_scores = evidence.comparison.aligned
+    if aligned_scores.evaluated_runs is None:
         inputs = evidence.provenance.inputs
         yield "Scores", _list_files(inputs) if inputs else "precomputed, for example by an evaluation"
     else:
-        yield from _input_terms(aligned.evaluated_runs)
-    for system, run_names in aligned.recipe.get("groups", {}).items():
+        yield from _input_terms(aligned_scores.evaluated_runs)
+    for system, run_names in aligned_scores.recipe.get("groups", {}).items():
         if len(run_names) > 1:
             runs = join_markup(map(name_element, run_names), ", ")
             yield "Runs", join_markup([name_element(system), ": the mean of ", runs])
     query_hash = evidence.comparison[evidence.measures[0]].queries_hash
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
-    within = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
-    yield "Queries", join_markup([f"{len(evidence.query_ids):,}{within}, ids ", _hash_element(query_hash)])
+    clusters_text = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
+    yield "Queries", join_markup([f"{len(evidence.query_ids):,}{clusters_text}, ids ", _hash_element(query_hash)])
     if evidence.baseline is not None:
         yield "Baseline", join_markup([name_element(evidence.baseline), f": {_describe_method(evidence.comparison)}"])
     if len(evidence.systems) > 1:
@@ -57,9 +57,9 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     yield "Versions", versions
 
 
-def _describe_method(found: Comparison) -> str:
+def _describe_method(comparison: Comparison) -> str:
     """Return how systems were tested, under the first measure."""
-    return " ".join(describe_method([found[found.aligned.measures[0]]], found.settings))
+    return " ".join(describe_method([comparison[comparison.aligned.measures[0]]], comparison.settings))
 
 
 def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
@@ -72,7 +72,7 @@ def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
 def _list_files(sources: Sequence[Source]) -> Markup:
     if not sources:
         return escape("from Python: no file")
-    return join_markup((join_markup([name_element(one.name), " ", _file_hash(one)]) for one in sources), ", ")
+    return join_markup((join_markup([name_element(source.name), " ", _file_hash(source)]) for source in sources), ", ")
 
 
 def _file_hash(source: Source) -> Markup:
@@ -90,14 +90,14 @@ def _hash_element(digest: str) -> Markup:
 
 def _option_terms(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the options that are not at their defaults."""
-    found = evidence.comparison
-    chosen = {"missing": found.aligned.recipe.get("missing")}
-    chosen |= {
+    comparison = evidence.comparison
+    options = {"missing": comparison.aligned.recipe.get("missing")}
+    options |= {
         name: value
-        for name, value in vars(found.settings).items()
+        for name, value in vars(comparison.settings).items()
         if name != "baseline" and value != getattr(Settings(), name)
     }
-    if found.aligned.evaluated_runs is not None:
-        chosen |= Judging.of(found.aligned.recipe).changed_options()
-    said = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
-    yield "Options", f"{said}; the others at their defaults"
+    if comparison.aligned.evaluated_runs is not None:
+        options |= Judging.of(comparison.aligned.recipe).changed_options()
+    options_text = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    yield "Options", f"{options_text}; the others at their defaults"

@@ -129,21 +129,21 @@ def report(
 
     """
     refuse_unknown_options(report, options)
-    size = {
+    limits = {
         "depth": check_option("depth", depth, whole_check(1, MAX_DEPTH)),
         "worksheets": check_option("worksheets", worksheets, whole_check(0)),
         "budget": check_option("budget", budget, whole_check(0)),
     }
     comparison = comparison if isinstance(comparison, Comparison) else compare(comparison)
-    made = Provenance(command, [Source(one) for one in inputs])
-    evidence = _collect_evidence(comparison, title, made, query_texts, doc_texts, **size)
+    provenance = Provenance(command, [Source(path) for path in inputs])
+    evidence = _collect_evidence(comparison, title, provenance, query_texts, doc_texts, **limits)
     return Report(_compose_page(evidence), tuple(evidence.notes))
 
 
 def _collect_evidence(
-    found: Comparison,
+    comparison: Comparison,
     title: str | None,
-    made: Provenance,
+    provenance: Provenance,
     query_texts: "TextsLike | None",
     doc_texts: "TextsLike | None",
     *,
@@ -152,63 +152,63 @@ def _collect_evidence(
     budget: int,
 ) -> Evidence:
     """Return what the page shows: read, compared and put side by side."""
-    aligned = found.aligned
-    has_runs = aligned.evaluated_runs is not None
-    questions, notes = None, [*found.notes]
+    aligned_scores = comparison.aligned
+    has_runs = aligned_scores.evaluated_runs is not None
+    questions, notes = None, [*comparison.notes]
     if query_texts is not None:
-        questions = read_texts(query_texts, aligned.query_ids, "the texts of queries")
-        notes += missing_text_notes(aligned.query_ids, questions, "queries")
+        questions = read_texts(query_texts, aligned_scores.query_ids, "the texts of queries")
+        notes += missing_text_notes(aligned_scores.query_ids, questions, "queries")
     with stage("all pairs"):
-        pairs = compare_all_pairs(found)
-    notes += (one for one in pairs.notes if one.code == "pairs-by-t")
-    lists = embed_rankings(aligned, depth=depth, budget=budget, doc_texts=doc_texts)
-    notes += lists.notes if lists is not None else ()
+        pair_comparison = compare_all_pairs(comparison)
+    notes += (note for note in pair_comparison.notes if note.code == "pairs-by-t")
+    rankings = embed_rankings(aligned_scores, depth=depth, budget=budget, doc_texts=doc_texts)
+    notes += rankings.notes if rankings is not None else ()
     curves = {
-        "cutoffs": tabulate_cutoffs(found) if has_runs else None,
-        "recall": tabulate_recall(found) if has_runs else None,
-        "judged": tabulate_judged(found, depth),
+        "cutoffs": tabulate_cutoffs(comparison) if has_runs else None,
+        "recall": tabulate_recall(comparison) if has_runs else None,
+        "judged": tabulate_judged(comparison, depth),
     }
     if has_runs:
-        notes += (_MISSING_CHART_NOTES[name] for name, one in curves.items() if one is None)
+        notes += (_MISSING_CHART_NOTES[name] for name, curve in curves.items() if curve is None)
     return Evidence(
-        comparison=found,
-        pair_comparison=pairs,
-        title=title or _compose_title(found),
-        provenance=made,
+        comparison=comparison,
+        pair_comparison=pair_comparison,
+        title=title or _compose_title(comparison),
+        provenance=provenance,
         query_texts=questions,
         depth=depth,
-        rankings=lists,
+        rankings=rankings,
         **curves,
-        sheets=make_sheets(found, worksheets),
+        sheets=make_sheets(comparison, worksheets),
         notes=sort_by_severity(notes),
     )
 
 
-def _compose_title(found: Comparison) -> str:
+def _compose_title(comparison: Comparison) -> str:
     """Return a title in words: what was compared, under which measure, on how many queries."""
-    aligned = found.aligned
-    n = len(aligned.system_names)
-    what = aligned.system_names[0] if n == 1 else " and ".join(aligned.system_names) if n == 2 else f"{n} systems"
-    return f"{what}, {aligned.measures[0]}, {format_query_count(len(aligned.query_ids))}"
+    aligned_scores = comparison.aligned
+    n_systems = len(aligned_scores.system_names)
+    systems_text = aligned_scores.system_names[0] if n_systems == 1 else " and ".join(aligned_scores.system_names) if n_systems == 2 else f"{n_systems} systems"
+    return f"{systems_text}, {aligned_scores.measures[0]}, {format_query_count(len(aligned_scores.query_ids))}"
 
 
 def _compose_page(evidence: Evidence) -> str:
     """Return the page: every part of it, in the frame."""
     scores = make_scores_block(evidence.comparison.aligned)
-    grave = [one for one in evidence.notes if one.is_grave]
-    of_others = _list_other_warnings(evidence.comparison)
+    warnings = [note for note in evidence.notes if note.is_grave]
+    other_warnings = _list_other_warnings(evidence.comparison)
     parts = {
         "TITLE": escape(evidence.title),
         "KICKER": name_element(evidence.title),
         "VERDICT": write_headline(evidence),
-        "FACTS": join_markup(element("li", one) for one in list_facts(evidence)),
-        "GRAVE": _warning_box(one for one in grave if one not in of_others),
+        "FACTS": join_markup(element("li", fact) for fact in list_facts(evidence)),
+        "GRAVE": _warning_box(note for note in warnings if note not in other_warnings),
         "BOARD_NOTE": write_board_note(evidence),
         "BOARD": Board(evidence).markup,
         "MEANS": means_table(evidence),
-        "GRAVE_OF_OTHERS": _warning_box(one for one in grave if one in of_others),
+        "GRAVE_OF_OTHERS": _warning_box(note for note in warnings if note in other_warnings),
         "RECIPE": write_recipe(evidence),
-        "NOTES": _note_items(one for one in evidence.notes if not one.is_grave),
+        "NOTES": _note_items(note for note in evidence.notes if not note.is_grave),
         "DATA": safe_json(make_content(evidence, scores)),
         "SCORES": scores.archive,
         "LISTS": "" if evidence.rankings is None else evidence.rankings.archive,
@@ -219,28 +219,28 @@ def _compose_page(evidence: Evidence) -> str:
 
 def _note_items(notes: Iterable[Note]) -> Markup:
     """Return notes as the items of a list."""
-    return join_markup(element("li", str(one)) for one in notes)
+    return join_markup(element("li", str(note)) for note in notes)
 
 
 def _warning_box(notes: Iterable[Note]) -> Markup:
     """Return the warnings, to show beside the numbers; nothing if there are none."""
-    first, others = (grave := [*notes])[:MAX_VISIBLE_WARNINGS], grave[MAX_VISIBLE_WARNINGS:]
-    if not first:
+    first_warnings, more_warnings = (warnings := [*notes])[:MAX_VISIBLE_WARNINGS], warnings[MAX_VISIBLE_WARNINGS:]
+    if not first_warnings:
         return NO_MARKUP
-    parts = [element("ul", _note_items(first))]
-    if others:
-        more = element("summary", format_count(len(others), "more warning"))
-        parts.append(element("details", more, element("ul", _note_items(others))))
+    parts = [element("ul", _note_items(first_warnings))]
+    if more_warnings:
+        summary = element("summary", format_count(len(more_warnings), "more warning"))
+        parts.append(element("details", summary, element("ul", _note_items(more_warnings))))
     return element("div", *parts, class_="grave")
 
 
-def _list_other_warnings(found: Comparison) -> list[Note]:
+def _list_other_warnings(comparison: Comparison) -> list[Note]:
     """Return the errors and warnings on measures other than the first, which is at the top."""
-    first = {*found[found.aligned.measures[0]].notes}
-    others = (
-        (" of ".join(filter(None, (one.measure, one.slice_label))), note)
-        for one in found.results
-        for note in one.notes
-        if note.is_grave and note not in first
+    first_notes = {*comparison[comparison.aligned.measures[0]].notes}
+    other_notes = (
+        (" of ".join(filter(None, (result.measure, result.slice_label))), note)
+        for result in comparison.results
+        for note in result.notes
+        if note.is_grave and note not in first_notes
     )
-    return merge_notes(others, join_names=format_names)
+    return merge_notes(other_notes, join_names=format_names)

@@ -26,8 +26,8 @@ _DEFAULT_PATH = "report.html"
 def check_html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """Check the name of the file before anything is read."""
     if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
-        typed = f"{option.opts[0]} {escape_unprintable(path)}"
-        raise OptionError(f"{typed}: a report is a page: name a file .html")
+        option_text = f"{option.opts[0]} {escape_unprintable(path)}"
+        raise OptionError(f"{option_text}: a report is a page: name a file .html")
     return path
 
 
@@ -93,9 +93,9 @@ def command(
     cranfield report demo/rag.json demo/rag-new.json -m recall@5
     """  # noqa: D301 - click's mark for lines to keep
     refuse_outputs([output])
-    found = comparing.compare_files(qrels, runs)
+    comparison = comparing.compare_files(qrels, runs)
     write_report(
-        found,
+        comparison,
         output,
         title=title,
         query_texts=query_texts,
@@ -111,6 +111,6 @@ def write_report(comparison: Comparison, path: str, **options: Any) -> None:
     """Write the report of a comparison; print its warnings, and where it is."""
     page = report(comparison, command=flags.typed_command(), **options)
     page.save(path)
-    print_notes(one for one in page.notes if one.is_grave)
+    print_notes(note for note in page.notes if note.is_grave)
     if path != "-":
         print_note(f"wrote {path}: open it in a browser")

@@ -34,30 +34,30 @@ def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
 
     A block is (n_systems, n_queries): float64, or uint16 of round(score * unit), little-endian.
     """
-    exact = aligned_scores.scores.nbytes <= MAX_EXACT_BYTES
+    is_exact = aligned_scores.scores.nbytes <= MAX_EXACT_BYTES
     blocks: list[bytes] = []
-    place: list[int | None] = []
-    unit: list[int | None] = []
+    block_index: list[int | None] = []
+    unit_steps: list[int | None] = []
     n_characters = 0
-    for values in aligned_scores.scores:
-        steps = None if exact else _choose_steps(values)
+    for scores in aligned_scores.scores:
+        steps = None if is_exact else _choose_steps(scores)
         if steps is None:
-            block = values.T.astype("<f8").tobytes()
+            block = scores.T.astype("<f8").tobytes()
         else:
-            block = np.rint(values.T * steps).astype("<u2").tobytes()
-        size = 0 if exact else len(pack_bytes(block))
+            block = np.rint(scores.T * steps).astype("<u2").tobytes()
+        size = 0 if is_exact else len(pack_bytes(block))
         fits = not blocks or n_characters + size <= MAX_CHARACTERS
         n_characters += size * fits
-        place.append(len(blocks) if fits else None)
-        unit.append(steps if fits else None)
+        block_index.append(len(blocks) if fits else None)
+        unit_steps.append(steps if fits else None)
         blocks += [block] * fits
-    return ScoresBlock(pack_bytes(b"".join(blocks)), place, unit)
+    return ScoresBlock(pack_bytes(b"".join(blocks)), block_index, unit_steps)
 
 
-def _choose_steps(values: Floats) -> int | None:
+def _choose_steps(scores: Floats) -> int | None:
     """Return into how many steps 1 is divided so that 16 bits hold the scores, or None."""
-    least, most = values.min(), values.max()
-    if least < 0:
+    lowest, highest = scores.min(), scores.max()
+    if lowest < 0:
         return None
-    digits = math.floor(math.log10(_MAX_STEP / most)) if most > 0 else 4
-    return min(_DECIMAL_STEPS, 10**digits) if digits >= 2 else None
+    n_digits = math.floor(math.log10(_MAX_STEP / highest)) if highest > 0 else 4
+    return min(_DECIMAL_STEPS, 10**n_digits) if n_digits >= 2 else None

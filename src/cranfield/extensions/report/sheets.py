@@ -37,34 +37,34 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
     Of all queries, or of the `n_queries` on which scores differ most. None for precomputed scores.
     Each of the two runs is read once.
     """
-    aligned, source = comparison.aligned, comparison.aligned.evaluated_runs
+    aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None or n_queries == 0:
         return None
-    wanted = _choose_systems(comparison)
-    number = {aligned.query_ids[i]: i for i in sorted(order_by_spread(aligned)[:n_queries])}
-    measure = find_measure(comparison, aligned.measures[0])
+    systems = _choose_systems(comparison)
+    number_of_query = {aligned_scores.query_ids[i]: i for i in sorted(order_by_spread(aligned_scores)[:n_queries])}
+    measure = find_measure(comparison, aligned_scores.measures[0])
     assert measure is not None  # noqa: S101 - it was evaluated
     texts: dict[str, str] = {}
-    for name in watch_steps(wanted, "worksheets"):
-        texts |= _explain_queries(source, name, measure, number, aligned.system_names.index(name))
-    content = json.dumps(texts, separators=(",", ":")).encode()
-    return Sheets(pack_bytes(content), [aligned.system_names.index(name) for name in wanted], len(number))
+    for name in watch_steps(systems, "worksheets"):
+        texts |= _explain_queries(source, name, measure, number_of_query, aligned_scores.system_names.index(name))
+    json_bytes = json.dumps(texts, separators=(",", ":")).encode()
+    return Sheets(pack_bytes(json_bytes), [aligned_scores.system_names.index(name) for name in systems], len(number_of_query))
 
 
-def _choose_systems(found: Comparison) -> list[str]:
+def _choose_systems(comparison: Comparison) -> list[str]:
     """Return the best system, and the baseline or, where that is the best, the second."""
-    best = [one.name for one in found[found.aligned.measures[0]].ranked_systems]
-    base = found.settings.baseline
-    return list(dict.fromkeys([best[0], best[:2][-1] if base in (None, best[0]) else str(base)]))
+    best_first = [system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems]
+    baseline = comparison.settings.baseline
+    return list(dict.fromkeys([best_first[0], best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline)]))
 
 
 def _explain_queries(
-    source: EvaluatedRuns, name: str, measure: Measure, number: Mapping[str, int], system: int
+    source: EvaluatedRuns, name: str, measure: Measure, number_of_query: Mapping[str, int], system_index: int
 ) -> dict[str, str]:
     """Return the worksheets of one system, {"q,s": text}."""
     judging = source.judging
-    every = explain_queries(source.qrels, source.runs[name], measure, [*number], judging)
-    return {f"{number[one.query]},{system}": str(one) for one in every}
+    explanations = explain_queries(source.qrels, source.runs[name], measure, [*number_of_query], judging)
+    return {f"{number_of_query[explanation.query]},{system_index}": str(explanation) for explanation in explanations}
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,17 @@ class ExplainCommand:
 
 def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
     """Return the command, with the files that were read; without a file, a word in capitals."""
-    aligned, source = comparison.aligned, comparison.aligned.evaluated_runs
+    aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None:
         return None
-    chosen = Judging.of(aligned.recipe).changed_options()
-    chosen.pop("queries", None)  # it has no effect on one query
-    options = [f" --{name.replace('_', '-')}{_quote_value(value)}" for name, value in chosen.items()]
-    measure = shlex.quote(aligned.measures[0])
+    judging_options = Judging.of(aligned_scores.recipe).changed_options()
+    judging_options.pop("queries", None)  # it has no effect on one query
+    option_texts = [f" --{name.replace('_', '-')}{_quote_value(value)}" for name, value in judging_options.items()]
+    measure = shlex.quote(aligned_scores.measures[0])
     qrels = _quote_path(source.qrels.sources, "QRELS")
     return ExplainCommand(
-        f"cranfield explain {qrels} {{run}} -m {measure}{''.join(options)} --query {{query}}",
-        [_quote_path(source.runs[name].sources, "RUN") for name in aligned.system_names],
+        f"cranfield explain {qrels} {{run}} -m {measure}{''.join(option_texts)} --query {{query}}",
+        [_quote_path(source.runs[name].sources, "RUN") for name in aligned_scores.system_names],
     )
 
 
@@ -100,5 +100,5 @@ def _quote_value(value: object) -> str:
     return "" if value is True else f" {shlex.quote(str(value))}"
 
 
-def _quote_path(sources: Sequence[Source], otherwise: str) -> str:
-    return shlex.quote(sources[0].name) if len(sources) == 1 else otherwise
+def _quote_path(sources: Sequence[Source], placeholder: str) -> str:
+    return shlex.quote(sources[0].name) if len(sources) == 1 else placeholder

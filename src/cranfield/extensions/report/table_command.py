@@ -61,28 +61,28 @@ def command(
             raise OptionError(
                 "--collections takes the place of QRELS, RUN and --collection: leave these out"
             )
-        found = paper_table(compare_collection_files(str(over.collections), comparing), **paper.changed_options())
+        table = paper_table(compare_collection_files(str(over.collections), comparing), **paper.changed_options())
     elif named_files:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
-        files = dict(map(_parse_collection, named_files))
-        if len(files) < len(named_files):
+        path_of_name = dict(map(_parse_collection, named_files))
+        if len(path_of_name) < len(named_files):
             raise OptionError("--collection: two have the same name")
-        refuse_two_stdin(*files.values())
+        refuse_two_stdin(*path_of_name.values())
         for path in form.outputs:
-            if find_position(path, [*files.values()]) is not None:
+            if find_position(path, [*path_of_name.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        by_name = {name: comparing.compare_files(path, ()) for name, path in files.items()}
-        found = paper_table(by_name, **paper.changed_options())
+        comparison_of_name = {name: comparing.compare_files(path, ()) for name, path in path_of_name.items()}
+        table = paper_table(comparison_of_name, **paper.changed_options())
     elif qrels is None:
         raise OptionError(
             "state QRELS and RUN..., --collection NAME=FILE, or --collections DIR|FILE"
         )
     else:
-        found = paper_table(comparing.compare_files(qrels, runs), **paper.changed_options())
-    show(found, form)
+        table = paper_table(comparing.compare_files(qrels, runs), **paper.changed_options())
+    show(table, form)
     if form.name not in (*ROW_FORMS, "json"):  # there is nothing below the table
-        print_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
+        print_notes(note for note in table.notes if note.is_grave or note.code in ("texts", "percent"))
 
 
 def _parse_collection(text: str) -> tuple[str, str]:

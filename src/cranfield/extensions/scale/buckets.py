@@ -52,23 +52,23 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
     """
     judgments, runs, ends = job.judgments, job.runs, job.ends
     if ends is not None:
-        for asked in job.measure_groups:
-            ends.check(asked.measures, asked.judging)
-    ways = [_PlannedGroup(way.measures, way.judging, find_plan(way.measures)) for way in job.measure_groups]
+        for measure_group in job.measure_groups:
+            ends.check(measure_group.measures, measure_group.judging)
+    planned_groups = [_PlannedGroup(measure_group.measures, measure_group.judging, find_plan(measure_group.measures)) for measure_group in job.measure_groups]
     with Spill(folder) as spill:
-        judged: HeldJudgments | SpilledJudgments
+        source: HeldJudgments | SpilledJudgments
         files = () if isinstance(judgments, Qrels) else judgments.rows.sources
         with watch_files([*files, *chain.from_iterable(run.sources for run in runs.values())]):
             if isinstance(judgments, Qrels) or judgments.is_in_memory:
-                judged = HeldJudgments(judgments if isinstance(judgments, Qrels) else judgments.read())
+                source = HeldJudgments(judgments if isinstance(judgments, Qrels) else judgments.read())
             else:
-                judged = SpilledJudgments(judgments, n_buckets, spill)
-            dealt = [
-                _BucketedRun(run, _needed_roles(run, ways, has_spans=judged.has_spans), n_buckets, spill)
+                source = SpilledJudgments(judgments, n_buckets, spill)
+            bucketed_runs = [
+                _BucketedRun(run, _needed_roles(run, planned_groups, has_spans=source.has_spans), n_buckets, spill)
                 for run in runs.values()
             ]
-        parts = _JudgedParts(judged, n_buckets)
-        pieces = parts.evaluate_parts(ways, dealt, ends, with_digest=job.wants_digest)
+        judged_parts = _JudgedParts(source, n_buckets)
+        scores_of_groups = judged_parts.evaluate_parts(planned_groups, bucketed_runs, ends, with_digest=job.wants_digest)
         release_free_memory()
         text = (
             f"Evaluated in {format_count(n_buckets, 'bucket')}, one after the other: rows were "
@@ -76,26 +76,26 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
         )
         note = Note("buckets", "info", text, count=n_buckets)
         systems = []
-        for way, of_runs in zip(ways, pieces, strict=True):
-            assembly = Assembly(way.measures, parts.qrels, way.judging, job.slices)
-            every = []
-            for name, run, its in zip(runs, dealt, of_runs, strict=True):
-                met = _JoinedRun(parts, run, way.judging, its)
-                check_judged_run(met, met.sample)
-                values = met.take_scores()
-                ids, counts = met.query_ids, met.counts
-                found = assembly.build_scores(name, met, ids, values, counts, met.ends)
-                every.append(replace(found, notes=(*found.notes, note)))
-            systems.append(Systems(every))
-    digest = hash_digest(parts.digest, parts.qrels.top_grade) if job.wants_digest else None
+        for group, scores_of_runs in zip(planned_groups, scores_of_groups, strict=True):
+            assembly = Assembly(group.measures, judged_parts.qrels, group.judging, job.slices)
+            system_scores = []
+            for name, run, part_scores in zip(runs, bucketed_runs, scores_of_runs, strict=True):
+                joined_run = _JoinedRun(judged_parts, run, group.judging, part_scores)
+                check_judged_run(joined_run, joined_run.sample)
+                score_table = joined_run.take_scores()
+                ids, counts = joined_run.query_ids, joined_run.counts
+                scores = assembly.build_scores(name, joined_run, ids, score_table, counts, joined_run.ends)
+                system_scores.append(replace(scores, notes=(*scores.notes, note)))
+            systems.append(Systems(system_scores))
+    digest = hash_digest(judged_parts.digest, judged_parts.qrels.top_grade) if job.wants_digest else None
     return JobScores(systems, digest)
 
 
 def _sort_ids(packed_ids: Sequence[PackedIds]) -> tuple[Ints, IdList]:
     """Return the order of the bytes of identifiers that are in pieces, and their texts in it."""
     ids = Ids.concatenate([Ids.of_packed(piece) for piece in packed_ids])
-    order = ids.sort_keys().argsort()
-    return order, IdList(ids.take(order).compact())
+    id_order = ids.sort_keys().argsort()
+    return id_order, IdList(ids.take(id_order).compact())
 
 
 class _PlannedGroup(NamedTuple):
@@ -134,45 +134,45 @@ class _JudgedParts:
         The highest grade of all rows may be one of a row that is not kept, as one of two of a
         document. This is known in the end; then all is done again.
         """
-        judged = self.source
-        known: tuple[float, bool] | None = None
-        if isinstance(judged, SpilledJudgments):
-            known = judged.store.top_grade, judged.store.has_whole_grades
+        source = self.source
+        grade_facts: tuple[float, bool] | None = None
+        if isinstance(source, SpilledJudgments):
+            grade_facts = source.store.top_grade, source.store.has_whole_grades
         while True:
-            found: list[list[list[_PartScores]]] = [[[] for _ in runs] for _ in planned_groups]
-            seen = JudgmentFacts()
+            scores_of_groups: list[list[list[_PartScores]]] = [[[] for _ in runs] for _ in planned_groups]
+            facts = JudgmentFacts()
             for buckets in watch_steps(self.bucket_ranges, "buckets"):
-                qrels = judged.select_buckets(buckets)
-                seen.add(qrels, with_digest=with_digest)
-                if known is not None:
-                    qrels = apply_grade_facts(qrels, *known)
-                part = [run.select_buckets(buckets) for run in runs]
-                for way, of_runs in zip(planned_groups, found, strict=True):
+                qrels = source.select_buckets(buckets)
+                facts.add(qrels, with_digest=with_digest)
+                if grade_facts is not None:
+                    qrels = apply_grade_facts(qrels, *grade_facts)
+                part_runs = [run.select_buckets(buckets) for run in runs]
+                for group, scores_of_runs in zip(planned_groups, scores_of_groups, strict=True):
                     judged_runs = judge_all(
-                        qrels, part, way.judging, costs=way.plan.takes_cost, defer_check=True
+                        qrels, part_runs, group.judging, costs=group.plan.takes_cost, defer_check=True
                     )
                     try:
-                        for pieces, met in zip(of_runs, judged_runs, strict=True):
-                            pieces.append(_PartScores.score_part(met, way, ends))
+                        for scores_of_parts, matched_run in zip(scores_of_runs, judged_runs, strict=True):
+                            scores_of_parts.append(_PartScores.score_part(matched_run, group, ends))
                     except DuplicateError as error:
-                        raise self._first_repeat_error(error, runs, way.judging) from None
-            if known is None or known == (seen.top_grade, seen.has_whole_grades):
+                        raise self._first_repeat_error(error, runs, group.judging) from None
+            if grade_facts is None or grade_facts == (facts.top_grade, facts.has_whole_grades):
                 break
-            known = seen.top_grade, seen.has_whole_grades
-        self.digest = seen.digest
-        self.order, self.query_ids = _sort_ids(seen.packed_query_ids)
-        self.qrels = judged.qrels if isinstance(judged, HeldJudgments) else self._summarize_judgments(seen, judged)
-        return found
+            grade_facts = facts.top_grade, facts.has_whole_grades
+        self.digest = facts.digest
+        self.order, self.query_ids = _sort_ids(facts.packed_query_ids)
+        self.qrels = source.qrels if isinstance(source, HeldJudgments) else self._summarize_judgments(facts, source)
+        return scores_of_groups
 
     def _first_repeat_error(self, error: DuplicateError, runs: Sequence["_BucketedRun"], judging: Judging) -> Exception:
         """Return the error of the first row whose document another has, and how many there are."""
         for buckets in self.bucket_ranges:  # what is wrong with the judgments comes first
             self.source.select_buckets(buckets)
         if judging.duplicates == "refuse":
-            for run in (one for one in runs if one.store is not None):
-                repeated = sum((run.select_buckets(one).find_repeats() for one in self.bucket_ranges), FaultyRows())
-                if repeated.count:
-                    return repeats_error(repeated)
+            for run in (bucketed_run for bucketed_run in runs if bucketed_run.store is not None):
+                repeats = sum((run.select_buckets(buckets).find_repeats() for buckets in self.bucket_ranges), FaultyRows())
+                if repeats.count:
+                    return repeats_error(repeats)
         return error
 
     def _summarize_judgments(self, facts: "JudgmentFacts", judgments: SpilledJudgments) -> Qrels:
@@ -189,16 +189,16 @@ class _JudgedParts:
 
     def select_queries(self, queries: set[str]) -> Qrels:
         """Return the documents that are judged for some of the queries, which there must be."""
-        found: dict[str, dict[str, Any]] = {}
+        docs_of_query: dict[str, dict[str, Any]] = {}
         for buckets in self.bucket_ranges:
             qrels = self.source.select_buckets(buckets)
-            if some := queries.intersection(qrels.query_ids):
-                its = qrels.select_queries(some)
-                found |= {
+            if part_queries := queries.intersection(qrels.query_ids):
+                part_qrels = qrels.select_queries(part_queries)
+                docs_of_query |= {
                     query: dict.fromkeys(docs, 0)
-                    for query, docs in zip(its.query_ids, its.doc_lists, strict=True)
+                    for query, docs in zip(part_qrels.query_ids, part_qrels.doc_lists, strict=True)
                 }
-        return Qrels(found)
+        return Qrels(docs_of_query)
 
 
 # ---- the runs -------------------------------------------------------------------------------
@@ -206,10 +206,10 @@ class _JudgedParts:
 
 def _needed_roles(run: Run, planned_groups: Iterable[_PlannedGroup], *, has_spans: bool) -> tuple[Role, ...]:
     """Return the columns of a run that any of the evaluations takes."""
-    each = [run.roles(way.judging.order, costs=way.plan.takes_cost) for way in planned_groups]
+    role_lists = [run.roles(group.judging.order, costs=group.plan.takes_cost) for group in planned_groups]
     spans: tuple[Role, ...] = ("start", "end") if has_spans else ()
-    its = [role for role in spans if role in run.extra_roles]
-    return tuple(dict.fromkeys([*chain.from_iterable(each), *its]))
+    span_roles = [role for role in spans if role in run.extra_roles]
+    return tuple(dict.fromkeys([*chain.from_iterable(role_lists), *span_roles]))
 
 
 class _BucketedRun:
@@ -235,8 +235,8 @@ class _BucketedRun:
         if self.store is not None:
             return run.replace_rows(self.store.select_buckets(buckets, whole_queries=True))
         assert run.docs_of_query is not None and isinstance(run.rows, NestedRows)  # noqa: S101, PT018
-        some = chain.from_iterable(self._queries_of_bucket[bucket] for bucket in buckets)
-        return run.replace_rows(run.rows.with_data({query: run.docs_of_query[query] for query in some}))
+        part_queries = chain.from_iterable(self._queries_of_bucket[bucket] for bucket in buckets)
+        return run.replace_rows(run.rows.with_data({query: run.docs_of_query[query] for query in part_queries}))
 
 
 @dataclass
@@ -258,16 +258,16 @@ class _PartScores:
     @classmethod
     def score_part(cls, matched_run: MatchedRun, group: _PlannedGroup, ends: EndsOptions | None) -> "_PartScores":
         """Return what is kept of a part; it may average no query."""
-        values, found = np.zeros((0, len(group.measures))), NO_ENDS
+        scores, part_ends = np.zeros((0, len(group.measures))), NO_ENDS
         if len(matched_run.query_ids):
-            values = group.plan.values(matched_run.judged)
+            scores = group.plan.values(matched_run.judged)
             if ends is not None:
-                found = ends.find_ends(group.measures, matched_run.judged)
-        unknown = [one if isinstance(one, bytes) else encode(one) for one in matched_run.unjudged_queries]
+                part_ends = ends.find_ends(group.measures, matched_run.judged)
+        unjudged_queries = [query if isinstance(query, bytes) else encode(query) for query in matched_run.unjudged_queries]
         return cls(
             None if matched_run.averaging.position is None else encode_ids(matched_run.query_ids).pack(),
-            *(values, found, matched_run.is_answered, matched_run.has_relevant, matched_run.counts, matched_run.facts),
-            *(matched_run.left_out_counts, encode_ids(matched_run.missing_queries).pack(), Ids.of(unknown).pack()),
+            *(scores, part_ends, matched_run.is_answered, matched_run.has_relevant, matched_run.counts, matched_run.facts),
+            *(matched_run.left_out_counts, encode_ids(matched_run.missing_queries).pack(), Ids.of(unjudged_queries).pack()),
             matched_run.has_whole_grades,
         )
 
@@ -284,8 +284,8 @@ class _JoinedRun(JudgedRun):
         if part_scores[0].packed_ids is None:
             self.query_ids, self._order = judged_parts.query_ids, judged_parts.order
         else:
-            ids = [piece.packed_ids for piece in part_scores if piece.packed_ids is not None]
-            self._order, self.query_ids = _sort_ids(ids)
+            packed_ids = [part.packed_ids for part in part_scores if part.packed_ids is not None]
+            self._order, self.query_ids = _sort_ids(packed_ids)
         self.n_queries, self.n_hits = self.facts.n_queries, self.facts.n_hits
 
     def _join_rows(self, columns: Iterable[Any]) -> Any:
@@ -294,81 +294,81 @@ class _JoinedRun(JudgedRun):
 
     def take_scores(self) -> Floats:
         """Return the values, (n_queries, n_measures), and keep none of the pieces': once only."""
-        kind = np.result_type(*(piece.scores for piece in self._part_scores))
-        found = np.empty((len(self._order), self._part_scores[0].scores.shape[1]), kind)
-        place = np.empty_like(self._order)
-        place[self._order] = np.arange(len(place))
-        begin = 0
-        for piece in self._part_scores:
-            end = begin + len(piece.scores)
-            found[place[begin:end]] = piece.scores
-            begin, piece.scores = end, piece.scores[:0]
-        return found
+        score_type = np.result_type(*(part.scores for part in self._part_scores))
+        scores = np.empty((len(self._order), self._part_scores[0].scores.shape[1]), score_type)
+        position = np.empty_like(self._order)
+        position[self._order] = np.arange(len(position))
+        first_row = 0
+        for part in self._part_scores:
+            end_row = first_row + len(part.scores)
+            scores[position[first_row:end_row]] = part.scores
+            first_row, part.scores = end_row, part.scores[:0]
+        return scores
 
     @property
     def ends(self) -> Ends:
         """What was found beside the values."""
-        found: list[Any] = [one.ends for one in self._part_scores if one.ends is not NO_ENDS]
-        return found[0].joined(found, self._join_rows) if found else NO_ENDS
+        part_ends: list[Any] = [part.ends for part in self._part_scores if part.ends is not NO_ENDS]
+        return part_ends[0].joined(part_ends, self._join_rows) if part_ends else NO_ENDS
 
     @cached_property
     def is_answered(self) -> Bools:
         """For which of the averaged queries something was retrieved: (n_queries,)."""
-        found: Bools = self._join_rows(piece.is_answered for piece in self._part_scores)
-        return found
+        is_answered: Bools = self._join_rows(part.is_answered for part in self._part_scores)
+        return is_answered
 
     @cached_property
     def has_relevant(self) -> Bools:
         """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
-        found: Bools = self._join_rows(piece.has_relevant for piece in self._part_scores)
-        return found
+        has_relevant: Bools = self._join_rows(part.has_relevant for part in self._part_scores)
+        return has_relevant
 
     @cached_property
     def facts(self) -> RunFacts:
         """What notes depend on."""
-        found = reduce(RunFacts.add, [piece.facts for piece in self._part_scores])
+        facts = reduce(RunFacts.add, [part.facts for part in self._part_scores])
         # The rows of every part were put together, whether they were apart or not.
-        return found._replace(left_out=self._run.left_out + found.left_out, regrouped=False)
+        return facts._replace(left_out=self._run.left_out + facts.left_out, regrouped=False)
 
     @property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        found = reduce(add, [piece.counts for piece in self._part_scores])
+        counts = reduce(add, [part.counts for part in self._part_scores])
         left_out = self.facts.left_out.count + self.qrels.left_out.count
-        return replace(found, rows_left_out=left_out)
+        return replace(counts, rows_left_out=left_out)
 
     @cached_property
     def has_whole_grades(self) -> bool:
         """Whether all grades are whole numbers."""
-        return all(piece.has_whole_grades for piece in self._part_scores)
+        return all(part.has_whole_grades for part in self._part_scores)
 
     @cached_property
     def left_out_counts(self) -> Mapping[str, int]:
         """How many queries of the qrels are not averaged, by a key of WHY."""
-        names = self._part_scores[0].left_out_counts
-        return {name: sum(one.left_out_counts[name] for one in self._part_scores) for name in names}
+        reasons = self._part_scores[0].left_out_counts
+        return {reason: sum(part.left_out_counts[reason] for part in self._part_scores) for reason in reasons}
 
     @cached_property
     def unjudged_queries(self) -> Collection[bytes]:
         """The queries of the run that have no judgments."""
-        every = (Ids.of_packed(piece.unjudged_queries) for piece in self._part_scores)
-        return [query for ids in every for query in ids.to_list()]
+        id_lists = (Ids.of_packed(part.unjudged_queries) for part in self._part_scores)
+        return [query for ids in id_lists for query in ids.to_list()]
 
     @cached_property
     def missing_queries(self) -> Sequence[str]:
         """The queries of the qrels that the run lacks."""
-        return _sort_ids([piece.missing_queries for piece in self._part_scores])[1]
+        return _sort_ids([part.missing_queries for part in self._part_scores])[1]
 
     @cached_property
     def sample(self) -> Qrels | None:
         """The judged documents of the first queries of the run, where ids are to be compared."""
         if self.facts.n_hits or not self.facts.n_shared:
             return None
-        judged = set(self.query_ids if self._part_scores[0].packed_ids is None else self._judged_parts.query_ids)
+        judged_queries = set(self.query_ids if self._part_scores[0].packed_ids is None else self._judged_parts.query_ids)
         for load in self.run.read_columns(()):
             block = load()
             queries = block.query.take(block.query.find_changes()).to_list()
-            if shared := judged.intersection(map(decode, queries)):
+            if shared := judged_queries.intersection(map(decode, queries)):
                 return self._judged_parts.select_queries(shared)
         return None
 

@@ -35,19 +35,19 @@ class HeldJudgments:
 
     def select_buckets(self, buckets: range) -> Qrels:
         """Return the judgments of some buckets."""
-        inside = (self._bucket_of_query >= buckets.start) & (self._bucket_of_query < buckets.stop)
-        ids = [self.qrels.query_ids[i] for i in np.flatnonzero(inside).tolist()]
-        none = FaultyRows()  # the notes on the whole are given once
-        return self.qrels.select_queries(ids).replace_fields(left_out=none, repeated=none, chunks=None, notes=())
+        is_inside = (self._bucket_of_query >= buckets.start) & (self._bucket_of_query < buckets.stop)
+        query_ids = [self.qrels.query_ids[i] for i in np.flatnonzero(is_inside).tolist()]
+        no_rows = FaultyRows()  # the notes on the whole are given once
+        return self.qrels.select_queries(query_ids).replace_fields(left_out=no_rows, repeated=no_rows, chunks=None, notes=())
 
 
 class SpilledJudgments:
     """Judgments that were dealt to the buckets of a file."""
 
     def __init__(self, reader: QrelsReader, n_buckets: int, spill: Spill) -> None:
-        numbers = reader.rows.extra_roles
-        self._reader, self.has_spans = reader, "start" in numbers
-        self.store = BucketStore(reader.rows, sort_roles(numbers), reader.errors, n_buckets, spill, read_valid_block)
+        extra_roles = reader.rows.extra_roles
+        self._reader, self.has_spans = reader, "start" in extra_roles
+        self.store = BucketStore(reader.rows, sort_roles(extra_roles), reader.errors, n_buckets, spill, read_valid_block)
         if not self.store.bucket_sizes.any():
             raise no_judgment_error(describe_sources(reader.rows.sources), self.store.left_out)
 
@@ -60,8 +60,8 @@ class SpilledJudgments:
         try:
             return self._reader.read_part(self.store.select_buckets(buckets))
         except DuplicateError as error:
-            every = [self.store.select_buckets(range(i, i + 1)) for i in np.flatnonzero(self.store.bucket_sizes)]
-            raise self._reader.first_repeat_error(error, every) from None
+            single_buckets = [self.store.select_buckets(range(bucket, bucket + 1)) for bucket in np.flatnonzero(self.store.bucket_sizes)]
+            raise self._reader.first_repeat_error(error, single_buckets) from None
 
 
 def apply_grade_facts(qrels: Qrels, top_grade: float, has_whole_grades: bool) -> Qrels:
@@ -85,8 +85,8 @@ class JudgmentFacts:
     def add(self, qrels: Qrels, *, with_digest: bool) -> None:
         """Take the judgments of another part."""
         if self.template is None:
-            none: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
-            self.template = qrels.replace_fields(documents=Ids.of([]), grade=np.zeros(0), **none)
+            empty_fields: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
+            self.template = qrels.replace_fields(documents=Ids.of([]), grade=np.zeros(0), **empty_fields)
         self.packed_query_ids.append(encode_ids(qrels.query_ids).pack())
         if len(qrels):
             self.lowest_grade = min(self.lowest_grade, qrels.grade.min().item())
@@ -96,7 +96,7 @@ class JudgmentFacts:
         self.left_out += qrels.left_out
         self.repeats += qrels.repeats
         if qrels.chunk_counts is not None:
-            before = self.chunk_counts or (0, 0)
-            self.chunk_counts = before[0] + qrels.chunk_counts[0], before[1] + qrels.chunk_counts[1]
+            previous_counts = self.chunk_counts or (0, 0)
+            self.chunk_counts = previous_counts[0] + qrels.chunk_counts[0], previous_counts[1] + qrels.chunk_counts[1]
         if with_digest:
             self.digest += digest_judgments(qrels)

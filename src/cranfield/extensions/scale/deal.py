@@ -79,11 +79,11 @@ class BucketStore:
         self._pieces: list[_Piece] = []
         self._last_block: tuple[int, Block] | None = None  # a block of the source that was read again
         loads = self._read_source()
-        several = iter(lambda: list(islice(loads, _BLOCKS_PER_PIECE)), [])
-        begin = 0
-        for ready in map_in_threads(partial(_split_blocks, n_buckets=n_buckets), several):
-            self._write_piece(ready, begin)
-            begin += ready.n_rows
+        load_groups = iter(lambda: list(islice(loads, _BLOCKS_PER_PIECE)), [])
+        first_row = 0
+        for unwritten_piece in map_in_threads(partial(_split_blocks, n_buckets=n_buckets), load_groups):
+            self._write_piece(unwritten_piece, first_row)
+            first_row += unwritten_piece.n_rows
 
     def _read_source(self) -> Iterator[Load]:
         """Yield the rows as they come."""
@@ -93,8 +93,8 @@ class BucketStore:
         return (partial(self._drop_unusable, load, self.errors) for load in loads)
 
     def _write_piece(self, unwritten_piece: _UnwrittenPiece, first_row: int) -> None:
-        places = [self.spill.write(part) if part else (0, 0) for part in unwritten_piece.bucket_bytes]
-        self._pieces.append(unwritten_piece.piece._replace(begin=first_row, places=places))
+        spans = [self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten_piece.bucket_bytes]
+        self._pieces.append(unwritten_piece.piece._replace(begin=first_row, places=spans))
         self.left_out += unwritten_piece.left_out
         self.has_scattered_queries |= unwritten_piece.has_scattered_queries
         self.top_grade = max(self.top_grade, unwritten_piece.grade_facts[0])
@@ -112,53 +112,53 @@ class BucketStore:
 
     def read_buckets(self, buckets: range) -> Iterator[Load]:
         """Yield the rows of some buckets in blocks that are neither small nor large."""
-        some: list[tuple[_Piece, int]] = []
+        slices: list[tuple[_Piece, int]] = []
         n_rows = 0
         for bucket in buckets:
             for piece in self._pieces:
-                n = int(piece.row_starts[bucket + 1] - piece.row_starts[bucket])
-                if n:
-                    some.append((piece, bucket))
-                    n_rows += n
+                n_slice_rows = int(piece.row_starts[bucket + 1] - piece.row_starts[bucket])
+                if n_slice_rows:
+                    slices.append((piece, bucket))
+                    n_rows += n_slice_rows
                 if n_rows >= SIZES.rows:
-                    yield partial(self._join_slices, some)
-                    some, n_rows = [], 0
-        if some:
-            yield partial(self._join_slices, some)
+                    yield partial(self._join_slices, slices)
+                    slices, n_rows = [], 0
+        if slices:
+            yield partial(self._join_slices, slices)
 
     def _join_slices(self, slices: Sequence[tuple[_Piece, int]]) -> Block:
-        read = [_read_bucket(self.spill, piece, bucket) for piece, bucket in slices]
-        first = np.concatenate([one.pop(_FIRST_ROW_COLUMN) for one in read])
-        count = np.concatenate([one.pop(_COUNT_COLUMN) for one in read])
+        slice_columns = [_read_bucket(self.spill, piece, bucket) for piece, bucket in slices]
+        first_row = np.concatenate([columns_of_slice.pop(_FIRST_ROW_COLUMN) for columns_of_slice in slice_columns])
+        n_rows = np.concatenate([columns_of_slice.pop(_COUNT_COLUMN) for columns_of_slice in slice_columns])
         columns: dict[Role, Any] = {}
-        for name, column in read[0].items():
-            every = [one[name] for one in read]
-            columns[name] = Ids.concatenate(every) if isinstance(column, Ids) else np.concatenate(every)
+        for name, column in slice_columns[0].items():
+            column_slices = [columns_of_slice[name] for columns_of_slice in slice_columns]
+            columns[name] = Ids.concatenate(column_slices) if isinstance(column, Ids) else np.concatenate(column_slices)
         queries: Ids = columns.pop(_QUERY_COLUMN)
-        query = queries.take(np.repeat(np.arange(len(count)), count))
-        given = consecutive_numbers(first, count)
+        query = queries.take(np.repeat(np.arange(len(n_rows)), n_rows))
+        input_row = consecutive_numbers(first_row, n_rows)
 
-        def source(row: int) -> str | None:
-            return self.locate_row(int(given[row]))[0]
+        def find_source(row: int) -> str | None:
+            return self.locate_row(int(input_row[row]))[0]
 
-        def where(row: int) -> tuple[int | None, str | None]:
-            return self.locate_row(int(given[row]))[1:]
+        def find_line(row: int) -> tuple[int | None, str | None]:
+            return self.locate_row(int(input_row[row]))[1:]
 
-        return Block(query, columns.pop(_DOC_COLUMN), columns, source, where, input_row=given)
+        return Block(query, columns.pop(_DOC_COLUMN), columns, find_source, find_line, input_row=input_row)
 
     def locate_row(self, row: int) -> tuple[str | None, int | None, str | None]:
         """Return the file, line and text of the row of this number: the source is read again."""
-        begin, block = self._last_block or (0, None)
-        if block is None or not begin <= row < begin + len(block):
-            begin = 0
+        first_row, block = self._last_block or (0, None)
+        if block is None or not first_row <= row < first_row + len(block):
+            first_row = 0
             for load in self._read_source():
                 block = load()
-                if row < begin + len(block):
+                if row < first_row + len(block):
                     break
-                begin += len(block)
+                first_row += len(block)
             assert block is not None  # noqa: S101 - the row was there
-            self._last_block = begin, block
-        return block.locate_row(row - begin)
+            self._last_block = first_row, block
+        return block.locate_row(row - first_row)
 
 
 class BucketRows(Rows):
@@ -166,20 +166,20 @@ class BucketRows(Rows):
 
     def __init__(self, store: BucketStore, buckets: range, *, whole_queries: bool) -> None:
         self._store, self._buckets, self._has_whole_queries = store, buckets, whole_queries
-        self.source_rows = of = store.source_rows
-        self.description, self.extra_roles, self.is_ranking = of.description, of.extra_roles, of.is_ranking
-        self.sources, self.is_text, self.has_grades = of.sources, of.is_text, of.has_grades
-        self.list_kind, self.column_names = of.list_kind, of.column_names
-        self.name_of_role, self.list_columns, self.duplicate_reason = of.name_of_role, of.list_columns, of.duplicate_reason
+        self.source_rows = source_rows = store.source_rows
+        self.description, self.extra_roles, self.is_ranking = source_rows.description, source_rows.extra_roles, source_rows.is_ranking
+        self.sources, self.is_text, self.has_grades = source_rows.sources, source_rows.is_text, source_rows.has_grades
+        self.list_kind, self.column_names = source_rows.list_kind, source_rows.column_names
+        self.name_of_role, self.list_columns, self.duplicate_reason = source_rows.name_of_role, source_rows.list_columns, source_rows.duplicate_reason
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows with those of the `wanted` columns that were dealt."""
         role_list = tuple(roles)
-        empty = [query for one in self._buckets for query in self._store.empty_queries.get(one, ())]
-        if empty:
-            none = Ids.of([])
+        empty_queries = [query for bucket in self._buckets for query in self._store.empty_queries.get(bucket, ())]
+        if empty_queries:
+            no_ids = Ids.of([])
             columns = {role: np.zeros(0) for role in role_list}
-            yield partial(Block, none, none, columns, empty=empty)
+            yield partial(Block, no_ids, no_ids, columns, empty=empty_queries)
         loads = self._store.read_buckets(self._buckets)
         if self._has_whole_queries:
             loads = _regroup_blocks(loads)
@@ -200,17 +200,17 @@ def _call_load(load: Load) -> Block:
 
 def _regroup_blocks(loads: Iterator[Load]) -> Iterator[Load]:
     """Yield the same rows, each query's together, in blocks of whole queries."""
-    parts = [*map_in_threads(_call_load, loads)]
-    if not parts:
+    blocks = [*map_in_threads(_call_load, loads)]
+    if not blocks:
         return
-    whole = gather_queries(join_blocks(parts))
-    begins = whole.query.find_changes()
-    begin = 0
-    while begin < len(whole):
-        at = int(np.searchsorted(begins, begin + SIZES.rows))
-        end = int(begins[at]) if at < len(begins) else len(whole)
-        yield partial(whole.take, slice(begin, end))
-        begin = end
+    block = gather_queries(join_blocks(blocks))
+    query_starts = block.query.find_changes()
+    start = 0
+    while start < len(block):
+        next_query = int(np.searchsorted(query_starts, start + SIZES.rows))
+        end = int(query_starts[next_query]) if next_query < len(query_starts) else len(block)
+        yield partial(block.take, slice(start, end))
+        start = end
 
 
 # ---- the bytes of a bucket: the columns of its runs, and those of its rows -------------------
@@ -224,66 +224,66 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     """Deal some blocks to buckets. Runs in a thread of its own."""
     blocks = [load() for load in loads]
     left_out = sum((block.left_out for block in blocks), FaultyRows())
-    empty = [query for block in blocks for query in block.empty_queries]
-    full = [block for block in blocks if len(block)]
-    if not full:
+    empty_queries = [query for block in blocks for query in block.empty_queries]
+    filled_blocks = [block for block in blocks if len(block)]
+    if not filled_blocks:
         zeros = np.zeros(n_buckets + 1, np.int64)
-        nothing = _Piece(0, zeros, zeros, {}, [])
-        return _UnwrittenPiece(nothing, [], 0, False, left_out, empty, (0.0, True))
-    whole = join_blocks(full) if len(full) > 1 else full[0]
-    begins = whole.query.find_changes()
-    queries = whole.query.take(begins)
-    counts = np.diff(begins, append=len(whole))
-    bucket = assign_buckets(queries, n_buckets)
+        empty_piece = _Piece(0, zeros, zeros, {}, [])
+        return _UnwrittenPiece(empty_piece, [], 0, False, left_out, empty_queries, (0.0, True))
+    piece_block = join_blocks(filled_blocks) if len(filled_blocks) > 1 else filled_blocks[0]
+    first_row = piece_block.query.find_changes()
+    query = piece_block.query.take(first_row)
+    n_rows = np.diff(first_row, append=len(piece_block))
+    bucket = assign_buckets(query, n_buckets)
     order = bucket.argsort(kind="stable")
-    runs = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
-    of_runs = {_QUERY_COLUMN: queries.take(order), _FIRST_ROW_COLUMN: begins[order], _COUNT_COLUMN: counts[order]}
-    row_ends = np.append(0, np.cumsum(counts[order]))
-    rows = consecutive_numbers(begins[order], counts[order])
-    of_rows = {_DOC_COLUMN: whole.doc.take(rows)}
-    for role, column in whole.columns.items():
-        of_rows[role] = column.take(rows) if isinstance(column, Ids) else column[rows]
-    written: list[list[bytes | memoryview]] = [[] for _ in range(n_buckets)]
+    group_starts = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
+    group_columns = {_QUERY_COLUMN: query.take(order), _FIRST_ROW_COLUMN: first_row[order], _COUNT_COLUMN: n_rows[order]}
+    row_ends = np.append(0, np.cumsum(n_rows[order]))
+    row_order = consecutive_numbers(first_row[order], n_rows[order])
+    row_columns = {_DOC_COLUMN: piece_block.doc.take(row_order)}
+    for role, column in piece_block.columns.items():
+        row_columns[role] = column.take(row_order) if isinstance(column, Ids) else column[row_order]
+    bucket_chunks: list[list[bytes | memoryview]] = [[] for _ in range(n_buckets)]
     columns = {}
-    for name, column in chain(of_runs.items(), of_rows.items()):
-        at = runs if name in _GROUP_COLUMNS else row_ends[runs]
-        columns[name] = _append_column(column, at, written)
-    piece = _Piece(0, runs, row_ends[runs], columns, [])
-    hashes = fixed_hashes(queries)
-    grade = whole.columns.get("grade", whole.columns.get("level"))
-    grades = (0.0, True)
+    for name, column in chain(group_columns.items(), row_columns.items()):
+        bucket_starts = group_starts if name in _GROUP_COLUMNS else row_ends[group_starts]
+        columns[name] = _append_column(column, bucket_starts, bucket_chunks)
+    piece = _Piece(0, group_starts, row_ends[group_starts], columns, [])
+    hashes = fixed_hashes(query)
+    grade = piece_block.columns.get("grade", piece_block.columns.get("level"))
+    grade_facts = (0.0, True)
     if grade is not None:
-        grades = float(grade.max(initial=0)), bool((grade == np.floor(grade)).all())
+        grade_facts = float(grade.max(initial=0)), bool((grade == np.floor(grade)).all())
     return _UnwrittenPiece(
         piece,
-        [_compress(parts) for parts in written],
-        len(whole),
+        [_compress(chunks) for chunks in bucket_chunks],
+        len(piece_block),
         len(np.unique(hashes)) < len(hashes),
         left_out,
-        empty,
-        grades,
+        empty_queries,
+        grade_facts,
     )
 
 
-def _append_column(column: Any, at: Ints, written: list[list[bytes | memoryview]]) -> _StoredColumn:
+def _append_column(column: Any, bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]) -> _StoredColumn:
     """Add a column's rows to the bytes of the buckets, which begin `at` them."""
     if not isinstance(column, Ids):
         numbers = np.ascontiguousarray(column)
-        _append_slices(numbers, at, written)
+        _append_slices(numbers, bucket_starts, bucket_chunks)
         return _StoredColumn(numbers.dtype.str, numbers.itemsize, "", None)
-    data, length = column.pack()
-    ends = np.append(0, np.cumsum(length, dtype=np.int64))[at]
-    _append_slices(data, ends, written)
-    _append_slices(length, at, written)
-    return _StoredColumn("", 0, length.dtype.str, ends)
+    id_bytes, length = column.pack()
+    byte_ends = np.append(0, np.cumsum(length, dtype=np.int64))[bucket_starts]
+    _append_slices(id_bytes, byte_ends, bucket_chunks)
+    _append_slices(length, bucket_starts, bucket_chunks)
+    return _StoredColumn("", 0, length.dtype.str, byte_ends)
 
 
-def _append_slices(column: NDArray[Any], at: Ints, written: list[list[bytes | memoryview]]) -> None:
-    data = column.data.cast("B")
-    bounds = (at * column.itemsize).tolist()
-    for parts, begin, end in zip(written, bounds, bounds[1:], strict=False):
-        if end > begin:
-            parts.append(data[begin:end])
+def _append_slices(column: NDArray[Any], bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]) -> None:
+    column_bytes = column.data.cast("B")
+    bounds = (bucket_starts * column.itemsize).tolist()
+    for chunks, start, end in zip(bucket_chunks, bounds, bounds[1:], strict=False):
+        if end > start:
+            chunks.append(column_bytes[start:end])
 
 
 def _make_codec() -> Any:
@@ -292,35 +292,35 @@ def _make_codec() -> Any:
     return pa.Codec("lz4")
 
 
-def _compress(parts: Sequence[bytes | memoryview]) -> bytes:
-    if not parts:
+def _compress(chunks: Sequence[bytes | memoryview]) -> bytes:
+    if not chunks:
         return b""
-    data = b"".join(parts)
-    size = len(data).to_bytes(8, "little")
-    found: bytes = size + _make_codec().compress(data, asbytes=True)
-    return found
+    payload = b"".join(chunks)
+    size = len(payload).to_bytes(8, "little")
+    stored_bytes: bytes = size + _make_codec().compress(payload, asbytes=True)
+    return stored_bytes
 
 
 def _read_bucket(spill: Spill, piece: _Piece, bucket: int) -> dict[str, Any]:
     """Return the columns of a bucket of a piece, by name."""
-    stored = spill.read(piece.spans[bucket])
-    size = int.from_bytes(stored[:8], "little")
-    data = np.frombuffer(_make_codec().decompress(memoryview(stored)[8:], size), np.uint8)
-    found: dict[str, Any] = {}
-    at = 0
+    stored_bytes = spill.read(piece.spans[bucket])
+    size = int.from_bytes(stored_bytes[:8], "little")
+    payload = np.frombuffer(_make_codec().decompress(memoryview(stored_bytes)[8:], size), np.uint8)
+    columns: dict[str, Any] = {}
+    offset = 0
     for name, column in piece.columns.items():
-        begins = piece.group_starts if name in _GROUP_COLUMNS else piece.row_starts
-        n = int(begins[bucket + 1] - begins[bucket])
-        n_bytes = n * column.row_bytes
+        starts = piece.group_starts if name in _GROUP_COLUMNS else piece.row_starts
+        n_rows = int(starts[bucket + 1] - starts[bucket])
+        n_bytes = n_rows * column.row_bytes
         if column.byte_ends is not None:
             n_bytes = int(column.byte_ends[bucket + 1] - column.byte_ends[bucket])
-        content, at = data[at : at + n_bytes], at + n_bytes
+        column_bytes, offset = payload[offset : offset + n_bytes], offset + n_bytes
         if column.number_type:
-            found[name] = content.view(column.number_type)
+            columns[name] = column_bytes.view(column.number_type)
         else:
-            kind = np.dtype(column.length_type)
-            length = data[at : at + n * kind.itemsize].view(kind)
-            at += n * kind.itemsize
-            found[name] = Ids.of_packed(PackedIds(content, length))
-    found[_FIRST_ROW_COLUMN] = found[_FIRST_ROW_COLUMN] + piece.first_row
-    return found
+            length_type = np.dtype(column.length_type)
+            length = payload[offset : offset + n_rows * length_type.itemsize].view(length_type)
+            offset += n_rows * length_type.itemsize
+            columns[name] = Ids.of_packed(PackedIds(column_bytes, length))
+    columns[_FIRST_ROW_COLUMN] = columns[_FIRST_ROW_COLUMN] + piece.first_row
+    return columns

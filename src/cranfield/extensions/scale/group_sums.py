@@ -53,11 +53,11 @@ class GroupSums:
     def add(self, key: GroupKey, cluster: int, column_sums: ColumnSums) -> None:
         """Add a state to that of its group and cluster."""
         clusters = self.sums_of_group.setdefault(key, {})
-        before = clusters.get(cluster)
+        previous_sums = clusters.get(cluster)
         clusters[cluster] = (
             column_sums
-            if before is None
-            else [one.plus(more) for one, more in zip(before, column_sums, strict=True)]
+            if previous_sums is None
+            else [total.plus(addend) for total, addend in zip(previous_sums, column_sums, strict=True)]
         )
 
     def to_batches(self, groups: Sequence[str], column_types: Sequence[Any]) -> Batches:
@@ -67,16 +67,16 @@ class GroupSums:
         if not self.sums_of_group:
             return
         keys = list(self.sums_of_group)
-        arrays = [pa.array([key[i] for key in keys], kind) for i, kind in enumerate(column_types)]
+        arrays = [pa.array([key[i] for key in keys], column_type) for i, column_type in enumerate(column_types)]
         texts = [_write_sums(self.sums_of_group[key]) for key in keys]
         arrays.append(pa.array(texts, pa.string()))
         yield pa.RecordBatch.from_arrays(arrays, names=[*groups, "state"])
 
 
-def _write_sums(clusters: Mapping[int, ColumnSums]) -> str:
+def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
     """Return states as JSON."""
     return json.dumps(
-        {cluster: [one.to_texts() for one in state] for cluster, state in clusters.items()}
+        {cluster: [total.to_texts() for total in column_sums] for cluster, column_sums in sums_of_cluster.items()}
     )
 
 
@@ -90,21 +90,21 @@ def _read_sums(
         yield (
             key,
             {
-                int(cluster): [Sums.of_texts(sum_texts) for sum_texts in state]
-                for cluster, state in json.loads(text).items()
+                int(cluster): [Sums.of_texts(sum_texts) for sum_texts in column_sums]
+                for cluster, column_sums in json.loads(text).items()
             },
         )
 
 
 def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
     """Put the states of each group together, in a partition that has all of them."""
-    states, types = GroupSums({}), None
+    group_sums, column_types = GroupSums({}), None
     for batch in batches:
-        types = types or [batch.schema.field(name).type for name in groups]
-        for key, state_of_cluster in _read_sums(batch, groups):
-            for cluster, state in state_of_cluster.items():
-                states.add(key, cluster, state)
-    yield from states.to_batches(groups, types or [])
+        column_types = column_types or [batch.schema.field(name).type for name in groups]
+        for key, sums_of_cluster in _read_sums(batch, groups):
+            for cluster, column_sums in sums_of_cluster.items():
+                group_sums.add(key, cluster, column_sums)
+    yield from group_sums.to_batches(groups, column_types or [])
 
 
 def _split_by_group(batch: "pa.RecordBatch", groups: Sequence[str]) -> Iterator[tuple[GroupKey, Ints]]:
@@ -114,8 +114,8 @@ def _split_by_group(batch: "pa.RecordBatch", groups: Sequence[str]) -> Iterator[
         return
     codes = np.zeros(batch.num_rows, np.int64)
     for name in groups:
-        coded = batch.column(name).dictionary_encode(null_encoding="encode")
-        codes = codes * (len(coded.dictionary) + 1) + np.asarray(coded.indices)
+        encoded_column = batch.column(name).dictionary_encode(null_encoding="encode")
+        codes = codes * (len(encoded_column.dictionary) + 1) + np.asarray(encoded_column.indices)
         _, codes = np.unique(codes, return_inverse=True)  # small numbers again
     order = np.argsort(codes, kind="stable")
     ends = np.flatnonzero(np.diff(codes[order])) + 1
@@ -129,9 +129,9 @@ def _read_scores(batch: "pa.RecordBatch", name: str) -> Floats:
     return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
 
 
-def _sum_numbers(values: Floats) -> Sums:
+def _sum_numbers(numbers: Floats) -> Sums:
     """Return the sums of values, without those that are NaN."""
-    return Sums.of(values[~np.isnan(values)])
+    return Sums.of(numbers[~np.isnan(numbers)])
 
 
 def _sum_columns(
@@ -143,18 +143,18 @@ def _sum_columns(
 
     `columns_of` returns the columns of values of a batch, and the cluster of each row: (rows,).
     """
-    states, types = GroupSums({}), None
+    group_sums, column_types = GroupSums({}), None
     for batch in batches:
         if not batch.num_rows:
             continue
-        types = types or [batch.schema.field(name).type for name in groups]
+        column_types = column_types or [batch.schema.field(name).type for name in groups]
         columns, cluster = read_columns(batch)
         for key, rows in _split_by_group(batch, groups):
-            for code in np.unique(cluster[rows]).tolist():
-                rows_of_cluster = rows[cluster[rows] == code]
-                state = [_sum_numbers(values[rows_of_cluster]) for values in columns]
-                states.add(key, code, state)
-    yield from states.to_batches(groups, types or [])
+            for cluster_code in np.unique(cluster[rows]).tolist():
+                rows_of_cluster = rows[cluster[rows] == cluster_code]
+                column_sums = [_sum_numbers(column[rows_of_cluster]) for column in columns]
+                group_sums.add(key, cluster_code, column_sums)
+    yield from group_sums.to_batches(groups, column_types or [])
 
 
 def sum_scores(
@@ -162,13 +162,13 @@ def sum_scores(
 ) -> Batches:
     """Yield the sums of each group of a partition: of each measure, and of those answered."""
 
-    def columns_of(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
+    def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         n = batch.num_rows
-        columns = [to_summands(kind.aggregation, _read_scores(batch, kind.name)) for kind in score_columns]
-        answered = _read_scores(batch, ANSWERED) if has_answered else np.full(n, np.nan)
-        return [*columns, answered], np.zeros(n, np.int64)
+        columns = [to_summands(score_column.aggregation, _read_scores(batch, score_column.name)) for score_column in score_columns]
+        is_answered = _read_scores(batch, ANSWERED) if has_answered else np.full(n, np.nan)
+        return [*columns, is_answered], np.zeros(n, np.int64)
 
-    return _sum_columns(groups, columns_of, batches)
+    return _sum_columns(groups, read_columns, batches)
 
 
 def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
@@ -176,12 +176,12 @@ def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
     for name in (ROW_COUNT, BASELINE_PREFIX + ROW_COUNT):
         n_rows = _read_scores(batch, name)
         if (n_rows > 1).any():
-            place = int(np.argmax(n_rows > 1))
-            query = batch.column(QUERY)[place].as_py()
-            ours = f"{batch.column(system)[place].as_py()!r:.80}"
-            who = ours if name == ROW_COUNT else "the baseline"
+            row = int(np.argmax(n_rows > 1))
+            query = batch.column(QUERY)[row].as_py()
+            system_name = f"{batch.column(system)[row].as_py()!r:.80}"
+            owner = system_name if name == ROW_COUNT else "the baseline"
             raise InputError(
-                f"query {query!r:.80} has {int(n_rows[place])} rows of scores of {who}: a table "
+                f"query {query!r:.80} has {int(n_rows[row])} rows of scores of {owner}: a table "
                 "was appended twice, or holds several evaluations; keep one row for each query "
                 "and system"
             )
@@ -196,25 +196,25 @@ def sum_pairs(
     """
     import pyarrow as pa
 
-    def columns_of(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
+    def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         _check_single_rows(batch, system)
         columns = []
-        for kind in score_columns:
-            raw = [_read_scores(batch, name) for name in (kind.name, BASELINE_PREFIX + kind.name)]
-            new, old = (to_summands(kind.aggregation, values) for values in raw)
-            gain = (raw[0] - raw[1]) * (1 if kind.higher_is_better else -1)
-            is_known = ~np.isnan(gain)
-            new, old = (np.where(is_known, values, np.nan) for values in (new, old))
-            wins = np.where(is_known, gain > _TIE_TOLERANCE, np.nan)
-            losses = np.where(is_known, gain < -_TIE_TOLERANCE, np.nan)
-            columns += [new, old, new - old, wins, losses]
+        for score_column in score_columns:
+            raw_scores = [_read_scores(batch, name) for name in (score_column.name, BASELINE_PREFIX + score_column.name)]
+            score, baseline_score = (to_summands(score_column.aggregation, column) for column in raw_scores)
+            gain = (raw_scores[0] - raw_scores[1]) * (1 if score_column.higher_is_better else -1)
+            has_gain = ~np.isnan(gain)
+            score, baseline_score = (np.where(has_gain, column, np.nan) for column in (score, baseline_score))
+            wins = np.where(has_gain, gain > _TIE_TOLERANCE, np.nan)
+            losses = np.where(has_gain, gain < -_TIE_TOLERANCE, np.nan)
+            columns += [score, baseline_score, score - baseline_score, wins, losses]
         cluster = np.zeros(batch.num_rows, np.int64)
         if cluster_column is not None:
             texts = batch.column(cluster_column).cast(pa.string()).fill_null("").to_pylist()
             cluster = assign_buckets(Ids.of_texts(texts), _N_CLUSTERS).astype(np.int64)
         return columns, cluster
 
-    return _sum_columns(groups, columns_of, batches)
+    return _sum_columns(groups, read_columns, batches)
 
 
 def _make_batches(
@@ -228,14 +228,14 @@ def _make_batches(
 
     for batch in batches:
         rows = [
-            (*key, *row) for key, states in _read_sums(batch, groups) for row in make_rows(states)
+            (*key, *row) for key, sums_of_cluster in _read_sums(batch, groups) for row in make_rows(sums_of_cluster)
         ]
         if not rows:
             continue
         types = [batch.schema.field(name).type for name in groups]
         types += [_column_type(name) for name in names]
         columns = zip(*rows, strict=True)
-        arrays = [pa.array(list(column), kind) for column, kind in zip(columns, types, strict=True)]
+        arrays = [pa.array(list(column), column_type) for column, column_type in zip(columns, types, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, names=[*groups, *names])
 
 
@@ -252,111 +252,111 @@ def list_means(
     """Yield the means of each group, from its sums."""
     names = ["measure", "queries", "answered", "value", "std_error", "low", "high"]
 
-    def rows(clusters: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
-        (state,) = clusters.values()
-        answered = state[-1]
-        n_answered = int(answered.total) if answered.n else None
-        for one, its in zip(score_columns, state, strict=False):
-            value = aggregate_exact_sum(one.aggregation, its.n_units, its.n) if its.n else None
-            error = its.std_error
-            low, high = _t_interval(its.mean if its.n else 0.0, error, its.n - 1, ci)
-            if one.aggregation == "sum":
-                error, low, high = None, None, None
-            elif one.aggregation == "geometric":
+    def make_rows(sums_of_cluster: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
+        (column_sums,) = sums_of_cluster.values()
+        answered_sum = column_sums[-1]
+        n_answered = int(answered_sum.total) if answered_sum.n else None
+        for score_column, column_sum in zip(score_columns, column_sums, strict=False):
+            mean = aggregate_exact_sum(score_column.aggregation, column_sum.n_units, column_sum.n) if column_sum.n else None
+            std_error = column_sum.std_error
+            low, high = _t_interval(column_sum.mean if column_sum.n else 0.0, std_error, column_sum.n - 1, ci)
+            if score_column.aggregation == "sum":
+                std_error, low, high = None, None, None
+            elif score_column.aggregation == "geometric":
                 low, high = _exp_or_none(low), _exp_or_none(high)
-            yield one.measure, its.n, n_answered, value, error, low, high
+            yield score_column.measure, column_sum.n, n_answered, mean, std_error, low, high
 
-    return _make_batches(groups, batches, names, rows)
+    return _make_batches(groups, batches, names, make_rows)
 
 
 def list_differences(
     groups: Sequence[str], score_columns: Sequence[ScoreColumn], ci: float, relative: bool, batches: Batches
 ) -> Batches:
     """Yield the differences of each group, from its sums."""
-    names = "measure queries mean baseline_mean difference std_error low high p better worse same"
-    every = names.split()
+    base_names = "measure queries mean baseline_mean difference std_error low high p better worse same"
+    column_names = base_names.split()
     if relative:
-        every += ["relative", "relative_low", "relative_high"]
+        column_names += ["relative", "relative_low", "relative_high"]
 
-    def rows(clusters: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
-        states = [clusters[one] for one in sorted(clusters)]  # the same order in every job
-        whole = [reduce(Sums.plus, sums) for sums in zip(*states, strict=True)]
-        for i, one in enumerate(score_columns):
-            new, old, diff, wins, losses = whole[5 * i : 5 * i + 5]
-            if not diff.n:
+    def make_rows(sums_of_cluster: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
+        cluster_sums = [sums_of_cluster[cluster] for cluster in sorted(sums_of_cluster)]  # the same order in every job
+        total_sums = [reduce(Sums.plus, sums) for sums in zip(*cluster_sums, strict=True)]
+        for i, score_column in enumerate(score_columns):
+            system_sum, baseline_sum, difference_sum, win_sum, loss_sum = total_sums[5 * i : 5 * i + 5]
+            if not difference_sum.n:
                 continue
-            means = [aggregate_exact_sum(one.aggregation, its.n_units, its.n) for its in (new, old)]
-            difference, error = diff.mean, diff.std_error
-            low, high = _t_interval(difference, error, diff.n - 1, ci)
-            p = _t_test_p(difference, error, diff.n - 1)
-            n_better, n_worse = (int(its.total) for its in (wins, losses))
-            if one.aggregation == "geometric":
-                shown: list[float | None] = [
+            means = [aggregate_exact_sum(score_column.aggregation, side_sum.n_units, side_sum.n) for side_sum in (system_sum, baseline_sum)]
+            difference, std_error = difference_sum.mean, difference_sum.std_error
+            low, high = _t_interval(difference, std_error, difference_sum.n - 1, ci)
+            p = _t_test_p(difference, std_error, difference_sum.n - 1)
+            n_better, n_worse = (int(outcome_sum.total) for outcome_sum in (win_sum, loss_sum))
+            if score_column.aggregation == "geometric":
+                estimates: list[float | None] = [
                     _exp_or_none(difference),
-                    error,
+                    std_error,
                     _exp_or_none(low),
                     _exp_or_none(high),
                 ]
-            elif one.aggregation == "sum":
-                times = diff.n
-                shown = [None if x is None else x * times for x in (difference, error, low, high)]
+            elif score_column.aggregation == "sum":
+                n = difference_sum.n
+                estimates = [None if x is None else x * n for x in (difference, std_error, low, high)]
             else:
-                shown = [difference, error, low, high]
-            counts = [n_better, n_worse, diff.n - n_better - n_worse]
-            row = [one.measure, diff.n, *means, *shown, p, *counts]
+                estimates = [difference, std_error, low, high]
+            counts = [n_better, n_worse, difference_sum.n - n_better - n_worse]
+            row = [score_column.measure, difference_sum.n, *means, *estimates, p, *counts]
             if relative:
-                pairs = [(state[5 * i], state[5 * i + 1]) for state in states]
-                row += _relative_difference(pairs, one.aggregation, ci)
+                pairs = [(column_sums[5 * i], column_sums[5 * i + 1]) for column_sums in cluster_sums]
+                row += _relative_difference(pairs, score_column.aggregation, ci)
             yield row
 
-    return _make_batches(groups, batches, every, rows)
+    return _make_batches(groups, batches, column_names, make_rows)
 
 
 def _t_interval(
-    value: float, error: float | None, df: int, ci: float
+    mean: float, error: float | None, df: int, ci: float
 ) -> tuple[float | None, float | None]:
     """Return Student's interval; None without a standard error."""
     if error is None:
         return None, None
     from scipy.special import stdtrit
 
-    far = float(stdtrit(df, (1 + ci) / 2)) * error
-    return value - far, value + far
+    half_width = float(stdtrit(df, (1 + ci) / 2)) * error
+    return mean - half_width, mean + half_width
 
 
-def _t_test_p(value: float, error: float | None, df: int) -> float | None:
+def _t_test_p(mean: float, error: float | None, df: int) -> float | None:
     """Return the p-value of the t-test of a mean of 0, two-sided; None where nothing varies."""
     if not error:
         return None
     from scipy.special import stdtr
 
-    return float(2 * stdtr(df, -abs(value / error)))
+    return float(2 * stdtr(df, -abs(mean / error)))
 
 
-def _exp_or_none(value: float | None) -> float | None:
-    return None if value is None else math.exp(value)
+def _exp_or_none(log_mean: float | None) -> float | None:
+    return None if log_mean is None else math.exp(log_mean)
 
 
 def _relative_difference(
     pairs: Sequence[tuple[Sums, Sums]], aggregation: Aggregation, ci: float
 ) -> list[float | None]:
     """Return the relative difference of two means, and its interval by the jackknife."""
-    new, old = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
+    system_sum, baseline_sum = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
 
-    def without_one(without: tuple[Sums, Sums] | None = None) -> float | None:
-        n = new.n - (0 if without is None else without[0].n)
-        above = new.n_units - (0 if without is None else without[0].n_units)
-        below = old.n_units - (0 if without is None else without[1].n_units)
+    def gain_without(left_out_pair: tuple[Sums, Sums] | None = None) -> float | None:
+        n = system_sum.n - (0 if left_out_pair is None else left_out_pair[0].n)
+        numerator = system_sum.n_units - (0 if left_out_pair is None else left_out_pair[0].n_units)
+        denominator = baseline_sum.n_units - (0 if left_out_pair is None else left_out_pair[1].n_units)
         if not n:
             return None
         if aggregation == "geometric":
-            return math.expm1(mean_of_units(above - below, n))
-        return mean_of_units(above, n) / mean_of_units(below, n) - 1 if below else None
+            return math.expm1(mean_of_units(numerator - denominator, n))
+        return mean_of_units(numerator, n) / mean_of_units(denominator, n) - 1 if denominator else None
 
-    value = without_one()
-    left = [without_one(one) for one in pairs]
-    if value is None or len(left) < 2 or None in left:
-        return [value, None, None]
-    each = np.array(left, np.float64)
-    error = math.sqrt((len(each) - 1) / len(each) * float(((each - each.mean()) ** 2).sum()))
-    return [value, *_t_interval(value, error, len(each) - 1, ci)]
+    gain = gain_without()
+    jackknife_gains = [gain_without(pair) for pair in pairs]
+    if gain is None or len(jackknife_gains) < 2 or None in jackknife_gains:
+        return [gain, None, None]
+    gains = np.array(jackknife_gains, np.float64)
+    error = math.sqrt((len(gains) - 1) / len(gains) * float(((gains - gains.mean()) ** 2).sum()))
+    return [gain, *_t_interval(gain, error, len(gains) - 1, ci)]

@@ -14,12 +14,12 @@ from cranfield.options import option, whole_check
 from cranfield.scoring.job import Job, JobScores, Scorer, ScoringOptions
 
 
-def _folder(value: Any) -> str:
-    if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
+def _folder(path: Any) -> str:
+    if not isinstance(path, str | os.PathLike) or not os.path.isdir(path):
         raise ValueError("the path of an existing folder")
-    if not os.access(value, os.W_OK | os.X_OK):
+    if not os.access(path, os.W_OK | os.X_OK):
         raise ValueError("the path of a folder that may be written to")
-    return os.fsdecode(value)
+    return os.fsdecode(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ class Bucketing(ScoringOptions):
         if n_judgments < _MIN_JUDGMENTS:
             return 1
         longest = max(_estimate_rows(run.rows) for run in runs)
-        needed = max(n_judgments / _JUDGMENTS_PER_BUCKET, longest / _RUN_ROWS_PER_BUCKET)
-        return int(min(1 << max(1, math.ceil(math.log2(needed))), 1 << 12))
+        n_full = max(n_judgments / _JUDGMENTS_PER_BUCKET, longest / _RUN_ROWS_PER_BUCKET)
+        return int(min(1 << max(1, math.ceil(math.log2(n_full))), 1 << 12))
 
     def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
         """Tell whether there are several buckets."""
@@ -77,7 +77,7 @@ class Bucketing(ScoringOptions):
     def wrap(self, score: Scorer) -> Scorer:
         """Score some queries at a time if there are several buckets."""
 
-        def scored(job: Job) -> JobScores:
+        def score_in_parts(job: Job) -> JobScores:
             n_buckets = self.count_buckets(job.judgments, job.runs.values())
             if isinstance(job.judgments, Qrels) and n_buckets == 1:
                 return score(job)
@@ -85,7 +85,7 @@ class Bucketing(ScoringOptions):
 
             return score_in_buckets(job, n_buckets, self.temp)
 
-        return scored
+        return score_in_parts
 
 
 _MIN_JUDGMENTS = 4_000_000  # judgments, of which those in memory would take up some hundred MB
@@ -97,8 +97,8 @@ def _estimate_rows(rows: Rows) -> float:
     """Return about how many rows there are, by their bytes; 0 where these are not known."""
     if rows.n_rows is not None:
         return rows.n_rows
-    sizes = {source: source.size or 0 for source in rows.sources}
-    if sum(sizes.values()) < _MIN_JUDGMENTS * _ROW_BYTES_COMPRESSED:
+    size_of_source = {source: source.size or 0 for source in rows.sources}
+    if sum(size_of_source.values()) < _MIN_JUDGMENTS * _ROW_BYTES_COMPRESSED:
         return 0  # and the files need not be looked at
-    small = not rows.is_text
-    return sum(n / (_ROW_BYTES_COMPRESSED if small or one.is_compressed else _ROW_BYTES_AS_TEXT) for one, n in sizes.items())
+    is_binary = not rows.is_text
+    return sum(n_bytes / (_ROW_BYTES_COMPRESSED if is_binary or source.is_compressed else _ROW_BYTES_AS_TEXT) for source, n_bytes in size_of_source.items())

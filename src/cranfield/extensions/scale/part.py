@@ -33,9 +33,9 @@ def judge_part(
     judgments = make_empty_qrels() if qrels is None else qrels
     if top_grade is not None:
         judgments = judgments.with_top_grade(top_grade)
-    ranked = make_empty_run() if run is None else run
-    (met,) = judge_all(judgments, [ranked], judging, costs=plan.takes_cost, defer_check=True)
-    return met
+    ranking = make_empty_run() if run is None else run
+    (matched_run,) = judge_all(judgments, [ranking], judging, costs=plan.takes_cost, defer_check=True)
+    return matched_run
 
 
 def make_empty_qrels() -> Qrels:

@@ -126,46 +126,46 @@ def evaluate(
     refuse_unknown_options(evaluate, judging)
     check_errors(errors)
     check_choice("names", names, ("plain", "safe"))
-    how = Judging(**judging)
+    settings = Judging(**judging)
     if isinstance(run, str | Measure | list | tuple):
         run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
     if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
         raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
-    wanted = list_measures(measures)
-    if own := next((one.name for one in wanted if one.definition.module == "__main__"), None):
+    measure_list = list_measures(measures)
+    if local_measure := next((measure.name for measure in measure_list if measure.definition.module == "__main__"), None):
         raise MeasureError(
-            f"{own} is declared in the program itself, which the machines of Spark do not import: "
+            f"{local_measure} is declared in the program itself, which the machines of Spark do not import: "
             "declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
-    task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
+    task = Task(measure_list, settings, errors, __version__, keep=keep, names=names, top_grade=top_grade)
     if run is None:
         if by is not None or systems is not None:
             raise OptionError("by and systems are for a run of its own: the table has one system")
         return _score_arrays(qrels, task, columns)
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
-    if how.order == "given":
+    if settings.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    judged = _SideFrame.from_frame(qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ())
-    ranked = _SideFrame.from_frame(run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ())
-    if top_grade is None and any(map(depends_on_top_grade, wanted)):
-        top_grade = judged.find_highest_grade()
+    qrels_side = _SideFrame.from_frame(qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ())
+    run_side = _SideFrame.from_frame(run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ())
+    if top_grade is None and any(map(depends_on_top_grade, measure_list)):
+        top_grade = qrels_side.find_highest_grade()
     if by is not None and systems is None:
-        systems = ranked.find_systems(by, errors)
-    n_buckets = ranked.count_buckets() if buckets is None else check_option("buckets", buckets, whole_check(1))
+        systems = run_side.find_systems(by, errors)
+    n_buckets = run_side.count_buckets() if buckets is None else check_option("buckets", buckets, whole_check(1))
     task = replace(
         task,
-        judged=judged.user_columns,
-        ranked=ranked.user_columns,
-        query=(judged.query_column, ranked.query_column),
+        judged=qrels_side.user_columns,
+        ranked=run_side.user_columns,
+        query=(qrels_side.query_column, run_side.query_column),
         by=by,
         systems=tuple(systems or ()),
         top_grade=top_grade,
     )
-    _refuse_unjudged_systems(judged, ranked, systems or [_SINGLE_SYSTEM])
-    scores = _score_in_buckets(judged, ranked, n_buckets, task)
-    return attach_counts(scores, judged.rows, ranked.rows, systems or [_SINGLE_SYSTEM])
+    _refuse_unjudged_systems(qrels_side, run_side, systems or [_SINGLE_SYSTEM])
+    scores = _score_in_buckets(qrels_side, run_side, n_buckets, task)
+    return attach_counts(scores, qrels_side.rows, run_side.rows, systems or [_SINGLE_SYSTEM])
 
 
 _SINGLE_SYSTEM = "run"  # the name of a run of one system
@@ -211,28 +211,28 @@ class _SideFrame:
                 problem = f"has no column {name!r}; it has {', '.join(frame.columns)}"
                 raise InputError(problem, source=side.name_in_errors, kind="columns")
         names = [name for name in frame.columns if name not in {*keep, *system_columns}]
-        fields, known = _find_fields(frame, names, side, user_columns)
-        every = [*names, *fields]
-        arrays = {name for name, kind in frame.dtypes if kind.startswith("array")}.union(fields)
-        cells: list[object] = [[] if name in arrays else None for name in every]
-        found = take_columns(every, side, known, side.name_in_errors, cells.__getitem__)
-        lists = list_columns(every, found, side, known, cells.__getitem__)
-        taken = lists or {role: every[at] for role, at in found.items()}
-        places = {role: fields.get(name, (name,)) for role, name in taken.items()}
-        paths = [".".join(map(quote_name, place)) for place in places.values()]
+        fields, field_columns = _find_fields(frame, names, side, user_columns)
+        column_names = [*names, *fields]
+        arrays = {name for name, column_type in frame.dtypes if column_type.startswith("array")}.union(fields)
+        cells: list[object] = [[] if name in arrays else None for name in column_names]
+        position_of_role = take_columns(column_names, side, field_columns, side.name_in_errors, cells.__getitem__)
+        lists = list_columns(column_names, position_of_role, side, field_columns, cells.__getitem__)
+        name_of_role = lists or {role: column_names[position] for role, position in position_of_role.items()}
+        path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
+        paths = [".".join(map(quote_name, path)) for path in path_of_role.values()]
         faults = []
-        for role, path, (_, kind) in zip(taken, paths, frame.selectExpr(*paths).dtypes, strict=True):
-            is_array = role != "query" and taken[role] in arrays
-            _check_column_type(role, taken[role], kind, side.name_in_errors, is_array and bool(lists))
-            if errors == "skip" and (role != "rank" or "score" not in taken):
+        for role, path, (_, column_type) in zip(name_of_role, paths, frame.selectExpr(*paths).dtypes, strict=True):
+            is_array = role != "query" and name_of_role[role] in arrays
+            _check_column_type(role, name_of_role[role], column_type, side.name_in_errors, is_array and bool(lists))
+            if errors == "skip" and (role != "rank" or "score" not in name_of_role):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
-        used = dict.fromkeys(place[0] for place in places.values())
+        table_columns = dict.fromkeys(path[0] for path in path_of_role.values())
         if not system_columns:
-            used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
+            table_columns |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
         query, doc = paths[:2]
         docs = f"split({doc}, ';')" if lists else f"array({doc})"
-        docs = doc if taken["doc"] in arrays else docs
+        docs = doc if name_of_role["doc"] in arrays else docs
         rows = frame.selectExpr(
             f"CAST({quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)} AS string) AS system",
             f"CAST({query} AS string) AS query",
@@ -243,11 +243,11 @@ class _SideFrame:
         if side is Side.QRELS and rows.where("NOT is_lost").isEmpty():
             raise no_judgment_error(None, FaultyRows())
         return cls(
-            data=frame.select(*map(column_of_name, (*used, *keep, *system_columns))),
+            data=frame.select(*map(column_of_name, (*table_columns, *keep, *system_columns))),
             rows=rows,
-            query=taken["query"],
-            doc=taken["doc"],
-            grade=None if lists else taken.get("grade"),
+            query=name_of_role["query"],
+            doc=name_of_role["doc"],
+            grade=None if lists else name_of_role.get("grade"),
             stated=user_columns,
             has_arrays=bool(lists),
         )
@@ -262,35 +262,35 @@ class _SideFrame:
 
     def find_systems(self, by: str, errors: Errors) -> list[str]:
         """Return the systems of a run, by a Spark job; InputError for rows that have none."""
-        found = [row[0] for row in self.frame.select(column_of_name(by)).distinct().collect()]
-        named = sorted(str(one) for one in found if one is not None)
-        if len(named) < len(found) and errors == "strict":
+        systems = [row[0] for row in self.frame.select(column_of_name(by)).distinct().collect()]
+        system_names = sorted(str(system) for system in systems if system is not None)
+        if len(system_names) < len(systems) and errors == "strict":
             raise InputError(
                 f"the run has rows without a system: {by} is null",
                 hint="errors='skip' leaves them out.",
             )
-        if not named:
+        if not system_names:
             raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
-        return named
+        return system_names
 
     def count_buckets(self) -> int:
         """Return into how many buckets the rows are divided, by a Spark job that counts them."""
-        rows = int(self.frame.count()) * (_DOCUMENTS_PER_ARRAY if self.has_arrays else 1)
+        n_rows = int(self.frame.count()) * (_DOCUMENTS_PER_ARRAY if self.has_arrays else 1)
         usual = int(self.frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
-        return max(1, few, math.ceil(rows / _ROWS_PER_BUCKET))
+        n_worthwhile = min(usual, math.ceil(n_rows / _ROWS_WORTH_A_BUCKET))
+        return max(1, n_worthwhile, math.ceil(n_rows / _ROWS_PER_BUCKET))
 
 
-def _check_column_type(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
+def _check_column_type(role: Role, name: str, column_type: str, source: str, has_lists: bool) -> None:
     """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
-    cell = kind.removeprefix("array<").removesuffix(">") if has_lists else kind
+    cell = column_type.removeprefix("array<").removesuffix(">") if has_lists else column_type
     pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
     if not re.fullmatch(pattern, cell):
         casts = ("long", "string") if role in IDS else ("double",)
-        remedies = (f'.cast("{kind.replace(cell, cast)}")' for cast in casts)
+        remedies = (f'.cast("{column_type.replace(cell, cast)}")' for cast in casts)
         raise InputError(
-            f"column {name!r} holds {kind:.80}, expected {expected}",
-            source=called,
+            f"column {name!r} holds {column_type:.80}, expected {expected}",
+            source=source,
             hint="explode makes a row of each element."
             if cell.startswith("array")
             else f"Cast it before: {' or '.join(remedies)}",
@@ -299,70 +299,70 @@ def _check_column_type(role: Role, name: str, kind: str, called: str, has_lists:
 
 
 def _find_fields(
-    data: "DataFrame", names: Sequence[str], what: Side, stated: ColumnsLike | None
+    frame: "DataFrame", names: Sequence[str], side: Side, user_columns: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
     """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
     from pyspark.sql.types import ArrayType, StructType
 
-    several = {
-        one.name: one.dataType.elementType.names
-        for one in data.schema
-        if isinstance(one.dataType, ArrayType) and isinstance(one.dataType.elementType, StructType)
+    fields_of_column = {
+        field.name: field.dataType.elementType.names
+        for field in frame.schema
+        if isinstance(field.dataType, ArrayType) and isinstance(field.dataType.elementType, StructType)
     }
-    return choose_fields(names, several, what, stated)
+    return choose_fields(names, fields_of_column, side, user_columns)
 
 
-def _score_in_buckets(judged: _SideFrame, ranked: _SideFrame, n_buckets: int, task: Task) -> "DataFrame":
+def _score_in_buckets(qrels_side: _SideFrame, run_side: _SideFrame, n_buckets: int, task: Task) -> "DataFrame":
     """Return the scores, computed bucket by bucket."""
     from pyspark.sql import functions
 
-    schema = _make_schema(task, judged.frame)
+    schema = _make_schema(task, qrels_side.frame)
     sides = []
-    types = {dict(side.frame.dtypes)[side.query_column] for side in (judged, ranked)}
-    for side in (judged, ranked):
+    types = {dict(side.frame.dtypes)[side.query_column] for side in (qrels_side, run_side)}
+    for side in (qrels_side, run_side):
         query = column_of_name(side.query_column)
         query = query.cast("string") if len(types) > 1 else query  # 7 and "7" are one query
         bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
         sides.append(side.frame.withColumn(BUCKET, bucket))
-    left, right = (side.groupBy(BUCKET) for side in sides)
-    together = left.cogroup(right)
-    if _accepts_arrow(together):
-        return together.applyInArrow(partial(score_bucket, task), schema)
+    qrels_groups, run_groups = (side.groupBy(BUCKET) for side in sides)
+    cogroups = qrels_groups.cogroup(run_groups)
+    if _accepts_arrow(cogroups):
+        return cogroups.applyInArrow(partial(score_bucket, task), schema)
     return _pair_sides(sides, n_buckets).mapInArrow(partial(score_partition, task), schema)
 
 
-def _accepts_arrow(together: Any) -> bool:
+def _accepts_arrow(cogroups: Any) -> bool:
     """Tell whether two sides can be given to a function as Arrow tables: from Spark 4 on."""
-    return hasattr(together, "applyInArrow")
+    return hasattr(cogroups, "applyInArrow")
 
 
 def _pair_sides(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     """Return both sides as one DataFrame of pairs, whose partitions are buckets."""
     from pyspark.sql import functions
 
-    judged, ranked = (
+    qrels_rows, run_rows = (
         side.select(BUCKET, functions.struct(*map(column_of_name, side.drop(BUCKET).columns)).alias(name))
         for side, name in zip(sides, ("judged", "ranked"), strict=True)
     )
-    pairs = judged.unionByName(ranked, allowMissingColumns=True)
+    pairs = qrels_rows.unionByName(run_rows, allowMissingColumns=True)
     return pairs.repartition(n_buckets, column_of_name(BUCKET))
 
 
-def _make_schema(task: Task, judged: "DataFrame") -> Any:
+def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
     """Return the columns of the scores."""
     from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
 
-    kept = {one.name: one.dataType for one in judged.schema}
+    type_of_column = {field.name: field.dataType for field in qrels_frame.schema}
     fields = [StructField(QUERY, StringType())]
     if task.by is not None:
         fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
     for name in task.keep:
-        if kept[name].typeName() in ("array", "map", "struct", "variant"):
+        if type_of_column[name].typeName() in ("array", "map", "struct", "variant"):
             raise OptionError(
-                f"keep: column {name!r} holds an {kept[name].simpleString():.60}: keep columns of "
+                f"keep: column {name!r} holds an {type_of_column[name].simpleString():.60}: keep columns of "
                 "single values, and join others to the scores"
             )
-        fields.append(StructField(name, kept[name]))
+        fields.append(StructField(name, type_of_column[name]))
     fields.append(StructField(ANSWERED, BooleanType()))
     measure_of_column: dict[str, Measure] = {}
     for measure, name in zip(task.measures, task.score_columns, strict=True):
@@ -371,32 +371,32 @@ def _make_schema(task: Task, judged: "DataFrame") -> Any:
                 f"{first} and {measure} would both be column {name!r}: evaluate them separately, "
                 "or with names='plain'"
             )
-        kind = StringType() if measure.definition.is_text else DoubleType()
-        fields.append(StructField(name, kind, metadata={MEASURE: str(measure)}))
-    twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.score_columns}]
-    if twice:
-        raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
+        column_type = StringType() if measure.definition.is_text else DoubleType()
+        fields.append(StructField(name, column_type, metadata={MEASURE: str(measure)}))
+    repeated_names = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.score_columns}]
+    if repeated_names:
+        raise OptionError(f"keep: the scores have a column {repeated_names[0]!r}, too: rename it before")
     return StructType(fields)
 
 
-def _score_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
+def _score_arrays(frame: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
     """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
     measure = next(filter(depends_on_top_grade, task.measures), None)
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
-    judged, ranked = (
-        _SideFrame.from_frame(data, what, select_side_columns(columns, what), task.errors, task.keep, ())
-        for what in (Side.QRELS, Side.RUN)
+    qrels_side, run_side = (
+        _SideFrame.from_frame(frame, side, select_side_columns(columns, side), task.errors, task.keep, ())
+        for side in (Side.QRELS, Side.RUN)
     )
-    if not (judged.has_arrays and ranked.has_arrays) or judged.doc_column == ranked.doc_column:
+    if not (qrels_side.has_arrays and run_side.has_arrays) or qrels_side.doc_column == run_side.doc_column:
         raise InputError(
             "a table alone has the expected and the retrieved documents of each query in arrays; "
             "judgments and a run with a row for each document are two DataFrames"
         )
-    _refuse_mixed_systems(judged)
-    _refuse_unjudged_systems(judged, ranked, [_SINGLE_SYSTEM])
-    scores = data.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, data))
-    return attach_counts(scores, judged.rows, ranked.rows, [_SINGLE_SYSTEM])
+    _refuse_mixed_systems(qrels_side)
+    _refuse_unjudged_systems(qrels_side, run_side, [_SINGLE_SYSTEM])
+    scores = frame.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, frame))
+    return attach_counts(scores, qrels_side.rows, run_side.rows, [_SINGLE_SYSTEM])
 
 
 def _refuse_mixed_systems(table: _SideFrame) -> None:
@@ -405,8 +405,8 @@ def _refuse_mixed_systems(table: _SideFrame) -> None:
 
     for name in table.frame.columns:
         if plain_name(name) in SYSTEMS and name != table.query_column:
-            ends = functions.min(column_of_name(name)), functions.max(column_of_name(name))
-            queries = table.frame.groupBy(column_of_name(table.query_column)).agg(*ends).toDF("query", "a", "b")
+            extremes = functions.min(column_of_name(name)), functions.max(column_of_name(name))
+            queries = table.frame.groupBy(column_of_name(table.query_column)).agg(*extremes).toDF("query", "a", "b")
             for query, first, last in queries.where("a != b").limit(1).collect():
                 raise InputError(
                     f"the table: column {name!r} has several values, and query {query!r:.80} "
@@ -415,21 +415,21 @@ def _refuse_mixed_systems(table: _SideFrame) -> None:
                 )
 
 
-def _refuse_unjudged_systems(judged: _SideFrame, ranked: _SideFrame, systems: Iterable[str]) -> None:
+def _refuse_unjudged_systems(qrels_side: _SideFrame, run_side: _SideFrame, systems: Iterable[str]) -> None:
     """Raise the error, or warn, as memory does of a system none of whose documents is judged.
 
     The reason is looked for in the first rows by query.
     """
     from pyspark.sql import functions
 
-    judgments, documents = (
+    judgments, run_docs = (
         side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
-        for side in (judged, ranked)
+        for side in (qrels_side, run_side)
     )
-    tries = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
+    judgment_samples = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
     for system in systems:
-        ranking = documents.where(column_of_name("system") == functions.lit(system))
-        if any(not ranking.join(part, ["query", "doc"], "left_semi").isEmpty() for part in tries):
+        ranking = run_docs.where(column_of_name("system") == functions.lit(system))
+        if any(not ranking.join(sample, ["query", "doc"], "left_semi").isEmpty() for sample in judgment_samples):
             continue
         lists = _read_first_lists(judgments, ranking), _read_first_lists(ranking, judgments)
         if all(lists):
@@ -439,9 +439,9 @@ def _refuse_unjudged_systems(judged: _SideFrame, ranked: _SideFrame, systems: It
             warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
 
 
-def _read_first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
+def _read_first_lists(pairs: "DataFrame", other_pairs: "DataFrame") -> dict[str, dict[str, int]]:
     """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
-    shared = others.selectExpr("query", "true AS is_shared").distinct()
+    shared = other_pairs.selectExpr("query", "true AS is_shared").distinct()
     rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     rows = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
     lists: dict[str, dict[str, int]] = {}

@@ -37,9 +37,9 @@ class Spill:
                 prefix="cranfield-", dir=self.folder, buffering=0
             )
         except OSError as error:
-            why = error.strerror or error
+            reason = error.strerror or error
             raise OptionError(
-                f"temp={self.folder!r} (--temp): no temporary file can be made there: {why}"
+                f"temp={self.folder!r} (--temp): no temporary file can be made there: {reason}"
             ) from None
 
     def write(self, payload: bytes) -> ByteSpan:
@@ -47,24 +47,24 @@ class Spill:
 
         Raises InputError, with the folder and its free space, if they cannot be written.
         """
-        place = self.size, len(payload)
-        left = memoryview(payload)
+        span = self.size, len(payload)
+        remaining = memoryview(payload)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
             raise self._disk_full_error(error) from None
         self.size += len(payload)
-        return place
+        return span
 
     def _disk_full_error(self, error: OSError) -> InputError:
-        why = error.strerror or str(error)
+        reason = error.strerror or str(error)
         try:
-            free = f"; {format_bytes(shutil.disk_usage(self.folder).free)} are free"
+            free_space = f"; {format_bytes(shutil.disk_usage(self.folder).free)} are free"
         except OSError:
-            free = ""
+            free_space = ""
         return InputError(
-            f"{why}, after {format_bytes(self.size)} of temporary files{free}; they are removed",
+            f"{reason}, after {format_bytes(self.size)} of temporary files{free_space}; they are removed",
             source=self.folder,
             hint="Rows are put into buckets, temporary files, which take a quarter to a half of "
             "the size of the input as text. Name a folder with more space, temp='/path' (--temp "
@@ -73,19 +73,19 @@ class Spill:
 
     def read(self, span: ByteSpan) -> bytes:
         """Return the bytes at a place; in any thread."""
-        begin, n_bytes = span
+        start, n_bytes = span
         if hasattr(os, "pread"):
-            parts, got = [], 0
-            while got < n_bytes:  # one call returns 2 GB at most
-                parts.append(os.pread(self._file.fileno(), n_bytes - got, begin + got))
-                got += len(parts[-1])
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            chunks, n_read = [], 0
+            while n_read < n_bytes:  # one call returns 2 GB at most
+                chunks.append(os.pread(self._file.fileno(), n_bytes - n_read, start + n_read))
+                n_read += len(chunks[-1])
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         with self._lock:  # Windows
             end = self._file.seek(0, os.SEEK_CUR)
-            self._file.seek(begin)
-            data = self._file.read(n_bytes)
+            self._file.seek(start)
+            payload = self._file.read(n_bytes)
             self._file.seek(end)
-        return data
+        return payload
 
     def __enter__(self) -> Self:
         return self

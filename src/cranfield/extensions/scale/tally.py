@@ -80,16 +80,16 @@ class Tally:
         """
         refuse_unknown_options(Tally.__init__, judging)
         self.measures = list_measures(measures)
-        texts = [str(one) for one in self.measures if one.definition.is_text]
-        if texts:
-            raise MeasureError(f"{texts[0]} is a string for each query; it has no sum")
+        text_measures = [str(measure) for measure in self.measures if measure.definition.is_text]
+        if text_measures:
+            raise MeasureError(f"{text_measures[0]} is a string for each query; it has no sum")
         self.judging = Judging(**judging)
         self.top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
         if top_grade is None:
-            depend = [str(one) for one in self.measures if depends_on_top_grade(one)]
-            if depend:
+            dependent_measures = [str(measure) for measure in self.measures if depends_on_top_grade(measure)]
+            if dependent_measures:
                 raise OptionError(
-                    f"{', '.join(depend)}: depends on the highest grade of the whole collection, "
+                    f"{', '.join(dependent_measures)}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
         self._sums: dict[tuple[str, str], list[Sums]] = {_ALL_QUERIES: [Sums() for _ in self.measures]}
@@ -116,33 +116,33 @@ class Tally:
 
         """
         judgments = None if qrels is None else make_qrels(qrels, duplicates=self.judging.duplicates)
-        ranked = None if run is None else make_run(run)
-        if judgments is None and ranked is None:
+        ranking = None if run is None else make_run(run)
+        if judgments is None and ranking is None:
             return
         plan = find_plan(self.measures)
-        met = judge_part(judgments, ranked, plan, self.judging, self.top_grade)
-        n = len(met.query_ids)
-        values = plan.values(met.judged) if n else np.zeros((0, len(self.measures)))
-        found = {_ALL_QUERIES: self._sum_columns(values)}
-        for key, rows in _rows_of_slices(slices, met.query_ids):
-            found[key] = self._sum_columns(values[rows])
-        counts = met.counts
-        self._add_sums(found)
+        matched_run = judge_part(judgments, ranking, plan, self.judging, self.top_grade)
+        n_queries = len(matched_run.query_ids)
+        scores = plan.values(matched_run.judged) if n_queries else np.zeros((0, len(self.measures)))
+        sums_of_slice = {_ALL_QUERIES: self._sum_columns(scores)}
+        for key, rows in _rows_of_slices(slices, matched_run.query_ids):
+            sums_of_slice[key] = self._sum_columns(scores[rows])
+        counts = matched_run.counts
+        self._add_sums(sums_of_slice)
         self._counts += counts
-        self._n_shared += met.facts.n_shared
+        self._n_shared += matched_run.facts.n_shared
 
     def _sum_columns(self, scores: Floats) -> list[Sums]:
         """Return the sums of the columns of some queries' values."""
-        columns = (
-            to_summands(one.definition.aggregation, column)
-            for one, column in zip(self.measures, scores.T, strict=True)
+        summands = (
+            to_summands(measure.definition.aggregation, column)
+            for measure, column in zip(self.measures, scores.T, strict=True)
         )
-        return [Sums.of(one) for one in columns]
+        return [Sums.of(summand) for summand in summands]
 
     def _add_sums(self, sums_of_slice: Mapping[tuple[str, str], Sequence[Sums]]) -> None:
         for key, sums in sums_of_slice.items():
-            before = self._sums.get(key, [Sums() for _ in self.measures])
-            self._sums[key] = [one.plus(more) for one, more in zip(before, sums, strict=True)]
+            previous_sums = self._sums.get(key, [Sums() for _ in self.measures])
+            self._sums[key] = [total.plus(addend) for total, addend in zip(previous_sums, sums, strict=True)]
 
     def merge(self, other: "Tally") -> "Tally":
         """Add what another tally has to this one, and return this one; the other is not changed.
@@ -151,9 +151,9 @@ class Tally:
         """
         if not isinstance(other, Tally):
             raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
-        for name, mine, its in zip(*self._shared_settings, *other._shared_settings[1:], strict=True):
-            if mine != its:
-                raise OptionError(f"tallies of different {name}: {_format_setting(mine)} and {_format_setting(its)}")
+        for name, setting, merged_setting in zip(*self._shared_settings, *other._shared_settings[1:], strict=True):
+            if setting != merged_setting:
+                raise OptionError(f"tallies of different {name}: {_format_setting(setting)} and {_format_setting(merged_setting)}")
         self._add_sums(other._sums)
         self._counts += other._counts
         self._n_shared += other._n_shared
@@ -182,7 +182,7 @@ class Tally:
     def to_json(self) -> str:
         """Return all of it as JSON, some 200 bytes for each measure and slice."""
         sums = [
-            [label, name, [one.to_texts() for one in sums]]
+            [label, name, [total.to_texts() for total in sums]]
             for (label, name), sums in self._sums.items()
         ]
         return json.dumps(
@@ -208,25 +208,25 @@ class Tally:
         {'AP': 0.5}
         """
         try:
-            held = json.loads(text)
-            if held["tally"] != _JSON_VERSION or held["cranfield"] != __version__:
+            state = json.loads(text)
+            if state["tally"] != _JSON_VERSION or state["cranfield"] != __version__:
                 raise InputError(
-                    f"the tally was made by cranfield {held['cranfield']}; this is {__version__}: "
+                    f"the tally was made by cranfield {state['cranfield']}; this is {__version__}: "
                     "evaluate again with one version"
                 )
-            found = cls(held["measures"], top_grade=held["top_grade"], **held["judging"])
-            counts = held["counts"]
-            found._counts = Counts(**{one.name: int(counts[one.name]) for one in fields(Counts)})
-            found._n_shared = int(held["shared"])
-            found._sums = {
-                (str(label), str(name)): [Sums.of_texts(one) for one in sums]
-                for label, name, sums in held["sums"]
+            tally = cls(state["measures"], top_grade=state["top_grade"], **state["judging"])
+            counts = state["counts"]
+            tally._counts = Counts(**{field.name: int(counts[field.name]) for field in fields(Counts)})
+            tally._n_shared = int(state["shared"])
+            tally._sums = {
+                (str(label), str(name)): [Sums.of_texts(texts) for texts in sums]
+                for label, name, sums in state["sums"]
             }
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"not the JSON of a tally: {error}") from None
-        return found
+        return tally
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,11 +259,11 @@ class Totals(Shown):
 
         `label` is its kind, if several have that name. KeyError if there is no such slice.
         """
-        for (kind, one), sums in self.sums.items():
-            if (kind, one) == _ALL_QUERIES if name is None else one == name and label in (None, kind):
+        for (kind, slice_name), sums in self.sums.items():
+            if (kind, slice_name) == _ALL_QUERIES if name is None else slice_name == name and label in (None, kind):
                 return {
-                    str(measure): aggregate_exact_sum(measure.definition.aggregation, its.n_units, its.n)
-                    for measure, its in zip(self.measures, sums, strict=True)
+                    str(measure): aggregate_exact_sum(measure.definition.aggregation, total.n_units, total.n)
+                    for measure, total in zip(self.measures, sums, strict=True)
                 }
         raise KeyError(name)
 
@@ -273,11 +273,11 @@ class Totals(Shown):
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for label, name in [_ALL_QUERIES, *sorted(self.sums.keys() - {_ALL_QUERIES})]:
-            for one, its in zip(self.measures, self.sums[label, name], strict=True):
-                kind = one.definition.aggregation
-                error = its.std_error if kind != "sum" else None
-                value = aggregate_exact_sum(kind, its.n_units, its.n)
-                yield str(one), label or None, name or None, its.n, value, error
+            for measure, total in zip(self.measures, self.sums[label, name], strict=True):
+                kind = measure.definition.aggregation
+                error = total.std_error if kind != "sum" else None
+                value = aggregate_exact_sum(kind, total.n_units, total.n)
+                yield str(measure), label or None, name or None, total.n, value, error
 
     def tables(self) -> list[Table]:
         """Return the values as a table, four decimals each."""
@@ -290,16 +290,16 @@ class Totals(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"rows": the rows, "notes": the notes}, as JSON has them."""
-        return {"rows": self.rows(), "notes": [one.to_dict() for one in self.notes]}
+        return {"rows": self.rows(), "notes": [note.to_dict() for note in self.notes]}
 
 
 def depends_on_top_grade(measure: Measure) -> bool:
     """Tell whether a measure's value depends on the highest grade of the collection."""
-    plan, found = find_plan((measure,)), []
-    for top in (2, 3):
-        met = judge_part(Qrels(_PROBES[0]), Run(_PROBES[1]), plan, top_grade=top)
-        found.append(plan.values(met.judged).tolist())
-    return repr(found[0]) != repr(found[1])  # not a number is the same as itself
+    plan, scores = find_plan((measure,)), []
+    for top_grade in (2, 3):
+        matched_run = judge_part(Qrels(_PROBES[0]), Run(_PROBES[1]), plan, top_grade=top_grade)
+        scores.append(plan.values(matched_run.judged).tolist())
+    return repr(scores[0]) != repr(scores[1])  # not a number is the same as itself
 
 
 def _rows_of_slices(
@@ -308,16 +308,16 @@ def _rows_of_slices(
     """Yield each label with the queries that have it: (kind, label), their numbers."""
     if not slices:
         return
-    nested = all(isinstance(one, Mapping) for one in slices.values())
-    kinds: Any = slices if nested else {_UNNAMED_KIND: slices}
-    for kind, of_query in kinds.items():
-        places: dict[str, list[int]] = {}
+    has_kinds = all(isinstance(labels, Mapping) for labels in slices.values())
+    kinds: Any = slices if has_kinds else {_UNNAMED_KIND: slices}
+    for kind, label_of_query in kinds.items():
+        rows_of_label: dict[str, list[int]] = {}
         for i, query in enumerate(query_ids):
-            if query in of_query:
-                places.setdefault(str(of_query[query]), []).append(i)
-        for name, rows in places.items():
+            if query in label_of_query:
+                rows_of_label.setdefault(str(label_of_query[query]), []).append(i)
+        for name, rows in rows_of_label.items():
             yield (str(kind), name), np.array(rows)
 
 
-def _format_setting(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _format_setting(setting: Any) -> str:
+    return " ".join(map(str, setting)) if isinstance(setting, tuple) else str(setting)

@@ -56,7 +56,7 @@ class Task:
     @property
     def score_columns(self) -> list[str]:
         """The names of the columns of scores."""
-        return [_safe_name(str(one)) if self.names == "safe" else str(one) for one in self.measures]
+        return [_safe_name(str(measure)) if self.names == "safe" else str(measure) for measure in self.measures]
 
     def check_version(self) -> None:
         """Raise InputError if another version of the package evaluates."""
@@ -87,34 +87,34 @@ def score_partition(task: Task, batches: Batches) -> Batches:
     """Yield the scores of the queries of a partition, whose rows are pairs of both sides."""
     import pyarrow as pa
 
-    several = list(batches)
-    if not several:
+    batch_list = list(batches)
+    if not batch_list:
         return
-    whole = pa.Table.from_batches(several)
-    pairs = (whole[name].combine_chunks().drop_null() for name in ("judged", "ranked"))
-    yield from _score_queries(task, *map(pa.Table.from_struct_array, pairs))
+    table = pa.Table.from_batches(batch_list)
+    sides = (table[name].combine_chunks().drop_null() for name in ("judged", "ranked"))
+    yield from _score_queries(task, *map(pa.Table.from_struct_array, sides))
 
 
-def _score_queries(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":
+def _score_queries(task: Task, qrels_table: "pa.Table", run_table: "pa.Table") -> "list[pa.RecordBatch]":
     """Return the scores of some queries, system by system."""
     task.check_version()
     plan, batches = find_plan(task.measures), []
     with limit_threads(1):  # Spark has a task for each core
-        left = _gather_queries(judged, task.query_columns[0])
-        right = _gather_queries(ranked, task.query_columns[1])
-        qrels, values = None, {}
-        if left.num_rows:
-            rows = left.drop_columns(list(task.keep))
+        qrels_rows = _gather_queries(qrels_table, task.query_columns[0])
+        run_rows = _gather_queries(run_table, task.query_columns[1])
+        qrels, first_row_of_query = None, {}
+        if qrels_rows.num_rows:
+            rows = qrels_rows.drop_columns(list(task.keep))
             qrels = _make_qrels(_read_side(rows, Side.QRELS, task.qrels_columns, task), task)
-            values = _first_row_of_queries(left, task)
-        for system, its in _split_by_system(right, task):
+            first_row_of_query = _first_row_of_queries(qrels_rows, task)
+        for system, system_rows in _split_by_system(run_rows, task):
             run = None
-            if its.num_rows:
-                rows = _read_side(its, Side.RUN, task.run_columns, task)
+            if system_rows.num_rows:
+                rows = _read_side(system_rows, Side.RUN, task.run_columns, task)
                 run = Run(rows, system, errors=task.errors)
-            met = judge_part(qrels, run, plan, task.judging, task.top_grade)
-            if met.query_ids:
-                batches.append(_make_batch(task, system, met, left, values))
+            matched_run = judge_part(qrels, run, plan, task.judging, task.top_grade)
+            if matched_run.query_ids:
+                batches.append(_make_batch(task, system, matched_run, qrels_rows, first_row_of_query))
     return batches
 
 
@@ -162,7 +162,7 @@ def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
     return table
 
 
-def _split_by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
+def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
     """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
 
     With errors="skip", such rows are left out.
@@ -171,19 +171,19 @@ def _split_by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.
     import pyarrow.compute as pc
 
     if task.by is None:
-        yield "run", ranked
+        yield "run", run_table
         return
-    names = ranked[task.by].cast(pa.string())
-    rows = ranked.drop_columns([task.by])
-    others = {*names.unique().to_pylist()} - {*task.systems}
-    if None in others and task.errors == "strict":
+    names = run_table[task.by].cast(pa.string())
+    rows = run_table.drop_columns([task.by])
+    unlisted_systems = {*names.unique().to_pylist()} - {*task.systems}
+    if None in unlisted_systems and task.errors == "strict":
         raise InputError(
             f"the run has rows without a system: {task.by} is null",
             hint="errors='skip' leaves them out.",
         )
-    if others and task.errors == "strict":
+    if unlisted_systems and task.errors == "strict":
         raise InputError(
-            f"the run has rows of system {min(others)!r:.80}, and systems= lists "
+            f"the run has rows of system {min(unlisted_systems)!r:.80}, and systems= lists "
             f"{', '.join(task.systems):.200}",
             hint="Add it there; errors='skip' leaves such rows out.",
         )
@@ -191,64 +191,64 @@ def _split_by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.
         yield system, rows.filter(pc.equal(names, system)) if len(names) else rows
 
 
-def _first_row_of_queries(judged: "pa.Table", task: Task) -> dict[str, int]:
+def _first_row_of_queries(qrels_table: "pa.Table", task: Task) -> dict[str, int]:
     """Return the first row of each query; InputError where a kept column has two values."""
     import pyarrow as pa
 
     if not task.keep:
         return {}
-    query = judged[task.query_columns[0]].cast(pa.string())
-    keyed = judged.select(task.keep).append_column("__query", query)
+    query = qrels_table[task.query_columns[0]].cast(pa.string())
+    rows_with_query = qrels_table.select(task.keep).append_column("__query", query)
     row = pa.array(np.arange(len(query)))
-    grouped = keyed.append_column("__row", row).group_by("__query", use_threads=False)
-    found = grouped.aggregate([("__row", "min")])
-    rows = dict(zip(found["__query"].to_pylist(), found["__row_min"].to_pylist(), strict=True))
-    different = keyed.group_by([*task.keep, "__query"], use_threads=False).aggregate([])
-    if len(different) > len(rows):
-        names = different["__query"].to_pylist()
-        twice = next(name for name in names if names.count(name) > 1)
+    rows_of_query = rows_with_query.append_column("__row", row).group_by("__query", use_threads=False)
+    first_rows = rows_of_query.aggregate([("__row", "min")])
+    row_of_query = dict(zip(first_rows["__query"].to_pylist(), first_rows["__row_min"].to_pylist(), strict=True))
+    distinct_rows = rows_with_query.group_by([*task.keep, "__query"], use_threads=False).aggregate([])
+    if len(distinct_rows) > len(row_of_query):
+        names = distinct_rows["__query"].to_pylist()
+        mixed_query = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the rows of query {twice!r} have several values in {', '.join(task.keep)}: what is "
+            f"the rows of query {mixed_query!r} have several values in {', '.join(task.keep)}: what is "
             "kept must be a property of the query"
         )
-    return rows
+    return row_of_query
 
 
-def _make_schema(task: Task, judged: "pa.Table") -> "pa.Schema":
+def _make_schema(task: Task, qrels_table: "pa.Table") -> "pa.Schema":
     """Return the columns of the scores; what is kept has the types of the judgments' columns."""
     import pyarrow as pa
 
     fields = [] if task.by is None else [(task.by, pa.string())]
     fields.append((QUERY, pa.string()))
-    fields += [(name, judged.schema.field(name).type) for name in task.keep]
+    fields += [(name, qrels_table.schema.field(name).type) for name in task.keep]
     fields.append((ANSWERED, pa.bool_()))
-    for one, name in zip(task.measures, task.score_columns, strict=True):
-        fields.append((name, pa.string() if one.definition.is_text else pa.float64()))
+    for measure, name in zip(task.measures, task.score_columns, strict=True):
+        fields.append((name, pa.string() if measure.definition.is_text else pa.float64()))
     return pa.schema(fields)
 
 
 def _make_batch(
-    task: Task, system: str, meeting: MatchedRun, judged: "pa.Table", rows: Mapping[str, int]
+    task: Task, system: str, matched_run: MatchedRun, qrels_table: "pa.Table", row_of_query: Mapping[str, int]
 ) -> "pa.RecordBatch":
     """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
     import pyarrow as pa
 
-    schema, query_ids = _make_schema(task, judged), list(meeting.query_ids)
-    places = pa.array([rows.get(query_id) for query_id in query_ids], pa.int64())
-    scores = find_plan(task.measures).values(meeting.judged)
-    answered = np.broadcast_to(meeting.judged.n_retrieved[:, 0] > 0, len(query_ids))
-    known: dict[str, Any] = dict(zip(task.score_columns, scores.T.tolist(), strict=True))
-    known |= {QUERY: query_ids, ANSWERED: answered.tolist()}
+    schema, query_ids = _make_schema(task, qrels_table), list(matched_run.query_ids)
+    row = pa.array([row_of_query.get(query_id) for query_id in query_ids], pa.int64())
+    scores = find_plan(task.measures).values(matched_run.judged)
+    is_answered = np.broadcast_to(matched_run.judged.n_retrieved[:, 0] > 0, len(query_ids))
+    column_of_name: dict[str, Any] = dict(zip(task.score_columns, scores.T.tolist(), strict=True))
+    column_of_name |= {QUERY: query_ids, ANSWERED: is_answered.tolist()}
     if task.by is not None:
-        known[task.by] = [system] * len(query_ids)
+        column_of_name[task.by] = [system] * len(query_ids)
     arrays = []
     for field in schema:
         if field.name in task.keep:
-            kept = judged[field.name].combine_chunks()
-            none = pa.nulls(len(query_ids), field.type)
-            arrays.append(kept.take(places) if len(kept) else none)
+            source_column = qrels_table[field.name].combine_chunks()
+            nulls = pa.nulls(len(query_ids), field.type)
+            arrays.append(source_column.take(row) if len(source_column) else nulls)
         else:
-            arrays.append(pa.array(known[field.name], field.type))
+            arrays.append(pa.array(column_of_name[field.name], field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -259,9 +259,9 @@ def score_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) ->
     task.check_version()
     for batch in batches:
         with limit_threads(1):
-            found = _score_batch(task, columns, pa.Table.from_batches([batch]))
-        if found is not None:
-            yield found
+            scores = _score_batch(task, columns, pa.Table.from_batches([batch]))
+        if scores is not None:
+            yield scores
 
 
 def _score_batch(
@@ -271,11 +271,11 @@ def _score_batch(
     if not table.num_rows:
         return None
     plan, rows = find_plan(task.measures), table.drop_columns(list(task.keep))
-    judged, ranked = read_both_sides(rows, columns=columns, errors=task.errors)
-    qrels = _make_qrels(judged, task)
-    run = Run(ranked, "run", errors=task.errors)
-    met = judge_part(qrels, run, plan, task.judging, task.top_grade)
-    if not met.query_ids:
+    qrels_rows, run_rows = read_both_sides(rows, columns=columns, errors=task.errors)
+    qrels = _make_qrels(qrels_rows, task)
+    run = Run(run_rows, "run", errors=task.errors)
+    matched_run = judge_part(qrels, run, plan, task.judging, task.top_grade)
+    if not matched_run.query_ids:
         return None
-    own = replace(task, query=(judged.name_of_role["query"], ""))
-    return _make_batch(task, "run", met, table, _first_row_of_queries(table, own))
+    table_task = replace(task, query=(qrels_rows.name_of_role["query"], ""))
+    return _make_batch(task, "run", matched_run, table, _first_row_of_queries(table, table_task))

@@ -77,16 +77,16 @@ def summarize(
         MeasureError: a measure without a column of scores.
 
     """
-    level_of_interval = check_option("ci", ci, share_check())
+    confidence = check_option("ci", ci, share_check())
     groups = _group_columns(scores, by)
-    kinds = _find_score_columns(scores, measures)
-    answered = [ANSWERED] if ANSWERED in scores.columns else []
-    used = dict.fromkeys([*groups, *answered, *(one.name for one in kinds)])
-    data = scores.select(*map(column_of_name, used))
-    states = _sum_groups(data, groups, partial(sum_scores, groups, kinds, bool(answered)))
+    score_columns = _find_score_columns(scores, measures)
+    answered_columns = [ANSWERED] if ANSWERED in scores.columns else []
+    column_names = dict.fromkeys([*groups, *answered_columns, *(score_column.name for score_column in score_columns)])
+    frame = scores.select(*map(column_of_name, column_names))
+    group_sums = _sum_groups(frame, groups, partial(sum_scores, groups, score_columns, bool(answered_columns)))
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
     schema = _result_schema(scores, groups, f"{fields}low double, high double")
-    means = states.mapInArrow(partial(list_means, groups, kinds, level_of_interval), schema)
+    means = group_sums.mapInArrow(partial(list_means, groups, score_columns, confidence), schema)
     return _join_counts(scores, groups, means)
 
 
@@ -97,14 +97,14 @@ def attach_counts(
 
     `judged` and `ranked` have the columns `system`, `query` and `is_lost` of both sides' rows.
     """
-    lost = run_rows.where("is_lost")
+    lost_rows = run_rows.where("is_lost")
     queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
     unjudged = queries.join(qrels_rows.where("NOT is_lost"), "query", "left_anti")
     n_lost = qrels_rows.where("is_lost").count()
     counts = {}
-    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
-        numbers = dict(rows.groupBy("system").count().collect())
-        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
+    for name, system_rows, n_extra in (("unjudged", unjudged, 0), ("left_out", lost_rows, n_lost)):
+        count_of_system = dict(system_rows.groupBy("system").count().collect())
+        counts[name] = json.dumps({system: count_of_system.get(system, 0) + n_extra for system in systems})
     return scores.withMetadata(ANSWERED, counts)
 
 
@@ -168,33 +168,33 @@ def compare(
     """
     from pyspark.sql import Window, functions
 
-    level_of_interval = check_option("ci", ci, share_check())
+    confidence = check_option("ci", ci, share_check())
     if cluster is not None and not relative:
         raise OptionError("cluster goes with relative=True")
-    whose = _system_column(scores) if system is None else system
-    groups = [one for one in _group_columns(scores, by) if one != whose]
-    kinds = _find_score_columns(scores, measures)
-    hashed = QUERY if cluster is None else cluster
-    _check_column_names(scores, [whose, QUERY, hashed])
-    values = [one.name for one in kinds]
-    used = dict.fromkeys([whose, QUERY, hashed, *groups, *values])
-    of_base = column_of_name(whose) == functions.lit(baseline)
-    if scores.where(of_base).isEmpty():
-        raise InputError(f"there are no scores of the baseline {baseline!r} in column {whose!r}")
+    system_column = _system_column(scores) if system is None else system
+    groups = [name for name in _group_columns(scores, by) if name != system_column]
+    score_columns = _find_score_columns(scores, measures)
+    cluster_column = QUERY if cluster is None else cluster
+    _check_column_names(scores, [system_column, QUERY, cluster_column])
+    score_names = [score_column.name for score_column in score_columns]
+    column_names = dict.fromkeys([system_column, QUERY, cluster_column, *groups, *score_names])
+    is_baseline = column_of_name(system_column) == functions.lit(baseline)
+    if scores.where(is_baseline).isEmpty():
+        raise InputError(f"there are no scores of the baseline {baseline!r} in column {system_column!r}")
     # Each system's rows of a query meet in one task, where a second one is found; the join needs
     # the rows of a query together, too.
-    once = Window.partitionBy(column_of_name(QUERY), column_of_name(whose))
-    data = scores.select(*map(column_of_name, used)).repartition(column_of_name(QUERY))
-    data = data.withColumn(ROW_COUNT, functions.count(functions.lit(1)).over(once))
-    ours = data.where(~of_base)
-    base = data.where(of_base).select(
+    window = Window.partitionBy(column_of_name(QUERY), column_of_name(system_column))
+    frame = scores.select(*map(column_of_name, column_names)).repartition(column_of_name(QUERY))
+    frame = frame.withColumn(ROW_COUNT, functions.count(functions.lit(1)).over(window))
+    system_rows = frame.where(~is_baseline)
+    baseline_rows = frame.where(is_baseline).select(
         column_of_name(QUERY).alias(BASELINE_PREFIX + QUERY),
-        *(column_of_name(name).alias(BASELINE_PREFIX + name) for name in [ROW_COUNT, *values]),
+        *(column_of_name(name).alias(BASELINE_PREFIX + name) for name in [ROW_COUNT, *score_names]),
     )
-    paired = ours.join(base, column_of_name(QUERY) == column_of_name(BASELINE_PREFIX + QUERY), "inner")
-    keys = [*groups, whose]
-    summed = partial(sum_pairs, keys, kinds, whose, hashed if relative else None)
-    states = _sum_groups(paired, keys, summed)
+    pairs = system_rows.join(baseline_rows, column_of_name(QUERY) == column_of_name(BASELINE_PREFIX + QUERY), "inner")
+    key_columns = [*groups, system_column]
+    sum_batches = partial(sum_pairs, key_columns, score_columns, system_column, cluster_column if relative else None)
+    group_sums = _sum_groups(pairs, key_columns, sum_batches)
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
         "std_error double, low double, high double, p double, better bigint, worse bigint, "
@@ -202,9 +202,9 @@ def compare(
     )
     if relative:
         fields += ", relative double, relative_low double, relative_high double"
-    schema = _result_schema(scores, keys, fields)
-    return states.mapInArrow(
-        partial(list_differences, keys, kinds, level_of_interval, relative), schema
+    schema = _result_schema(scores, key_columns, fields)
+    return group_sums.mapInArrow(
+        partial(list_differences, key_columns, score_columns, confidence, relative), schema
     )
 
 
@@ -219,43 +219,43 @@ def _check_column_names(scores: "DataFrame", names: Sequence[str]) -> None:
 
 def _system_column(scores: "DataFrame") -> str:
     """Return the column of the systems."""
-    found = [one.name for one in scores.schema if one.metadata.get(ROLE) == "system"]
-    if not found and "system" in scores.columns:
+    system_columns = [field.name for field in scores.schema if field.metadata.get(ROLE) == "system"]
+    if not system_columns and "system" in scores.columns:
         return "system"
-    if not found:
+    if not system_columns:
         raise OptionError("the scores do not say which column has the system: state it, system=...")
-    return str(found[0])
+    return str(system_columns[0])
 
 
 def _group_columns(scores: "DataFrame", by: str | Sequence[str] | None) -> list[str]:
     if by is None:
-        return [one.name for one in scores.schema if one.metadata.get(ROLE) == "system"]
-    found = [by] if isinstance(by, str) else list(by)
-    _check_column_names(scores, found)
-    return found
+        return [field.name for field in scores.schema if field.metadata.get(ROLE) == "system"]
+    column_names = [by] if isinstance(by, str) else list(by)
+    _check_column_names(scores, column_names)
+    return column_names
 
 
 def _find_score_columns(scores: "DataFrame", measures: str | Sequence[str] | None) -> list[ScoreColumn]:
     """Return the columns of scores; MeasureError for a measure that has none."""
-    found: dict[str, ScoreColumn] = {}
-    for one in scores.schema:
-        name = one.metadata.get(MEASURE) or one.name
-        known = _parse_measure(name)
-        if known is None or one.dataType.typeName() != "double":
+    column_of_measure: dict[str, ScoreColumn] = {}
+    for field in scores.schema:
+        name = field.metadata.get(MEASURE) or field.name
+        measure = _parse_measure(name)
+        if measure is None or field.dataType.typeName() != "double":
             continue
-        rising = known.definition.higher_is_better is not False
-        found[str(known)] = ScoreColumn(one.name, str(known), known.definition.aggregation, rising)
+        higher_is_better = measure.definition.higher_is_better is not False
+        column_of_measure[str(measure)] = ScoreColumn(field.name, str(measure), measure.definition.aggregation, higher_is_better)
     if measures is None:
-        wanted = list(found)
+        measure_names = list(column_of_measure)
     else:
         texts = [measures] if isinstance(measures, str) else measures
-        wanted = [str(parse(name)) for text in texts for name in text.split()]
-    missing = [name for name in wanted if name not in found]
-    if missing or not wanted:
-        has = f"they have {', '.join(found)}" if found else "they have no column of a measure"
-        which = missing[0] if missing else "a measure"
-        raise MeasureError(f"there are no scores of {which}; {has}")
-    return [found[name] for name in dict.fromkeys(wanted)]
+        measure_names = [str(parse(name)) for text in texts for name in text.split()]
+    missing_names = [name for name in measure_names if name not in column_of_measure]
+    if missing_names or not measure_names:
+        available = f"they have {', '.join(column_of_measure)}" if column_of_measure else "they have no column of a measure"
+        missing_name = missing_names[0] if missing_names else "a measure"
+        raise MeasureError(f"there are no scores of {missing_name}; {available}")
+    return [column_of_measure[name] for name in dict.fromkeys(measure_names)]
 
 
 def _parse_measure(name: str) -> Measure | None:
@@ -267,15 +267,15 @@ def _parse_measure(name: str) -> Measure | None:
 
 def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
     """Return the columns of a result: those to group by, and others."""
-    kinds = dict(scores.dtypes)
-    return ", ".join([*(f"{quote_name(name)} {kinds[name]}" for name in groups), fields])
+    type_of_column = dict(scores.dtypes)
+    return ", ".join([*(f"{quote_name(name)} {type_of_column[name]}" for name in groups), fields])
 
 
 def _sum_groups(
-    data: "DataFrame", groups: Sequence[str], made: Callable[[Batches], Batches]
+    frame: "DataFrame", groups: Sequence[str], sum_batches: Callable[[Batches], Batches]
 ) -> "DataFrame":
     """Return a row for each group with its state, from the states of the partitions."""
-    schema = _result_schema(data, groups, "state string")
-    states = data.mapInArrow(made, schema)
-    states = states.repartition(*map(column_of_name, groups)) if groups else states.repartition(1)
-    return states.mapInArrow(partial(merge_sums, groups), schema)
+    schema = _result_schema(frame, groups, "state string")
+    group_sums = frame.mapInArrow(sum_batches, schema)
+    group_sums = group_sums.repartition(*map(column_of_name, groups)) if groups else group_sums.repartition(1)
+    return group_sums.mapInArrow(partial(merge_sums, groups), schema)

@@ -36,24 +36,24 @@ class SeedColumns(ExtraColumns):
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return whether the systems differ when trained again."""
-        retrained = [training.compare_retrained(self.groups, cell) for cell in cells]
+        training_tests = [training.compare_retrained(self.groups, cell) for cell in cells]
         return [
-            {} if tests is None else _training_columns(cell, tests)
-            for cell, tests in zip(cells, training.correct_tests(retrained, settings), strict=True)
+            {} if pair_tests is None else _training_columns(cell, pair_tests)
+            for cell, pair_tests in zip(cells, training.correct_tests(training_tests, settings), strict=True)
         ]
 
     def system_columns(self, cell: Cell) -> ValueColumns:
         """Return the means of each system's runs, and their standard deviation."""
-        place = cell.aligned_scores.measures.index(cell.measure)
+        measure_index = cell.aligned_scores.measures.index(cell.measure)
         runs: list[dict[str, float]] = []
-        sds: list[float | None] = []
+        standard_deviations: list[float | None] = []
         for group in self.groups:
-            columns = to_compared_unit(cell.parsed_measure, group.scores[place][cell.queries.is_included]).T
+            columns = to_compared_unit(cell.parsed_measure, group.scores[measure_index][cell.queries.is_included]).T
             means = [mean(column) for column in columns]
             means = list(map(math.exp, means)) if is_geometric(cell.parsed_measure) else means
             runs.append(dict(zip(group.runs, means, strict=True)))
-            sds.append(float(np.std(means, ddof=1)) if len(means) > 1 else None)
-        return {"runs": runs, "seed_sd": sds}
+            standard_deviations.append(float(np.std(means, ddof=1)) if len(means) > 1 else None)
+        return {"runs": runs, "seed_sd": standard_deviations}
 
     def tables(self, result: Result, settings: Settings) -> list[Table]:
         """Return the runs of each system, and the systems as trained again."""
@@ -70,9 +70,9 @@ class SeedColumns(ExtraColumns):
                 measure: {
                     run: column
                     for group in self.groups
-                    for run, column in zip(group.runs, group.scores[i].T.tolist(), strict=True)
+                    for run, column in zip(group.runs, group.scores[measure_index].T.tolist(), strict=True)
                 }
-                for i, measure in enumerate(aligned_scores.measures)
+                for measure_index, measure in enumerate(aligned_scores.measures)
             }
         }
 
@@ -80,8 +80,8 @@ class SeedColumns(ExtraColumns):
 def _training_columns(cell: Cell, tests: training.TrainingTests) -> ValueColumns:
     """Return the interval, the tests and the verdict of each pair, trained again."""
     low, high = t_interval(tests.moments, cell.settings.alpha)
-    least, most = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
-    low, high = clip_ends(low, high, least - most, most - least)
+    lowest_score, highest_score = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
+    low, high = clip_ends(low, high, lowest_score - highest_score, highest_score - lowest_score)
     is_significant = tests.p_adjusted <= cell.settings.alpha
     return {
         "training_low": low,

@@ -22,11 +22,11 @@ def average_groups(
     groups = tuple(
         SeedGroup(
             name,
-            tuple(aligned_scores.system_names[i] for i in places),
-            aligned_scores.scores[:, :, places],
+            tuple(aligned_scores.system_names[run_index] for run_index in run_indices),
+            aligned_scores.scores[:, :, run_indices],
             name in deterministic,
         )
-        for name, places in find_groups(runs_of_system, deterministic, aligned_scores.system_names, paths)
+        for name, run_indices in find_groups(runs_of_system, deterministic, aligned_scores.system_names, paths)
     )
     measures = [aligned_scores.find_measure(name) for name in aligned_scores.measures]
     columns = [
@@ -35,9 +35,9 @@ def average_groups(
     ]
     judged_shares = aligned_scores.judged_share
     if judged_shares is not None:
-        place_of_run = {name: i for i, name in enumerate(aligned_scores.system_names)}
+        index_of_run = {name: run_index for run_index, name in enumerate(aligned_scores.system_names)}
         runs_shares = [
-            judged_shares[:, :, [place_of_run[run] for run in group.runs]] for group in groups
+            judged_shares[:, :, [index_of_run[run] for run in group.runs]] for group in groups
         ]
         judged_shares = np.stack([shares.mean(axis=2) for shares in runs_shares], axis=2)
     return replace(

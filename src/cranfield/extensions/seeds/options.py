@@ -25,32 +25,32 @@ def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
     """
     if groups is None:
         return None
-    found: dict[str, tuple[str, ...]] = {}
+    runs_of_group: dict[str, tuple[str, ...]] = {}
     expected = "runs by the system, as in {'new': ['new-s1', 'new-s2']}, NAME=RUN,RUN or '{}-s*'"
     try:
         if isinstance(groups, Mapping):
             pairs = [(str(name), read_names(runs)) for name, runs in groups.items()]
         else:
-            pairs = [_read_group(one) for one in read_names(groups)]
+            pairs = [_read_group(text) for text in read_names(groups)]
     except ValueError:
         raise ValueError(expected) from None
     for name, runs in pairs:
         if (
             not name.strip()
             or not all(runs)
-            or (name == TEMPLATE) != all(one.count(TEMPLATE) == 1 for one in runs)
+            or (name == TEMPLATE) != all(run.count(TEMPLATE) == 1 for run in runs)
         ):
             raise ValueError(expected)
-        found[name] = (*found.get(name, ()), *runs)
-    return found or None
+        runs_of_group[name] = (*runs_of_group.get(name, ()), *runs)
+    return runs_of_group or None
 
 
 def _read_group(text: str) -> tuple[str, tuple[str, ...]]:
     """Read NAME=RUN,RUN or a template."""
-    name, equals, runs = text.partition("=")
-    if TEMPLATE in text and not equals:
+    name, separator, runs = text.partition("=")
+    if TEMPLATE in text and not separator:
         return TEMPLATE, (text,)
-    return name.strip() if equals else "", tuple(one.strip() for one in runs.split(","))
+    return name.strip() if separator else "", tuple(run.strip() for run in runs.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,8 @@ class Grouping(ComparingOptions):
     def rename_runs(self, rename: Callable[[str, str], list[str]]) -> "Grouping":
         """Return the groups with other names of their runs."""
         groups = {
-            group: [new_name for name in names for new_name in rename(name, "--group")]
-            for group, names in (self.groups or {}).items()
+            group: [run_name for run in runs for run_name in rename(run, "--group")]
+            for group, runs in (self.groups or {}).items()
         }
         return replace(self, groups=groups or None)
 

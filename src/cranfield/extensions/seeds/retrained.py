@@ -34,11 +34,11 @@ def retrain(aligned_scores: AlignedScores, *, has_limits: bool) -> AlignedScores
             "trained_again=True applies to limits: state a baseline and a margin, or limit=True "
             "(--limit)"
         )
-    added = {
-        measure: seed_variance(groups, aligned_scores.find_measure(measure), i, aligned_scores.units)
-        for i, measure in enumerate(aligned_scores.measures)
+    seed_variances = {
+        measure: seed_variance(groups, aligned_scores.find_measure(measure), measure_index, aligned_scores.units)
+        for measure_index, measure in enumerate(aligned_scores.measures)
     }
-    return replace(aligned_scores, added=added)
+    return replace(aligned_scores, added=seed_variances)
 
 
 def note_models(aligned_scores: AlignedScores) -> AlignedScores:

@@ -25,33 +25,33 @@ def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
 
     One table if there is a baseline; none without several runs.
     """
-    if all(one.runs is None or one.seeds == 1 for one in result.systems):
+    if all(system.runs is None or system.seeds == 1 for system in result.systems):
         return []
-    pairs = {one.system: one for one in result.pairs}
+    pair_of_system = {pair.system: pair for pair in result.pairs}
     if settings.baseline is None:
-        pairs = {}
-    lines = [_TableLine(one, pairs.get(one.name)) for one in result.ranked_systems]
-    lines.sort(key=lambda one: one.system.name != settings.baseline)
-    found = [_make_table(result, settings, lines, with_spread=True, with_pairs=bool(pairs))]
-    if settings.baseline is None and any(one.training_p is not None for one in result.pairs):
-        by_name = {one.name: one for one in result.systems}
-        of_pairs = [_TableLine(by_name[one.system], one) for one in result.pairs]
-        found.append(_make_table(result, settings, of_pairs, with_spread=False, with_pairs=True))
-    return found
+        pair_of_system = {}
+    lines = [_TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems]
+    lines.sort(key=lambda line: line.system.name != settings.baseline)
+    tables = [_make_table(result, settings, lines, with_spread=True, with_pairs=bool(pair_of_system))]
+    if settings.baseline is None and any(pair.training_p is not None for pair in result.pairs):
+        system_of_name = {system.name: system for system in result.systems}
+        pair_lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
+        tables.append(_make_table(result, settings, pair_lines, with_spread=False, with_pairs=True))
+    return tables
 
 
 def _make_table(
     result: Result, settings: Settings, lines: Sequence[_TableLine], *, with_spread: bool, with_pairs: bool
 ) -> Table:
     columns = select_shown(_list_columns(result, settings, with_spread=with_spread, with_pairs=with_pairs))
-    what = "training again, with other seeds" if with_pairs else "the runs of each system"
-    against = f"   baseline {settings.baseline}" if settings.baseline is not None else ""
+    subject = "training again, with other seeds" if with_pairs else "the runs of each system"
+    baseline_text = f"   baseline {settings.baseline}" if settings.baseline is not None else ""
     return Table(
-        [one.heading for one in columns],
-        [[one.cell(line) for one in columns] for line in lines],
+        [column.heading for column in columns],
+        [[column.cell(line) for column in columns] for line in lines],
         legend(columns),
         1 if with_spread else 2,
-        title=[f"{result.measure}   {what}{against}"],
+        title=[f"{result.measure}   {subject}{baseline_text}"],
     )
 
 
@@ -59,62 +59,62 @@ def _list_columns(result: Result, settings: Settings, *, with_spread: bool, with
     """Yield the columns: a cell shows a _Line."""
     level, by_ratio = format_percent(1 - settings.alpha), result.by_ratio
 
-    def column(heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool) -> Column:
+    def make_column(heading: str, show: Callable[[Pair], str], meaning: str = "", *is_shown: bool) -> Column:
         return Column(
-            heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
+            heading, lambda line: "" if line.pair is None else show(line.pair), meaning, *is_shown
         )
 
-    yield Column("system", lambda one: one.system.name)
-    yield column("minus", lambda one: one.other, "", not with_spread)
-    yield Column("runs", lambda one: f"{one.system.seeds}", is_shown=with_spread)
-    yield Column("mean", lambda one: format_number(one.system.mean), is_shown=with_spread)
+    yield Column("system", lambda line: line.system.name)
+    yield make_column("minus", lambda pair: pair.other, "", not with_spread)
+    yield Column("runs", lambda line: f"{line.system.seeds}", is_shown=with_spread)
+    yield Column("mean", lambda line: format_number(line.system.mean), is_shown=with_spread)
     yield Column(
         "sd",
-        lambda one: format_number(one.system.seed_sd),
+        lambda line: format_number(line.system.seed_sd),
         f"sd{', least, most' * (not with_pairs)}: the standard deviation of the means of a system's "
         f"runs{', and the least and the greatest of them' * (not with_pairs)}.",
         with_spread,
     )
-    yield Column("least", lambda one: _extreme_mean(one.system, min), is_shown=with_spread and not with_pairs)
-    yield Column("most", lambda one: _extreme_mean(one.system, max), is_shown=with_spread and not with_pairs)
+    yield Column("least", lambda line: _extreme_mean(line.system, min), is_shown=with_spread and not with_pairs)
+    yield Column("most", lambda line: _extreme_mean(line.system, max), is_shown=with_spread and not with_pairs)
     if not with_pairs:
         return
-    yield column("ratio" if by_ratio else "diff", _format_difference)
-    yield column(
+    yield make_column("ratio" if by_ratio else "diff", _format_difference)
+    yield make_column(
         f"{level} interval",
         _format_interval,
         "The interval and p allow for other seeds as for other queries: would the systems differ "
         "if they were trained again? Queries and seeds are crossed random effects; Student's t "
         "with Satterthwaite's degrees of freedom, df.",
     )
-    how = str(settings.correction) if settings.correction in OF_P else "holm"  # as `corrected` does
-    several = any(one.training_p != one.training_p_adjusted for one in result.pairs)
-    p_corrected = f"p {CORRECTIONS[how]}" if several else "p"
-    yield column("p", lambda one: format_p(one.training_p))
-    yield column(
+    correction = str(settings.correction) if settings.correction in OF_P else "holm"  # as `corrected` does
+    has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
+    p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
+    yield make_column("p", lambda pair: format_p(pair.training_p))
+    yield make_column(
         p_corrected,
-        lambda one: format_p(one.training_p_adjusted),
+        lambda pair: format_p(pair.training_p_adjusted),
         f"{p_corrected}: corrected for all comparisons that have a p.",
         p_corrected != "p",
     )
-    yield column("df", lambda one: format_number(one.training_df, 1))
+    yield make_column("df", lambda pair: format_number(pair.training_df, 1))
 
 
-def _extreme_mean(system: System, end: Callable[[Iterable[float]], float]) -> str:
+def _extreme_mean(system: System, extreme: Callable[[Iterable[float]], float]) -> str:
     """Return the least, or the greatest, mean of a system's runs."""
-    return format_number(system.mean if system.runs is None else end(system.runs.values()))
+    return format_number(system.mean if system.runs is None else extreme(system.runs.values()))
 
 
 def _format_difference(pair: Pair) -> str:
     """Return the difference, or the ratio, with the mark of training again."""
-    shown = format_signed(pair.difference) if pair.ratio is None else format_number(pair.ratio)
-    return f"{shown} {MARKS[pair.training_verdict]}"
+    number_text = format_signed(pair.difference) if pair.ratio is None else format_number(pair.ratio)
+    return f"{number_text} {MARKS[pair.training_verdict]}"
 
 
 def _format_interval(pair: Pair) -> str:
     """Return the interval of training again, of the difference or of the ratio."""
-    ends = pair.training_low, pair.training_high
-    if pair.scale == "difference" or None in ends:
-        return format_interval(*ends)
-    low, high = (math.exp(one) for one in ends if one is not None)
+    limits = pair.training_low, pair.training_high
+    if pair.scale == "difference" or None in limits:
+        return format_interval(*limits)
+    low, high = (math.exp(log_limit) for log_limit in limits if log_limit is not None)
     return format_interval(low, high, signs=False)

@@ -57,39 +57,39 @@ def find_groups(
     if these are known. Raises InputError for what names no run, for a run in two
     groups, and for a group called as a run that is not in it.
     """
-    of_run: dict[int, str] = {}
-    for group, wanted in _expand_templates(patterns_of_group, run_names):
-        for one in wanted:
-            found = [i for i, name in enumerate(run_names) if _matches_run(one, name, paths_of_run.get(name, ()))]
-            if not found:
+    group_of_run: dict[int, str] = {}
+    for group, patterns in _expand_templates(patterns_of_group, run_names):
+        for pattern in patterns:
+            run_indices = [run_index for run_index, name in enumerate(run_names) if _matches_run(pattern, name, paths_of_run.get(name, ()))]
+            if not run_indices:
                 raise InputError(
-                    f"the group {group!r:.80}: there is no run {one!r:.80}",
+                    f"the group {group!r:.80}: there is no run {pattern!r:.80}",
                     hint=f"The runs are {', '.join(map(escape_unprintable, run_names))}.",
                 )
-            for i in found:
-                if of_run.setdefault(i, group) != group:
+            for run_index in run_indices:
+                if group_of_run.setdefault(run_index, group) != group:
                     raise InputError(
-                        f"the run {run_names[i]!r:.80} is in two groups, {of_run[i]!r:.80} and "
+                        f"the run {run_names[run_index]!r:.80} is in two groups, {group_of_run[run_index]!r:.80} and "
                         f"{group!r:.80}"
                     )
     groups: dict[str, list[int]] = {}
-    for i, name in enumerate(run_names):
-        group = of_run.get(i, name)
-        if i not in of_run and group in of_run.values():
+    for run_index, name in enumerate(run_names):
+        group = group_of_run.get(run_index, name)
+        if run_index not in group_of_run and group in group_of_run.values():
             raise InputError(
                 f"a group and a run that is not in it are both called {group!r:.80}",
                 hint="Name the group otherwise, or add the run to it.",
             )
-        groups.setdefault(group, []).append(i)
-    for one in deterministic:
-        if one not in groups:
+        groups.setdefault(group, []).append(run_index)
+    for system in deterministic:
+        if system not in groups:
             raise InputError(
-                f"deterministic: there is no system {one!r:.80}",
+                f"deterministic: there is no system {system!r:.80}",
                 hint=f"The systems are {', '.join(map(escape_unprintable, groups))}.",
             )
-        if len(groups[one]) > 1:
+        if len(groups[system]) > 1:
             raise InputError(
-                f"deterministic: {one!r:.80} has {len(groups[one]):,} runs",
+                f"deterministic: {system!r:.80} has {len(groups[system]):,} runs",
                 hint="A system without seeds has one: leave the option out for it.",
             )
     return list(groups.items())
@@ -99,21 +99,21 @@ def _expand_templates(
     groups: Mapping[str, Sequence[str]], run_names: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield each group and what names its runs; a template makes a group of each name in it."""
-    for group, wanted in groups.items():
+    for group, patterns in groups.items():
         if group != TEMPLATE:
-            yield group, wanted
+            yield group, patterns
             continue
-        for template in wanted:
-            before, _, after = template.partition(TEMPLATE)
-            parts = (f"{re.escape(one)}".replace(r"\*", ".*") for one in (before, after))
-            pattern = re.compile("(.+)".join(parts), re.DOTALL)
-            found = [(name, match[1]) for name in run_names if (match := pattern.fullmatch(name))]
-            if not found:
+        for template in patterns:
+            prefix, _, suffix = template.partition(TEMPLATE)
+            escaped_affixes = (f"{re.escape(affix)}".replace(r"\*", ".*") for affix in (prefix, suffix))
+            pattern = re.compile("(.+)".join(escaped_affixes), re.DOTALL)
+            matches = [(name, match[1]) for name in run_names if (match := pattern.fullmatch(name))]
+            if not matches:
                 raise InputError(
                     f"groups: no run is called as in {template!r:.80}",
                     hint=f"The runs are {', '.join(map(escape_unprintable, run_names))}.",
                 )
-            for name, system in found:
+            for name, system in matches:
                 yield system, [re.sub(r"([*?[])", r"[\1]", name)]
 
 
@@ -132,23 +132,23 @@ def average_runs(measure: Measure | None, scores: Floats) -> Floats:
 
     For a measure with a geometric mean, that is the geometric one.
     """
-    first, *others = to_compared_unit(measure, scores).T
-    found: Floats = sum(others, first) / (1 + len(others))
-    return np.exp(found) if is_geometric(measure) else found
+    first_run, *other_runs = to_compared_unit(measure, scores).T
+    mean_scores: Floats = sum(other_runs, first_run) / (1 + len(other_runs))
+    return np.exp(mean_scores) if is_geometric(measure) else mean_scores
 
 
 def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
     """Return a note on the numbers of runs, if there are several of a system."""
-    several = [one for one in groups if len(one.runs) > 1]
-    if not several:
+    groups_of_runs = [group for group in groups if len(group.runs) > 1]
+    if not groups_of_runs:
         return []
-    of_each = ", ".join(f"{escape_unprintable(one.name)} of {len(one.runs):,}" for one in several)
-    return [Note("runs", "info", f"Means of several runs: {of_each}.", len(several))]
+    run_counts = ", ".join(f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs)
+    return [Note("runs", "info", f"Means of several runs: {run_counts}.", len(groups_of_runs))]
 
 
 def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
     """Yield notes on what a comparison of such means is about, and on what it cannot say."""
-    if all(len(one.runs) == 1 for one in groups):
+    if all(len(group.runs) == 1 for group in groups):
         if groups:
             text = "Each group has one run: it is as if there were no groups."
             yield Note("one-run-each", "warning", text, count=len(groups))
@@ -158,30 +158,30 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
         "of compare allow for other seeds, too."
     )
     yield Note("these-models", "info", text)
-    few = [f"{escape_unprintable(one.name)} {len(one.runs)}" for one in groups if len(one.runs) in (2, 3)]
-    if few:
+    small_systems = [f"{escape_unprintable(group.name)} {len(group.runs)}" for group in groups if len(group.runs) in (2, 3)]
+    if small_systems:
         text = (
-            f"Systems of few runs ({', '.join(few)}): intervals of training again are then often "
+            f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are then often "
             "too narrow. 95% intervals held the true difference in 85 to 96% of simulated cases "
             "with two runs of a system, in 91 to 97% with three, in 93 to 96% with five."
         )
-        grave = any(len(one.runs) == 2 for one in groups)
-        yield Note("few-runs", "warning" if grave else "info", text, len(few))
-    same = [escape_unprintable(one.name) for one in groups if _has_twin_runs(one)]
-    if same:
+        is_grave = any(len(group.runs) == 2 for group in groups)
+        yield Note("few-runs", "warning" if is_grave else "info", text, len(small_systems))
+    twin_systems = [escape_unprintable(group.name) for group in groups if _has_twin_runs(group)]
+    if twin_systems:
         text = (
-            f"Runs of {', '.join(same)} have the same scores on every query: are they one run? "
+            f"Runs of {', '.join(twin_systems)} have the same scores on every query: are they one run? "
             "A copy has no other seed, and makes p and intervals of training again too small."
         )
-        yield Note("same-runs", "warning", text, count=len(same))
-    alone = [escape_unprintable(one.name) for one in groups if not one.shows_seed_effect]
-    if alone:
+        yield Note("same-runs", "warning", text, count=len(twin_systems))
+    single_run_systems = [escape_unprintable(group.name) for group in groups if not group.shows_seed_effect]
+    if single_run_systems:
         text = (
-            f"One run cannot tell what other seeds would change: training {', '.join(alone)} "
+            f"One run cannot tell what other seeds would change: training {', '.join(single_run_systems)} "
             "again has no test. A system without seeds, such as BM25, is named by "
             "deterministic= (--deterministic)."
         )
-        yield Note("one-seed", "info", text, len(alone))
+        yield Note("one-seed", "info", text, len(single_run_systems))
 
 
 def _has_twin_runs(group: SeedGroup) -> bool:
@@ -200,12 +200,12 @@ def seed_variance(
     rest is divided by the number of runs.
     """
     variance, degrees = np.full(len(groups), np.nan), np.full(len(groups), np.inf)
-    for i, one in enumerate(groups):
-        n_runs = len(one.runs)
-        if one.is_deterministic:
+    for i, group in enumerate(groups):
+        n_runs = len(group.runs)
+        if group.is_deterministic:
             variance[i] = 0.0
         elif n_runs > 1:
-            variance[i] = _group_variance(to_compared_unit(measure, one.scores[measure_index]), units)
+            variance[i] = _group_variance(to_compared_unit(measure, group.scores[measure_index]), units)
             degrees[i] = n_runs - 1
     return AddedVariance(variance, degrees)
 
@@ -213,8 +213,8 @@ def seed_variance(
 def _group_variance(scores: Floats, units: Units) -> float:
     """Return what the seeds of one system add to the variance of its mean: (n_queries, n_runs)."""
     n_runs = int(scores.shape[1])
-    alone = PairedScores.from_differences(scores - scores.mean(axis=1, keepdims=True))
-    of_queries = Moments.of(units.pair_units(alone)).error
-    between = float(scores.mean(axis=0).var(ddof=1))
-    within = float((of_queries**2).sum()) / (n_runs - 1)
-    return max(0.0, between - within) / n_runs
+    deviations = PairedScores.from_differences(scores - scores.mean(axis=1, keepdims=True))
+    query_errors = Moments.of(units.pair_units(deviations)).error
+    variance_between = float(scores.mean(axis=0).var(ddof=1))
+    variance_within = float((query_errors**2).sum()) / (n_runs - 1)
+    return max(0.0, variance_between - variance_within) / n_runs

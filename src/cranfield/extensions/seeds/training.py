@@ -27,14 +27,14 @@ class TrainingTests(NamedTuple):
 
 def compare_retrained(groups: Sequence[SeedGroup], cell: Cell) -> TrainingTests | None:
     """Return the tests of pairs on some queries, not corrected; None without several runs."""
-    if all(len(one.runs) == 1 for one in groups):
+    if all(len(group.runs) == 1 for group in groups):
         return None
-    groups = [replace(one, values=one.scores[:, cell.queries.is_included]) for one in groups]
-    at = cell.aligned_scores.measures.index(cell.measure)
-    seeds = seed_variance(groups, cell.parsed_measure, at, cell.units)
-    both = cell.paired_scores.left_column, cell.paired_scores.right_column
+    groups = [replace(group, values=group.scores[:, cell.queries.is_included]) for group in groups]
+    measure_index = cell.aligned_scores.measures.index(cell.measure)
+    seed_variances = seed_variance(groups, cell.parsed_measure, measure_index, cell.units)
+    pair_columns = cell.paired_scores.left_column, cell.paired_scores.right_column
     moments = cell.unit_moments.add_variances(
-        [seeds.variance[one] for one in both], [seeds.degrees[one] for one in both]
+        [seed_variances.variance[column] for column in pair_columns], [seed_variances.degrees[column] for column in pair_columns]
     )
     p = t_test(moments) if moments.n_units > 1 else np.full(len(cell.paired_scores.left_column), np.nan)
     return TrainingTests(moments, p, p)
@@ -46,17 +46,17 @@ def correct_tests(training_tests: Sequence[TrainingTests | None], settings: Sett
     Corrections by flips, and those of means of all systems, have no counterpart here: Holm's
     replaces them. A pair without a p-value is no comparison.
     """
-    of_pairs = CORRECTIONS.get(str(settings.correction), CORRECTIONS["holm"])
-    there = [one for one in training_tests if one is not None]
-    if settings.correction == "none" or not there:
+    correct = CORRECTIONS.get(str(settings.correction), CORRECTIONS["holm"])
+    available_tests = [tests for tests in training_tests if tests is not None]
+    if settings.correction == "none" or not available_tests:
         return list(training_tests)
-    families = [there] if settings.family == "all" else [[one] for one in there]
-    done = []
+    families = [available_tests] if settings.family == "all" else [[tests] for tests in available_tests]
+    corrected_tests = []
     for family in families:
-        p = np.concatenate([one.p for one in family])
-        known = ~np.isnan(p)
-        p[known] = of_pairs(p[known])
-        parts = np.split(p, np.cumsum([len(one.p) for one in family])[:-1])
-        done += [one._replace(p_adjusted=part) for one, part in zip(family, parts, strict=True)]
-    each = iter(done)
-    return [None if one is None else next(each) for one in training_tests]
+        p = np.concatenate([tests.p for tests in family])
+        has_p = ~np.isnan(p)
+        p[has_p] = correct(p[has_p])
+        corrected_parts = np.split(p, np.cumsum([len(tests.p) for tests in family])[:-1])
+        corrected_tests += [tests._replace(p_adjusted=corrected_p) for tests, corrected_p in zip(family, corrected_parts, strict=True)]
+    next_tests = iter(corrected_tests)
+    return [None if tests is None else next(next_tests) for tests in training_tests]

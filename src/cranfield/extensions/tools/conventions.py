@@ -33,8 +33,8 @@ _LLAMAINDEX_REMARKS = (
 )
 
 CONVENTIONS: Mapping[str, Convention] = {
-    one.name: one
-    for one in (
+    convention.name: convention
+    for convention in (
         Convention(
             "trec_eval",
             "trec_eval 10, without -c",
@@ -433,18 +433,18 @@ def _normalize_name(name: str) -> str:
 
 
 _NAME_OF_SPELLING = {_normalize_name(name): name for name in CONVENTIONS} | {
-    _normalize_name(other): name for other, name in _ALIASES.items()
+    _normalize_name(alias): name for alias, name in _ALIASES.items()
 }
 
 
 def find_convention(name: str) -> Convention:
     """Return the convention of a name; OptionError with the nearest ones if there is none."""
-    found = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
-    if found is None:
-        known, meant = [*_NAME_OF_SPELLING, *(one.partition("-")[0] for one in _NAME_OF_SPELLING)], list[str]()
-        begins = _normalize_name(str(name))[:20]
-        for begin in filter(None, (begins, *nearest_words(begins, known, 1, 0.5))):
-            meant += [_NAME_OF_SPELLING[one] for one in _NAME_OF_SPELLING if one.startswith(begin)]
-        guess = f" Did you mean {meant[0]!r}?" if meant else ""
+    canonical_name = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
+    if canonical_name is None:
+        spellings, matches = [*_NAME_OF_SPELLING, *(spelling.partition("-")[0] for spelling in _NAME_OF_SPELLING)], list[str]()
+        prefix = _normalize_name(str(name))[:20]
+        for start in filter(None, (prefix, *nearest_words(prefix, spellings, 1, 0.5))):
+            matches += [_NAME_OF_SPELLING[spelling] for spelling in _NAME_OF_SPELLING if spelling.startswith(start)]
+        guess = f" Did you mean {matches[0]!r}?" if matches else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
-    return CONVENTIONS[found]
+    return CONVENTIONS[canonical_name]

@@ -41,8 +41,8 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not any(map(is_file, paths)) and len(paths) < 2:
         flags.refuse_options({"value", "names", "rel"}, "has no effect without files")
-        every = [*CONVENTIONS.values()] if not paths else [_find_named_convention(paths[0])]
-        show(Conventions(every), form)
+        convention_list = [*CONVENTIONS.values()] if not paths else [_find_named_convention(paths[0])]
+        show(Conventions(convention_list), form)
         return
     measures = flags.parse_measures(names, _DEFAULT, rel)
     if len(measures) > 1:

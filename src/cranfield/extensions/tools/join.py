@@ -22,14 +22,14 @@ def join_systems(
     group_systems: Sequence[Systems],
 ) -> Systems:
     """Return the scores by each rule of a convention as one; a note names measures it lacks."""
-    parts = [[found[name] for found in group_systems] for name in group_systems[0]]
-    systems = Systems(join_scores(convention, supported_measures, groups, one) for one in parts)
+    scores_of_run = [[rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]]
+    systems = Systems(join_scores(convention, supported_measures, groups, group_scores) for group_scores in scores_of_run)
     if len(supported_measures) == len(measures):
         return systems
-    lacking = ", ".join(str(one) for one in measures if one not in supported_measures)
-    text = f"Not computed, since {convention.name} has no such measure: {lacking}."
+    missing_names = ", ".join(str(measure) for measure in measures if measure not in supported_measures)
+    text = f"Not computed, since {convention.name} has no such measure: {missing_names}."
     note = Note("lacking", "info", text)
-    return Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
+    return Systems(replace(scores, notes=(*scores.notes, note)) for scores in systems.values())
 
 
 def join_scores(
@@ -43,52 +43,52 @@ def join_scores(
     The columns are in the order of `wanted`. A query that a part does not average is NaN in its
     columns, and is left out of their means. The recipe has the options that all parts share.
     """
-    ids = list(dict.fromkeys(query for part in group_scores for query in part.query_ids))
+    query_ids = list(dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids))
     if len(group_scores) > 1:
-        ids.sort(key=encode)
-    row_of = {query: row for row, query in enumerate(ids)}
-    found: dict[Measure, tuple[Measure, int | None, Any]] = {}
-    for group, part in zip(groups, group_scores, strict=True):
-        rows = [row_of[query] for query in part.query_ids]
-        for i, (asked, its) in enumerate(group.computed_measures.items()):
-            column = np.full(len(ids), np.nan, part.values.dtype)
-            column[rows] = part.values[:, i]
-            found[asked] = its, group.decimals, column
+        query_ids.sort(key=encode)
+    row_of_query = {query_id: row for row, query_id in enumerate(query_ids)}
+    column_of_measure: dict[Measure, tuple[Measure, int | None, Any]] = {}
+    for group, scores in zip(groups, group_scores, strict=True):
+        rows = [row_of_query[query_id] for query_id in scores.query_ids]
+        for i, (named_measure, tool_measure) in enumerate(group.computed_measures.items()):
+            column = np.full(len(query_ids), np.nan, scores.values.dtype)
+            column[rows] = scores.values[:, i]
+            column_of_measure[named_measure] = tool_measure, group.decimals, column
     # Two that are computed alike are one column.
-    ordered = [*{found[one][0]: found[one] for one in measures}.values()]
-    largest = max(group_scores, key=lambda one: len(one.query_ids))
-    labels = dict.fromkeys((of, name) for part in group_scores for of, name, _ in part.slices)
+    columns = [*{column_of_measure[measure][0]: column_of_measure[measure] for measure in measures}.values()]
+    largest_scores = max(group_scores, key=lambda scores: len(scores.query_ids))
+    labels = dict.fromkeys((label, name) for scores in group_scores for label, name, _ in scores.slices)
     slices = [
-        (of, name, join_scores(convention, measures, groups, [_find_slice(part, of, name) for part in group_scores]))
-        for of, name in labels
+        (label, name, join_scores(convention, measures, groups, [_find_slice(scores, label, name) for scores in group_scores]))
+        for label, name in labels
     ]
-    named = [", ".join(map(str, group.measures)) for group in groups]
+    group_names = [", ".join(map(str, group.measures)) for group in groups]
     notes = merge_notes(
-        ((name, note) for name, part in zip(named, group_scores, strict=True) for note in part.notes),
+        ((name, note) for name, scores in zip(group_names, group_scores, strict=True) for note in scores.notes),
         n_sources=len(group_scores),
     )
     options = {
         name: value
-        for name, value in largest.recipe.items()
-        if all(part.recipe[name] == value for part in group_scores)
+        for name, value in largest_scores.recipe.items()
+        if all(scores.recipe[name] == value for scores in group_scores)
     }
     text = f"Convention {convention.name}: {convention.tool}."
     return replace(
-        largest,
-        measures=tuple(its for its, _, _ in ordered),
-        query_ids=ids,
-        values=np.column_stack([column for _, _, column in ordered]),
-        decimals=tuple(decimals for _, decimals, _ in ordered),
-        renamed={str(asked): str(its) for asked, (its, _, _) in found.items()},
+        largest_scores,
+        measures=tuple(tool_measure for tool_measure, _, _ in columns),
+        query_ids=query_ids,
+        values=np.column_stack([column for _, _, column in columns]),
+        decimals=tuple(decimals for _, decimals, _ in columns),
+        renamed={str(named_measure): str(tool_measure) for named_measure, (tool_measure, _, _) in column_of_measure.items()},
         recipe={**options, "convention": convention.name},
         notes=(*notes, Note("convention", "info", text)),
         slices=tuple(slices),
     )
 
 
-def _find_slice(part: Scores, label: str, name: str) -> Scores:
+def _find_slice(group_scores: Scores, label: str, name: str) -> Scores:
     """Return the scores of the queries that have a label; of a part without such, of no query."""
-    for of, its_name, scores in part.slices:
-        if (of, its_name) == (label, name):
+    for slice_label, slice_name, scores in group_scores.slices:
+        if (slice_label, slice_name) == (label, name):
             return scores
-    return part.select_queries(np.zeros(len(part.query_ids), np.bool_), Counts(0, 0, 0, 0))
+    return group_scores.select_queries(np.zeros(len(group_scores.query_ids), np.bool_), Counts(0, 0, 0, 0))

@@ -58,8 +58,8 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
         raise OptionError(
             "bounds are known only for this package's definitions: leave out convention"
         )
-    ((wanted, judging),) = job.measure_groups
-    known = convention.select_supported(wanted) if job.uses_default_measures else wanted
-    groups = convention.group_measures(known, judging)
-    each = score(replace(job, ways=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
-    return each._replace(systems=[join_systems(convention, wanted, known, groups, each.systems)])
+    ((measures, judging),) = job.measure_groups
+    supported_measures = convention.select_supported(measures) if job.uses_default_measures else measures
+    groups = convention.group_measures(supported_measures, judging)
+    outcome = score(replace(job, ways=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
+    return outcome._replace(systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)])

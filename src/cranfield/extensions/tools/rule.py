@@ -41,30 +41,30 @@ class Rule:
 
         Parameters that were stated stay as they are.
         """
-        its = self.measures.get(measure.name)
-        if its is None or self.has_cutoff not in (None, measure.cutoff is not None):
+        definition = self.measures.get(measure.name)
+        if definition is None or self.has_cutoff not in (None, measure.cutoff is not None):
             return None
-        if isinstance(its, str):
-            return Measure(its, measure.cutoff)
-        more = {name: value for name, value in its.items() if name not in measure.stated}
-        for name, meant in self.parameter_renames.get(measure.name, {}).items():
-            if name in measure.stated and meant not in measure.stated:
-                more[meant] = measure.parameters[name]
-        return measure.with_parameters(more) if more else measure
+        if isinstance(definition, str):
+            return Measure(definition, measure.cutoff)
+        parameters = {name: value for name, value in definition.items() if name not in measure.stated}
+        for tool_name, own_name in self.parameter_renames.get(measure.name, {}).items():
+            if tool_name in measure.stated and own_name not in measure.stated:
+                parameters[own_name] = measure.parameters[tool_name]
+        return measure.with_parameters(parameters) if parameters else measure
 
     @property
     def measure_texts(self) -> list[str]:
         """The measures, as they are written, without cutoffs; what is computed in their place."""
         return [
-            f"{name}: {its}" if isinstance(its, str) else str(Measure(name).with_parameters(its))
-            for name, its in self.measures.items()
+            f"{name}: {definition}" if isinstance(definition, str) else str(Measure(name).with_parameters(definition))
+            for name, definition in self.measures.items()
         ]
 
     @property
     def choices(self) -> list[str]:
         """The options that differ from the default, as they are written."""
-        rounded = [] if self.decimals is None else [rounding_text(self.decimals)]
-        return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounded]
+        rounding_texts = [] if self.decimals is None else [rounding_text(self.decimals)]
+        return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounding_texts]
 
 
 def rounding_text(decimals: int) -> str:
@@ -83,8 +83,8 @@ def rule(
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for others with their parameters."""
-    named = {**{name: {} for name in names.split()}, **measures}
-    return Rule(named, judging or {}, has_cutoff, decimals, parameter_renames or {})
+    parameters_of_measure = {**{name: {} for name in names.split()}, **measures}
+    return Rule(parameters_of_measure, judging or {}, has_cutoff, decimals, parameter_renames or {})
 
 
 @dataclass(frozen=True)
@@ -113,18 +113,18 @@ class Convention:
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
-        return next((its for one in self.rules if (its := one.translate(measure)) is not None), None)
+        return next((tool_measure for rule in self.rules if (tool_measure := rule.translate(measure)) is not None), None)
 
     def measure_names(self) -> list[str]:
         """Return the names of the measures that the tool has."""
-        return list(dict.fromkeys(name for one in self.rules for name in one.measures))
+        return list(dict.fromkeys(name for rule in self.rules for name in rule.measures))
 
     def select_supported(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return those of the measures that the tool has; MeasureError if it has none of them."""
-        found = [one for one in measures if self.translate(one) is not None]
-        if not found:
+        supported_measures = [measure for measure in measures if self.translate(measure) is not None]
+        if not supported_measures:
             raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
-        return found
+        return supported_measures
 
     def group_measures(self, measures: Iterable[Measure], judging: Judging = Judging()) -> "list[Group]":
         """Return the evaluations that the measures take: those judged alike are in one.
@@ -132,20 +132,20 @@ class Convention:
         What differs from the default in `judging` is kept. Raises MeasureError for a measure that
         the tool lacks.
         """
-        found: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
+        measures_of_group: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
         for measure in measures:
-            for one in self.rules:
-                its = one.translate(measure)
-                if its is not None:
-                    how = replace(judging, **{**one.judging, **judging.changed_options()})
-                    found.setdefault((how, one.decimals), {})[measure] = its
+            for rule in self.rules:
+                tool_measure = rule.translate(measure)
+                if tool_measure is not None:
+                    rule_judging = replace(judging, **{**rule.judging, **judging.changed_options()})
+                    measures_of_group.setdefault((rule_judging, rule.decimals), {})[measure] = tool_measure
                     break
             else:
                 raise MeasureError(
                     f"{measure}: {self.name} has no such measure, or none that was compared with "
                     f"the one here; it has {', '.join(self.measure_names())}"
                 )
-        return [Group(its, how, decimals) for (how, decimals), its in found.items()]
+        return [Group(computed_measures, group_judging, decimals) for (group_judging, decimals), computed_measures in measures_of_group.items()]
 
 
 @dataclass(frozen=True)
@@ -174,15 +174,15 @@ class Conventions(Shown):
         """Return a table: of several, a row for each; of one, a row for each of its rules."""
         if len(self.conventions) > 1:
             rows = [
-                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.conventions
+                [convention.name, convention.tool + ("" if convention.was_run else " (not run)")] for convention in self.conventions
             ]
             header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_USAGE_LINE]
         else:
-            (one,) = self.conventions
-            rows = [[", ".join(each.measure_texts), ", ".join(each.choices) or "-"] for each in one.rules]
+            (convention,) = self.conventions
+            rows = [[", ".join(rule.measure_texts), ", ".join(rule.choices) or "-"] for rule in convention.rules]
             header, n_sentences = ["measures", "choices"], 2
-            title, lines = [f"{one.name}: {one.tool}", f"Source: {one.source}"], [*one.remarks]
-            if not one.was_run:
+            title, lines = [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"], [*convention.remarks]
+            if not convention.was_run:
                 lines.append("Read in its source, not run.")
         n_labels = len(header) - n_sentences
         return [Table(header, rows, lines, n_labels, title=title, n_sentences=n_sentences)]
@@ -191,11 +191,11 @@ class Conventions(Shown):
         """Return a row for each rule of each convention."""
         return self._rows_as_dicts(
             (
-                *(one.name, one.tool, one.source, one.was_run),
-                *(" ".join(each.measure_texts), ", ".join(each.choices), " ".join(one.remarks)),
+                *(convention.name, convention.tool, convention.source, convention.was_run),
+                *(" ".join(rule.measure_texts), ", ".join(rule.choices), " ".join(convention.remarks)),
             )
-            for one in self.conventions
-            for each in one.rules
+            for convention in self.conventions
+            for rule in convention.rules
         )
 
     def to_dict(self) -> dict[str, Any]:

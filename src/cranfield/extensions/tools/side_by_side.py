@@ -71,35 +71,35 @@ def conventions(
 
     """
     refuse_unknown_options(conventions, reading)
-    wanted_value = None if value is None else _parse_value(value)
-    judgments, found, named = arrange_arguments(
+    target = None if value is None else _parse_value(value)
+    judgments, parsed_runs, measure_text = arrange_arguments(
         *(qrels, run, measure, _DEFAULT_MEASURE),
         columns=Reading.of(reading).columns,
         duplicates="refuse",
         verb=conventions,
     )
-    wanted = list_measures(named)
-    if len(wanted) > 1 or wanted[0].definition.is_text:
-        why = "a string" if len(wanted) == 1 else "one of several"
-        raise MeasureError(f"{wanted[0]} is {why}: one measure of numbers is compared at a time")
-    if not isinstance(found, Run) and len(found) == 1:
-        (found,) = found.values()
-    if not isinstance(found, Run):
-        raise OptionError(f"{len(found)} runs: the conventions are compared on one")
-    side_by_side = SideBySide.of(judgments, found, wanted[0], wanted_value)
-    run_warnings = tuple(list_warnings(judgments, [found]))
+    measures = list_measures(measure_text)
+    if len(measures) > 1 or measures[0].definition.is_text:
+        reason = "a string" if len(measures) == 1 else "one of several"
+        raise MeasureError(f"{measures[0]} is {reason}: one measure of numbers is compared at a time")
+    if not isinstance(parsed_runs, Run) and len(parsed_runs) == 1:
+        (parsed_runs,) = parsed_runs.values()
+    if not isinstance(parsed_runs, Run):
+        raise OptionError(f"{len(parsed_runs)} runs: the conventions are compared on one")
+    side_by_side = SideBySide.of(judgments, parsed_runs, measures[0], target)
+    run_warnings = tuple(list_warnings(judgments, [parsed_runs]))
     warn_about(run_warnings)
     return replace(side_by_side, run_warnings=run_warnings)
 
 
 def _parse_value(value: float | str) -> Decimal:
     try:
-        found = Decimal(value.strip() if isinstance(value, str) else repr(finite_number(value)))
+        decimal = Decimal(value.strip() if isinstance(value, str) else repr(finite_number(value)))
     except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite():
+        decimal = Decimal("NaN")
+    if not decimal.is_finite():
         raise OptionError(f"value={value!r:.40}: expected a number, as in 0.8155")
-    return found
+    return decimal
 
 
 @dataclass(frozen=True)
@@ -150,33 +150,33 @@ class SideBySide(Shown):
         Raises the error of the default if no convention gives a number.
         """
         default = measure, Judging()
-        having = [
-            (one, one.group_measures([measure])[0])
-            for one in CONVENTIONS.values()
-            if one.translate(measure) is not None
+        convention_groups = [
+            (convention, convention.group_measures([measure])[0])
+            for convention in CONVENTIONS.values()
+            if convention.translate(measure) is not None
         ]
-        lacking = tuple(one.name for one in CONVENTIONS.values() if one.translate(measure) is None)
-        ways = {default: None}
-        for _, group in having:
-            way = _group_computation(group)
-            ways |= dict.fromkeys([way, *dict(_list_choices(default, way)).values()])
-        values = _compute_values(qrels, run, ways)
-        usual = values[default]
-        if isinstance(usual, CranfieldError):
-            if all(isinstance(one, CranfieldError) for one in values.values()):
-                raise usual
-            its = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(usual))
+        lacking = tuple(convention.name for convention in CONVENTIONS.values() if convention.translate(measure) is None)
+        computations = {default: None}
+        for _, group in convention_groups:
+            computation = _group_computation(group)
+            computations |= dict.fromkeys([computation, *dict(_list_choices(default, computation)).values()])
+        outcomes = _compute_values(qrels, run, computations)
+        default_outcome = outcomes[default]
+        if isinstance(default_outcome, CranfieldError):
+            if all(isinstance(outcome, CranfieldError) for outcome in outcomes.values()):
+                raise default_outcome
+            default_line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(default_outcome))
         else:
-            its = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), usual)
-        every = (its, *(_compute_line(one, group, default, values) for one, group in having))
-        return cls(measure, run.name, every, lacking, target)
+            default_line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), default_outcome)
+        lines = (default_line, *(_compute_line(convention, group, default, outcomes) for convention, group in convention_groups))
+        return cls(measure, run.name, lines, lacking, target)
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return what one convention gives."""
-        for one in self.every:
-            if one.convention == name:
-                return one
-        raise KeyError(f"{name!r:.80}: there are {', '.join(one.convention for one in self.every)}")
+        for line in self.every:
+            if line.convention == name:
+                return line
+        raise KeyError(f"{name!r:.80}: there are {', '.join(line.convention for line in self.every)}")
 
     def is_same(self, one: UnderConvention) -> bool:
         """Tell whether a value is the one that was asked for, to the digits that this has."""
@@ -190,46 +190,46 @@ class SideBySide(Shown):
     @cached_property
     def same(self) -> list[str]:
         """The conventions that give the value that was asked for."""
-        return [one.convention for one in self.every if self.is_same(one)]
+        return [line.convention for line in self.every if self.is_same(line)]
 
     @property
     def notes(self) -> Sequence[Note]:
         """Which conventions give the value that was asked for; what is not shown."""
-        found = [*self.run_warnings]
+        notes = [*self.run_warnings]
         if self.wanted is not None and self.same:
             text = f"{self.wanted} is the value under: {', '.join(self.same)}."
-            found.append(Note("same", "info", text, count=len(self.same)))
+            notes.append(Note("same", "info", text, count=len(self.same)))
         elif self.wanted is not None:
-            near = min(self.every, key=self._distance)
+            nearest = min(self.every, key=self._distance)
             text = (
-                f"No convention gives {self.wanted}. The nearest is {near.convention}, "
-                f"{format_number(near.value)}. Check that the run and the judgments are the same."
+                f"No convention gives {self.wanted}. The nearest is {nearest.convention}, "
+                f"{format_number(nearest.value)}. Check that the run and the judgments are the same."
             )
-            found.append(Note("none-same", "info", text))
+            notes.append(Note("none-same", "info", text))
         if self.lacking:
             text = f"No such measure under {', '.join(self.lacking)}."
-            found.append(Note("lacking", "info", text, count=len(self.lacking)))
-        return found
+            notes.append(Note("lacking", "info", text, count=len(self.lacking)))
+        return notes
 
     def tables(self) -> list[Table]:
         """Return the table, a row for each convention: the default first; or the nearest value."""
         rows = []
-        strong = set()
-        ordered = list(self.every)
+        strong_cells = set()
+        table_lines = list(self.every)
         if self.wanted is not None:
-            ordered.sort(key=self._distance)
-        for i, one in enumerate(ordered):
-            if self.is_same(one):
-                strong |= {(i, 0), (i, 1)}
-            most = "" if one.most is None else f"{one.most}: {format_signed(one.moves)}"
-            choices = ", ".join(one.choices)
-            if one.problem is not None:
-                choices = one.problem.split("\n", 1)[0]
-            rows.append([one.convention, format_number(one.value), choices, most])
+            table_lines.sort(key=self._distance)
+        for i, line in enumerate(table_lines):
+            if self.is_same(line):
+                strong_cells |= {(i, 0), (i, 1)}
+            largest_effect = "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
+            choices = ", ".join(line.choices)
+            if line.problem is not None:
+                choices = line.problem.split("\n", 1)[0]
+            rows.append([line.convention, format_number(line.value), choices, largest_effect])
         title = [f"{self.measure} of {self.run}, under {format_count(len(rows) - 1, 'convention')}"]
         header = ["convention", "value", "differs in", "largest effect"]
         lines = [str(note) for note in self.notes]
-        return [Table(header, rows, lines, 1, frozenset(strong), title=title, n_sentences=2)]
+        return [Table(header, rows, lines, 1, frozenset(strong_cells), title=title, n_sentences=2)]
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a value is from the one that was asked for."""
@@ -243,17 +243,17 @@ class SideBySide(Shown):
             (
                 self.run,
                 str(self.measure),
-                one.convention,
-                one.tool,
-                one.measure,
-                None if one.value is None else finite_or_none(one.value),
-                " ".join(one.choices),
-                one.most,
-                one.moves,
-                one.problem,
-                None if self.wanted is None else self.is_same(one),
+                line.convention,
+                line.tool,
+                line.measure,
+                None if line.value is None else finite_or_none(line.value),
+                " ".join(line.choices),
+                line.most,
+                line.moves,
+                line.problem,
+                None if self.wanted is None else self.is_same(line),
             )
-            for one in self.every
+            for line in self.every
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -263,8 +263,8 @@ class SideBySide(Shown):
             "measure": str(self.measure),
             "value": None if self.wanted is None else str(self.wanted),
             "conventions": [
-                {**vars(one), "choices": [*one.choices], "is_same": self.is_same(one)}
-                for one in self.every
+                {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
+                for line in self.every
             ],
             "lacking": [*self.lacking],
             "notes": [note.to_dict() for note in self.notes],
@@ -278,55 +278,55 @@ def _group_computation(group: Group) -> Computation:
 
 
 def _compute_line(
-    convention: Convention, group: Group, default: Computation, values: Mapping[Computation, float | CranfieldError]
+    convention: Convention, group: Group, default: Computation, outcomes: Mapping[Computation, float | CranfieldError]
 ) -> UnderConvention:
     """Return what is known under a convention, of the numbers that each way gives."""
-    way, usual = _group_computation(group), values[default]
-    found, steps = values[way], dict(_list_choices(default, way))
-    choices = [*steps, *([] if group.decimals is None else [rounding_text(group.decimals)])]
-    its = UnderConvention(convention.name, convention.tool, str(way[0]), None, (*choices,))
-    if isinstance(found, CranfieldError):
-        return replace(its, problem=str(found))
-    its = replace(its, value=found if group.decimals is None else round(found, group.decimals))
-    if isinstance(usual, CranfieldError):
-        return its
+    computation, default_outcome = _group_computation(group), outcomes[default]
+    outcome, computation_of_choice = outcomes[computation], dict(_list_choices(default, computation))
+    choices = [*computation_of_choice, *([] if group.decimals is None else [rounding_text(group.decimals)])]
+    line = UnderConvention(convention.name, convention.tool, str(computation[0]), None, (*choices,))
+    if isinstance(outcome, CranfieldError):
+        return replace(line, problem=str(outcome))
+    line = replace(line, value=outcome if group.decimals is None else round(outcome, group.decimals))
+    if isinstance(default_outcome, CranfieldError):
+        return line
     moves = {
-        name: change - usual
-        for name, step in steps.items()
-        if not isinstance(change := values[step], CranfieldError) and change != usual
+        name: choice_outcome - default_outcome
+        for name, choice in computation_of_choice.items()
+        if not isinstance(choice_outcome := outcomes[choice], CranfieldError) and choice_outcome != default_outcome
     }
-    most = max(moves, key=lambda name: abs(moves[name]), default=None)
-    return its if most is None else replace(its, most=most, moves=moves[most])
+    largest = max(moves, key=lambda name: abs(moves[name]), default=None)
+    return line if largest is None else replace(line, most=largest, moves=moves[largest])
 
 
-def _list_choices(default: Computation, way: Computation) -> Iterator[tuple[str, Computation]]:
+def _list_choices(default: Computation, computation: Computation) -> Iterator[tuple[str, Computation]]:
     """Yield each choice of a way that differs from the default, alone, with its name."""
-    (measure, judging), (its, how) = default, way
-    for name, value in how.changed_options().items():
+    (measure, judging), (tool_measure, tool_judging) = default, computation
+    for name, value in tool_judging.changed_options().items():
         yield f"{name}={value!r}", (measure, replace(judging, **{name: value}))
-    if its.name != measure.name:
-        yield its.name, (its, judging)
+    if tool_measure.name != measure.name:
+        yield tool_measure.name, (tool_measure, judging)
         return
-    for name, value in its.given:
+    for name, value in tool_measure.given:
         if measure.parameters[name] != value:
             yield f"{name}={value!r}", (measure.with_parameters({name: value}), judging)
 
 
-def _compute_values(qrels: Qrels, run: Run, ways: Iterable[Computation]) -> dict[Computation, float | CranfieldError]:
+def _compute_values(qrels: Qrels, run: Run, computations: Iterable[Computation]) -> dict[Computation, float | CranfieldError]:
     """Return the number in each way, or why there is none: measures judged alike go together."""
-    found: dict[Computation, float | CranfieldError] = {}
-    by_judging: dict[Judging, list[Measure]] = {}
-    for measure, judging in ways:
-        by_judging.setdefault(judging, []).append(measure)
-    for judging, measures in watch_steps(by_judging.items(), "conventions"):
+    outcomes: dict[Computation, float | CranfieldError] = {}
+    measures_of_judging: dict[Judging, list[Measure]] = {}
+    for measure, judging in computations:
+        measures_of_judging.setdefault(judging, []).append(measure)
+    for judging, measures in watch_steps(measures_of_judging.items(), "conventions"):
         try:
             scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
-            found |= {(one, judging): scores[one] for one in measures}
+            outcomes |= {(measure, judging): scores[measure] for measure in measures}
         except CranfieldError:
-            for one in measures:
+            for measure in measures:
                 try:
-                    alone = score_runs(qrels, {run.name: run}, [one], judging)[run.name]
-                    found[one, judging] = alone[one]
+                    scores = score_runs(qrels, {run.name: run}, [measure], judging)[run.name]
+                    outcomes[measure, judging] = scores[measure]
                 except CranfieldError as error:
-                    found[one, judging] = error
-    return found
+                    outcomes[measure, judging] = error
+    return outcomes

@@ -32,8 +32,8 @@ class _TrecEvalCommand(click.Command):
         except click.UsageError as error:
             print_refusal(printable_error(error))
             option = error.param if isinstance(error, click.BadParameter) else None
-            of_format = option is not None and option.name in ("qrels_format", "results_format")
-            ctx.exit(FILE if of_format else USAGE)
+            is_format = option is not None and option.name in ("qrels_format", "results_format")
+            ctx.exit(FILE if is_format else USAGE)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -46,14 +46,14 @@ class _TrecEvalCommand(click.Command):
             ctx.exit(error.status if isinstance(error, TrecEvalError) else status)
 
 
-def _print_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _print_version(ctx: click.Context, option: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
         click.echo(f"trec_eval version 10.0, by cranfield {__version__}", err=True)
         ctx.exit()
 
 
-def _parse_topic(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    return value.partition(".")[2] or None if value else None
+def _parse_topic(ctx: click.Context, option: click.Parameter, level_text: str | None) -> str | None:
+    return level_text.partition(".")[2] or None if level_text else None
 
 
 _WHOLE_NUMBER = {"type": click.IntRange(0, LARGEST_GRADE), "metavar": "N"}
@@ -112,8 +112,8 @@ def command(
     ctx = click.get_current_context()
     if help_wanted:
         click.echo(ctx.get_help())
-        typed = ctx.get_parameter_source("measures") is ParameterSource.COMMANDLINE
-        _explain_measures(options.measures if typed else ())
+        is_typed = ctx.get_parameter_source("measures") is ParameterSource.COMMANDLINE
+        _explain_measures(options.measures if is_typed else ())
         return
     if qrels is None or run is None:
         missing = "QRELS" if qrels is None else "RUN"
@@ -124,8 +124,8 @@ def command(
 
 
 def _explain_measures(measures: Sequence[str]) -> None:
-    named = [name for name in requested(measures) if name != "runid"]
-    for definition in dict.fromkeys(map(find_definition, named)):
+    measure_names = [name for name in requested(measures) if name != "runid"]
+    for definition in dict.fromkeys(map(find_definition, measure_names)):
         formatter = click.HelpFormatter(width=100)
         formatter.write("\n")
         write_definition(definition, formatter)

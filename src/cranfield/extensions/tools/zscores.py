@@ -16,15 +16,15 @@ def read_zscores(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
     Raises InputError for the first line that is wrong, DuplicateError for one that occurs twice.
     """
     table = read_text_table(source.name, read_text(source), _FORM)
-    found: dict[tuple[str, str], tuple[float, float]] = {}
+    zscores: dict[tuple[str, str], tuple[float, float]] = {}
     for row, (query, measure, *numbers) in enumerate(table.rows()):
-        mean, deviation = (math.nan if n is None else n for n in map(parse_number, numbers))
+        mean, deviation = (math.nan if number is None else number for number in map(parse_number, numbers))
         if not (math.isfinite(mean) and 0 <= deviation < math.inf):
             raise table.row_error(row, "expected a mean and a standard deviation in columns 3 and 4")
-        if (query, measure) in found:
+        if (query, measure) in zscores:
             problem = f"the measure {measure!r} occurs twice for query {query!r}"
             raise table.row_error(row, problem, kind=DuplicateError)
-        found[query, measure] = mean, deviation
-    if not found:
+        zscores[query, measure] = mean, deviation
+    if not zscores:
         raise table.row_error(None, "holds no mean and standard deviation")
-    return found
+    return zscores

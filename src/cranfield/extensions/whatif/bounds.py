@@ -93,49 +93,49 @@ class Bounds(Ends):
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
         """Return the highest grade that was tried, counts, and which bounds are proved."""
-        proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
-        said = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
-        return {"bounds": {**said, "judged": self.n_judged, "proved": proved}}
+        is_proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
+        summary = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
+        return {"bounds": {**summary, "judged": self.n_judged, "proved": is_proved}}
 
     @classmethod
     def joined(cls, parts: Sequence["Bounds"], column: Callable[[Iterable[Any]], Any]) -> "Bounds":
         """Return the bounds of all parts of the queries; `column` puts columns together."""
         return replace(
             parts[0],
-            low=column(one.low for one in parts),
-            high=column(one.high for one in parts),
-            proved=column(one.proved for one in parts),
-            n_retrieved=sum(one.n_retrieved for one in parts),
-            n_judged=sum(one.n_judged for one in parts),
+            low=column(part.low for part in parts),
+            high=column(part.high for part in parts),
+            proved=column(part.proved for part in parts),
+            n_retrieved=sum(part.n_retrieved for part in parts),
+            n_judged=sum(part.n_judged for part in parts),
         )
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
         """Return what to know of the bounds of these measures, which are its columns."""
-        unjudged = self.n_retrieved - self.n_judged
-        what = (
-            f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
+        n_unjudged = self.n_retrieved - self.n_judged
+        range_text = (
+            f"[low, high]: over every way to grade the {n_unjudged:,} unjudged of the "
             f"{self.n_retrieved:,} documents retrieved, from 0 to {format_shortest(self.top_grade)}."
         )
-        found = [Note("bounds", "info", what)]
-        bounds, attained = [], []
-        for measure, low, proved in zip(measures, self.low.T, self.proved.T, strict=True):
-            n, n_open = len(proved), np.count_nonzero(~proved)
+        notes = [Note("bounds", "info", range_text)]
+        bounded_names, attained_names = [], []
+        for measure, low, is_proved in zip(measures, self.low.T, self.proved.T, strict=True):
+            n_queries, n_open = len(is_proved), np.count_nonzero(~is_proved)
             if np.isnan(low).all():
                 continue
             if n_open == 0:
-                bounds.append(str(measure))
+                bounded_names.append(str(measure))
             else:
-                part = f" (in {n_open:,} of {n:,} queries)" if n_open < n else ""
-                attained.append(f"{measure}{part}")
-        if bounds:
-            found.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounds)}."))
-        if attained:
-            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
-            found.append(Note("bounds-attained", "info", text))
-        if ratios := [str(one) for one in measures if one.linear == "ratio"]:
-            text = f"New grades change the ideal ranking, too, and with it {', '.join(ratios)}."
-            found.append(Note("bounds-ideal", "info", text))
-        return found
+                share_text = f" (in {n_open:,} of {n_queries:,} queries)" if n_open < n_queries else ""
+                attained_names.append(f"{measure}{share_text}")
+        if bounded_names:
+            notes.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounded_names)}."))
+        if attained_names:
+            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained_names)}."
+            notes.append(Note("bounds-attained", "info", text))
+        if ratio_names := [str(measure) for measure in measures if measure.linear == "ratio"]:
+            text = f"New grades change the ideal ranking, too, and with it {', '.join(ratio_names)}."
+            notes.append(Note("bounds-ideal", "info", text))
+        return notes
 
 
 def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
@@ -162,48 +162,48 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
         )
     for measure in measures:
         definition, method = measure.definition, measure.bounds
-        why = "it takes more than a grade for each document" if method == "refused" else ""
+        reason = "it takes more than a grade for each document" if method == "refused" else ""
         if definition.traits.takes_groups and method != "none":
-            why = "it takes judgments in groups or preferences"
+            reason = "it takes judgments in groups or preferences"
         if definition.is_text:
-            why = "its value is a string"
-        if why:
-            raise MeasureError(f"{measure} has no bounds: {why}")
+            reason = "its value is a string"
+        if reason:
+            raise MeasureError(f"{measure} has no bounds: {reason}")
 
 
 def find_bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
     if judged.cost is not None:
-        costly = [str(one) for one in measures if one.definition.traits.takes_cost]
+        cost_measures = [str(measure) for measure in measures if measure.definition.traits.takes_cost]
         raise OptionError(
-            f"bounds=True takes no costs, and {', '.join(costly)} takes those of the run's "
+            f"bounds=True takes no costs, and {', '.join(cost_measures)} takes those of the run's "
             "column cost: leave one of them out"
         )
     shape = len(judged.n_retrieved), len(measures)
-    low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
+    low, high, is_proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
     top_grade = find_reachable_grade(judged)
-    alike: dict[BoundsSearch, list[int]] = {}
+    columns_of_search: dict[BoundsSearch, list[int]] = {}
     for i, measure in enumerate(measures):
         if measure.bounds == "none":
             low[:, i] = high[:, i] = np.nan
         else:
-            alike.setdefault(BoundsSearch.of(measure, whole_grades=judged.has_whole_grades), []).append(i)
-    seen = list_rankings(judged) if alike else []
-    for way, columns in watch_steps(alike.items(), "bounds"):
+            columns_of_search.setdefault(BoundsSearch.of(measure, whole_grades=judged.has_whole_grades), []).append(i)
+    rankings = list_rankings(judged) if columns_of_search else []
+    for search, columns in watch_steps(columns_of_search.items(), "bounds"):
         plan = Plan([measures[i] for i in columns])
-        tried = CompletionSet(way, seen, top_grade, whole_grades=judged.has_whole_grades)
+        completion_set = CompletionSet(search, rankings, top_grade, whole_grades=judged.has_whole_grades)
 
-        def values(
+        def measure_block(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan
         ) -> tuple[Ints, Floats]:
-            parts = [part.take(some) for part, some in block]
-            owners = np.repeat([one.query_index for one in parts], [len(one.counts) for one in parts])
-            return owners, plan.values(judge_completions(parts, top_grade))
+            parts = [part.take(rows) for part, rows in block]
+            query_index = np.repeat([part.query_index for part in parts], [len(part.counts) for part in parts])
+            return query_index, plan.values(judge_completions(parts, top_grade))
 
-        for owners, found in map_in_threads(values, pack_variants(tried.completions())):
-            for i, column in zip(columns, found.T, strict=True):
-                np.minimum.at(low[:, i], owners, column)
-                np.maximum.at(high[:, i], owners, column)
-        proved[:, columns] = tried.is_proved[:, None]
+        for query_index, scores in map_in_threads(measure_block, pack_variants(completion_set.completions())):
+            for i, column in zip(columns, scores.T, strict=True):
+                np.minimum.at(low[:, i], query_index, column)
+                np.maximum.at(high[:, i], query_index, column)
+        is_proved[:, columns] = completion_set.is_proved[:, None]
     n_retrieved, n_judged = int(judged.n_retrieved.sum()), len(judged.hits.rank)
-    return Bounds(low, high, proved, top_grade, n_retrieved, n_judged)
+    return Bounds(low, high, is_proved, top_grade, n_retrieved, n_judged)

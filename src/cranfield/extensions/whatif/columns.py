@@ -53,24 +53,24 @@ def find_unjudged_bounds(
     Unless `asked` for, only where a system's judged share is low and bounds are quick to compute.
     """
     source = aligned_scores.evaluated_runs
-    everywhere = np.ones(len(aligned_scores.query_ids), np.bool_)
-    wanted = [
+    all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
+    measure_indices = [
         i
         for i, name in enumerate(aligned_scores.measures)
         if all_measures
         or (
             isinstance(getattr(aligned_scores.find_measure(name), "cutoff", None), Depth)
-            and any(is_little for _, is_little in judged_shares(aligned_scores, name, everywhere))
+            and any(is_little for _, is_little in judged_shares(aligned_scores, name, all_rows))
         )
     ]
-    if source is None or not wanted or not len(left_system):
+    if source is None or not measure_indices or not len(left_system):
         return [None] * len(aligned_scores.measures)
     systems = Systems(
-        replace(one, measures=tuple(one.measures[i] for i in wanted), values=one.values[:, wanted])
-        for one in source.systems.values()
+        replace(scores, measures=tuple(scores.measures[i] for i in measure_indices), values=scores.values[:, measure_indices])
+        for scores in source.systems.values()
     )
     bounds = pair_bounds(
         source.qrels, source.runs, systems, left_system, right_system, aligned_scores.query_ids, separate=all_measures
     )
-    by_measure = dict(zip(wanted, bounds, strict=True))
-    return [by_measure.get(i) for i in range(len(aligned_scores.measures))]
+    bounds_of_index = dict(zip(measure_indices, bounds, strict=True))
+    return [bounds_of_index.get(i) for i in range(len(aligned_scores.measures))]

@@ -45,8 +45,8 @@ class BoundsSearch:
             method = "attained"
         gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
-            known = method in ("extremes", "split") and not isinstance(gain, Gains)
-            return cls("split" if known else "attained", None, gain)
+            is_bounded = method in ("extremes", "split") and not isinstance(gain, Gains)
+            return cls("split" if is_bounded else "attained", None, gain)
         ranks = cutoff.n_ranks if isinstance(cutoff, Depth) else None
         if method in ("extremes", "attained"):
             ranks = None
@@ -87,15 +87,15 @@ def _query_slices(ranked: Ranked) -> list[slice]:
 
 def list_rankings(judged: Judged) -> list[JudgedRanking]:
     """Return every query of a Judged."""
-    every, ideal = judged.every(), judged.ideal
-    found = []
-    for row, graded in zip(_query_slices(every), _query_slices(ideal), strict=True):
-        unjudged = ~every.judged[row]
-        n = int(np.count_nonzero(unjudged))
-        levels, counts = np.unique(-ideal.grade[graded], return_counts=True)
-        n_documents = n + graded.stop - graded.start
-        found.append(JudgedRanking(every.grade[row], unjudged, -levels, counts, n, n_documents))
-    return found
+    retrieved_docs, ideal = judged.every(), judged.ideal
+    rankings = []
+    for ranking_rows, ideal_rows in zip(_query_slices(retrieved_docs), _query_slices(ideal), strict=True):
+        unjudged = ~retrieved_docs.judged[ranking_rows]
+        n_unjudged = int(np.count_nonzero(unjudged))
+        level_grade, level_count = np.unique(-ideal.grade[ideal_rows], return_counts=True)
+        n_documents = n_unjudged + ideal_rows.stop - ideal_rows.start
+        rankings.append(JudgedRanking(retrieved_docs.grade[ranking_rows], unjudged, -level_grade, level_count, n_unjudged, n_documents))
+    return rankings
 
 
 # ---- which completions are tried --------------------------------------------------------------
@@ -106,37 +106,37 @@ def list_rankings(judged: Judged) -> list[JudgedRanking]:
 _GradeSteps = tuple[Numbers, Ints]
 
 
-def _uniform_steps(grades: Numbers, n: int) -> _GradeSteps:
+def _uniform_steps(grades: Numbers, n_unjudged: int) -> _GradeSteps:
     """Return: all n of one grade, for each of the grades."""
-    return grades, n * np.eye(len(grades), dtype=np.int64)
+    return grades, n_unjudged * np.eye(len(grades), dtype=np.int64)
 
 
-def _two_grade_steps(upper: float, lower: float, n: int, within: int) -> _GradeSteps:
+def _two_grade_steps(upper_grade: float, lower_grade: float, n_unjudged: int, n_within: int) -> _GradeSteps:
     """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
-    m = np.arange(within + 1)
-    return np.array([upper, lower]), np.column_stack((m, n - m))
+    m = np.arange(n_within + 1)
+    return np.array([upper_grade, lower_grade]), np.column_stack((m, n_unjudged - m))
 
 
-def _sorted_steps(grades: Ints, n: int, within: int) -> Iterator[_GradeSteps]:
+def _sorted_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
     """Yield every way in which grades do not rise, or do not fall; `grades` is the highest first.
 
     Below the first `within`, all are at the lowest grade, or all at the highest.
     """
-    bars = combinations(range(within + len(grades) - 1), len(grades) - 1)
-    places = np.fromiter(bars, np.dtype((np.int64, len(grades) - 1)))
-    counts = np.diff(places, axis=1, prepend=-1, append=within + len(grades) - 1) - 1
-    counts = np.column_stack((counts, np.full(len(counts), n - within)))
+    bars = combinations(range(n_within + len(grades) - 1), len(grades) - 1)
+    bar_place = np.fromiter(bars, np.dtype((np.int64, len(grades) - 1)))
+    counts = np.diff(bar_place, axis=1, prepend=-1, append=n_within + len(grades) - 1) - 1
+    counts = np.column_stack((counts, np.full(len(counts), n_unjudged - n_within)))
     yield np.append(grades, grades[-1]), counts
     yield np.append(grades[::-1], grades[0]), counts
 
 
-def _all_steps(grades: Ints, n: int, within: int) -> Iterator[_GradeSteps]:
+def _all_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
     """Yield every way to grade the first `within`; below, all have one of the grades' ends."""
-    choices = np.indices((len(grades),) * within).reshape(within, -1).T
+    choices = np.indices((len(grades),) * n_within).reshape(n_within, -1).T
     counts = (choices[:, :, None] == np.arange(len(grades))).reshape(len(choices), -1) * 1
-    counts = np.column_stack((counts, np.full(len(counts), n - within)))
-    for end in (grades[0], grades[-1]) if n > within else grades[:1]:
-        yield np.append(np.tile(grades, within), end), counts
+    counts = np.column_stack((counts, np.full(len(counts), n_unjudged - n_within)))
+    for end_grade in (grades[0], grades[-1]) if n_unjudged > n_within else grades[:1]:
+        yield np.append(np.tile(grades, n_within), end_grade), counts
 
 
 class CompletionSet:
@@ -154,59 +154,59 @@ class CompletionSet:
     def completions(self) -> Iterator[tuple["Completions", int, int]]:
         """Yield completions, how many these are, and how many rows each has."""
         method, weights = self._search.method, self._rank_weights()
-        for i, one in enumerate(watch_steps(self._rankings, "bounds")):
-            n, within = one.n_unjudged, int(np.count_nonzero(one.is_unjudged[: self._search.cutoff]))
-            grades = self._worths.distinct_grades({0, self._top_grade, *one.level_grade.tolist()})
-            high, low = grades[0].item(), grades[-1].item()
+        for i, ranking in enumerate(watch_steps(self._rankings, "bounds")):
+            n_unjudged, n_within = ranking.n_unjudged, int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff]))
+            grades = self._worths.distinct_grades({0, self._top_grade, *ranking.level_grade.tolist()})
+            best_grade, worst_grade = grades[0].item(), grades[-1].item()
             if method == "extremes":
-                found = [_uniform_steps(np.array([high, low]), n)]
+                step_sets = [_uniform_steps(np.array([best_grade, worst_grade]), n_unjudged)]
             else:
-                found = [_uniform_steps(grades, n), _two_grade_steps(low, high, n, within)]
+                step_sets = [_uniform_steps(grades, n_unjudged), _two_grade_steps(worst_grade, best_grade, n_unjudged, n_within)]
                 if method == "ratio":
-                    found.append(self._ratio_steps(one, grades, weights))
+                    step_sets.append(self._ratio_steps(ranking, grades, weights))
                 else:
-                    found += [_two_grade_steps(high, low, n, within), *self._uneven_steps(i, one, grades, within)]
-            for given, counts in found:
-                part = Completions(i, one, given, counts, self._search.cutoff)
-                yield part, len(counts), part.n_ranks + one.n_documents + 1
+                    step_sets += [_two_grade_steps(best_grade, worst_grade, n_unjudged, n_within), *self._uneven_steps(i, ranking, grades, n_within)]
+            for step_grades, counts in step_sets:
+                completions = Completions(i, ranking, step_grades, counts, self._search.cutoff)
+                yield completions, len(counts), completions.n_ranks + ranking.n_documents + 1
 
     def _uneven_steps(self, i: int, ranking: JudgedRanking, grades: Numbers, n_within: int) -> Iterator[_GradeSteps]:
         """Yield the completions that are not split in two, and note if they are not enough."""
-        method, n = self._search.method, ranking.n_unjudged
+        method, n_unjudged = self._search.method, ranking.n_unjudged
         if method == "split" or n_within == 0:
             return  # all were tried that differ
         if not self._whole_grades:
-            yield from self._unproved_steps(i, grades, n, n_within)
+            yield from self._unproved_steps(i, grades, n_unjudged, n_within)
             return
         top_grade = int(self._top_grade)
         if top_grade <= 1 and method != "attained":
             return
         length = min(len(ranking.grade), self._search.cutoff or len(ranking.grade)) + ranking.n_documents
         n_steps = n_within * (top_grade + 1)
-        most = math.log2(_MAX_ROWS / max(length, n_steps))
-        if method != "sorted" and n_within * math.log2(top_grade + 1) <= most:
-            yield from _all_steps(np.arange(top_grade, -1, -1), n, n_within)
+        max_log2_rows = math.log2(_MAX_ROWS / max(length, n_steps))
+        if method != "sorted" and n_within * math.log2(top_grade + 1) <= max_log2_rows:
+            yield from _all_steps(np.arange(top_grade, -1, -1), n_unjudged, n_within)
             return
-        if method != "attained" and math.log2(math.comb(n_within + top_grade, n_within)) <= most:
+        if method != "attained" and math.log2(math.comb(n_within + top_grade, n_within)) <= max_log2_rows:
             self.is_proved[i] = method == "sorted"
-            yield from _sorted_steps(self._worths.distinct_grades(range(top_grade + 1)), n, n_within)
+            yield from _sorted_steps(self._worths.distinct_grades(range(top_grade + 1)), n_unjudged, n_within)
             return
-        yield from self._unproved_steps(i, grades, n, n_within)
+        yield from self._unproved_steps(i, grades, n_unjudged, n_within)
 
     def _unproved_steps(self, i: int, grades: Numbers, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
         """Yield completions that are not enough, which is noted."""
         self.is_proved[i] = False
         if self._search.method != "attained":
-            for high, low in permutations(grades[:_MAX_PAIRED_GRADES].tolist(), 2):
-                yield _two_grade_steps(high, low, n_unjudged, n_within)
+            for upper_grade, lower_grade in permutations(grades[:_MAX_PAIRED_GRADES].tolist(), 2):
+                yield _two_grade_steps(upper_grade, lower_grade, n_unjudged, n_within)
 
     def _rank_weights(self) -> Floats:
         """Return what one document at rank 1, 2, ... adds to the DCG of a ratio."""
         if self._search.dcg is None:
             return np.zeros(0)
-        n = max([1, *(max(len(one.grade), one.n_documents) for one in self._rankings)])
-        best = self._worths.distinct_grades({0, self._top_grade})[0].item()
-        return discounted_gains(self._search.dcg, best, self._top_grade, n)
+        n_ranks = max([1, *(max(len(ranking.grade), ranking.n_documents) for ranking in self._rankings)])
+        best_grade = self._worths.distinct_grades({0, self._top_grade})[0].item()
+        return discounted_gains(self._search.dcg, best_grade, self._top_grade, n_ranks)
 
     def _ratio_steps(self, ranking: JudgedRanking, grades: Numbers, weights: Floats) -> _GradeSteps:
         """Return completions of which the last has the highest nDCG.
@@ -214,18 +214,18 @@ class CompletionSet:
         Only grades that some document has, the least and the greatest need be looked at: between
         two of these the terms of the sum that is maximized differ by a factor.
         """
-        worth, known, unjudged = self._worths.gains_of(grades), self._worths.gains_of(ranking.level_grade), ranking.is_unjudged
-        at_ranks, n = weights[: len(unjudged)], np.array([ranking.n_unjudged])
-        rungs = find_rungs(known, worth)
-        judged = ((known >= rungs[:, None]) * ranking.level_count).sum(axis=1)
-        fixed = self._worths.gains_of(ranking.grade[~unjudged]) @ at_ranks[~unjudged]
-        above, best = sum_prefixes(at_ranks[unjudged]), sum_prefixes(weights[: ranking.n_documents])
-        taken = np.arange(len(above))[None]
+        level_gain, grade_gain, is_unjudged = self._worths.gains_of(grades), self._worths.gains_of(ranking.level_grade), ranking.is_unjudged
+        rank_weight, n_rows = weights[: len(is_unjudged)], np.array([ranking.n_unjudged])
+        rung = find_rungs(grade_gain, level_gain)
+        n_judged = ((grade_gain >= rung[:, None]) * ranking.level_count).sum(axis=1)
+        judged_gain = self._worths.gains_of(ranking.grade[~is_unjudged]) @ rank_weight[~is_unjudged]
+        unit_gain, ideal_unit_gain = sum_prefixes(rank_weight[is_unjudged]), sum_prefixes(weights[: ranking.n_documents])
+        n_taken = np.arange(len(unit_gain))[None]
         _, rounds = find_highest_ratio(
-            worth, rungs, judged[None], np.array([fixed]), above[None], n, taken, best
+            level_gain, rung, n_judged[None], np.array([judged_gain]), unit_gain[None], n_rows, n_taken, ideal_unit_gain
         )
-        at_least = np.array(rounds)[:, :, 0]
-        return grades, np.diff(at_least, axis=1, prepend=0, append=n[0])
+        n_at_least = np.array(rounds)[:, :, 0]
+        return grades, np.diff(n_at_least, axis=1, prepend=0, append=n_rows[0])
 
 
 # ---- their Judged -----------------------------------------------------------------------------
@@ -252,33 +252,33 @@ class Completions:
 
     def grades_by_rank(self) -> Numbers:
         """Return the grades by rank, down to the cutoff: (n_completions, n_ranks)."""
-        n, one = len(self.counts), self.ranking
-        given = np.repeat(np.tile(self.grades, n), self.counts.ravel()).reshape(n, one.n_unjudged)
-        unjudged = one.is_unjudged[: self.cutoff]
-        grade = np.tile(one.grade[: self.cutoff], (n, 1))
-        grade[:, unjudged] = given[:, : np.count_nonzero(unjudged)]
+        n_completions, ranking = len(self.counts), self.ranking
+        unjudged_grade = np.repeat(np.tile(self.grades, n_completions), self.counts.ravel()).reshape(n_completions, ranking.n_unjudged)
+        is_unjudged = ranking.is_unjudged[: self.cutoff]
+        grade = np.tile(ranking.grade[: self.cutoff], (n_completions, 1))
+        grade[:, is_unjudged] = unjudged_grade[:, : np.count_nonzero(is_unjudged)]
         return grade
 
     def ideal_grades(self) -> Numbers:
         """Return all grades, the highest first: (n_completions, n_documents)."""
-        one = self.ranking
-        levels = np.array(sorted({*one.level_grade.tolist(), *self.grades.tolist()}, reverse=True))
-        counts = np.zeros((len(self.counts), len(levels)), np.int64)
-        counts[:, np.searchsorted(-levels, -one.level_grade)] = one.level_count
+        ranking = self.ranking
+        level_grade = np.array(sorted({*ranking.level_grade.tolist(), *self.grades.tolist()}, reverse=True))
+        counts = np.zeros((len(self.counts), len(level_grade)), np.int64)
+        counts[:, np.searchsorted(-level_grade, -ranking.level_grade)] = ranking.level_count
         for column, grade in zip(self.counts.T, self.grades.tolist(), strict=True):
-            counts[:, np.searchsorted(-levels, -grade)] += column
-        every = np.repeat(np.tile(levels, len(counts)), counts.ravel())
-        return every.reshape(len(counts), one.n_documents)
+            counts[:, np.searchsorted(-level_grade, -grade)] += column
+        ideal_grade = np.repeat(np.tile(level_grade, len(counts)), counts.ravel())
+        return ideal_grade.reshape(len(counts), ranking.n_documents)
 
 
 def judge_completions(completion_blocks: Sequence[Completions], top_grade: float) -> Judged:
     """Return a query for each completion."""
-    n_retrieved = [len(one.ranking.grade) for one in completion_blocks]
-    sizes = [len(one.counts) for one in completion_blocks]
+    n_retrieved = [len(block.ranking.grade) for block in completion_blocks]
+    n_variants = [len(block.counts) for block in completion_blocks]
     return Judged(
-        make_rankings([one.grades_by_rank() for one in completion_blocks]),
-        make_rankings([one.ideal_grades() for one in completion_blocks]),
-        np.repeat(n_retrieved, sizes)[:, None],
+        make_rankings([block.grades_by_rank() for block in completion_blocks]),
+        make_rankings([block.ideal_grades() for block in completion_blocks]),
+        np.repeat(n_retrieved, n_variants)[:, None],
         top_grade,
     )
 
@@ -301,10 +301,10 @@ def list_candidate_grades(
     A grade that a mapping of gains does not name is worth itself: the least and the greatest of
     these are next to one that it names.
     """
-    wanted = set(grades)
+    candidates = set(grades)
     if isinstance(gain, Mapping):
-        wanted |= {near for g in gain if isinstance(g, int) for near in (g - 1, g, g + 1)}
-    return np.array(sorted(g for g in wanted if 0 <= g <= top_grade))
+        candidates |= {neighbour for grade in gain if isinstance(grade, int) for neighbour in (grade - 1, grade, grade + 1)}
+    return np.array(sorted(grade for grade in candidates if 0 <= grade <= top_grade))
 
 
 @dataclass(frozen=True)
@@ -316,30 +316,30 @@ class Worths:
 
     def gains_of(self, grades: Numbers) -> Floats:
         """Return what the grades (n,) are worth: (n,)."""
-        found: Floats = gain_of_grades(grades, self.gain, self.top_grade) * 1.0
-        return found
+        gains: Floats = gain_of_grades(grades, self.gain, self.top_grade) * 1.0
+        return gains
 
     def distinct_grades(self, grades: Iterable[float]) -> Numbers:
         """Return these grades, and the extremes, one of each worth, worth most first."""
-        some = list_candidate_grades(self.gain, self.top_grade, grades)
-        best: Numbers = some[np.unique(-self.gains_of(some), return_index=True)[1]]
-        return best
+        candidates = list_candidate_grades(self.gain, self.top_grade, grades)
+        best_first: Numbers = candidates[np.unique(-self.gains_of(candidates), return_index=True)[1]]
+        return best_first
 
 
 def undivided_dcg(measure: Measure) -> Measure:
     """Return the DCG whose ratio to the ideal an nDCG is."""
-    known = Measure("DCG").definition.parameters
-    given = tuple((key, value) for key, value in measure.given if key in known)
-    return Measure("DCG", measure.cutoff, given)
+    dcg_parameters = Measure("DCG").definition.parameters
+    parameters = tuple((key, value) for key, value in measure.given if key in dcg_parameters)
+    return Measure("DCG", measure.cutoff, parameters)
 
 
 def discounted_gains(dcg: Measure, grade: float, top_grade: float, n_ranks: int) -> Floats:
     """Return what a document of this grade adds to a DCG at the ranks from 1 to n: (n,)."""
 
-    def alone(some: slice) -> Judged:
-        rank = np.arange(some.start, some.stop) + 1
+    def judge_single(rows: slice) -> Judged:
+        rank = np.arange(rows.start, rows.stop) + 1
         query = np.arange(len(rank))
         hits = Ranked(len(rank), query, rank, np.full(len(rank), grade))
         return Judged(hits, hits, rank[:, None], top_grade)
 
-    return measure_variants(dcg, n_ranks, 2, alone)
+    return measure_variants(dcg, n_ranks, 2, judge_single)

@@ -42,11 +42,11 @@ class LinearExtremes:
         # Of these grades one is worth the most and one the least.
         gain = measure.parameters.get("gain", "linear")
         self._grades = list_candidate_grades(gain, self._top_grade, {0, self._top_grade})[::-1]
-        one = np.array([1])
-        worths = np.array([self._measure_singles(one, one, grade)[0] for grade in self._grades.tolist()])
-        chief = int(np.abs(worths).argmax())
-        self.chief_grade = self._grades[chief].item()
-        share = ratio(worths, worths[chief : chief + 1])
+        first_rank = np.array([1])
+        grade_gain = np.array([self._measure_singles(first_rank, first_rank, grade)[0] for grade in self._grades.tolist()])
+        chief_index = int(np.abs(grade_gain).argmax())
+        self.chief_grade = self._grades[chief_index].item()
+        share = ratio(grade_gain, grade_gain[chief_index : chief_index + 1])
         self.least_share, self.greatest_share = float(share.min()), float(share.max())
         self.zero_share = float(share[self._grades == 0][0])  # as much grade 0 adds; unjudged add 0
         self.max_rank = self._find_max_rank()
@@ -58,36 +58,36 @@ class LinearExtremes:
             return cutoff.n_ranks
         rank = _PROBE_RANKS
         weight = np.abs(self._measure_singles(rank, np.full(len(rank), rank[-1]), self.chief_grade))
-        left = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
-        matters = left > _NEGLIGIBLE * left[0]
+        remaining_weight = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
+        matters = remaining_weight > _NEGLIGIBLE * remaining_weight[0]
         return NO_CUTOFF if matters[-1] else int(rank[np.count_nonzero(matters)])
 
     def _measure_singles(self, rank: Ints, n_retrieved: Ints, grade: float) -> Floats:
         """Return what one document of this grade adds at each rank, of so many: (rows,)."""
-        n, ideal = len(rank), make_rankings([self._grades[None]])
+        n_ranks, ideal = len(rank), make_rankings([self._grades[None]])
 
-        def judged(some: slice) -> Judged:
-            which = np.arange(some.start, some.stop)
-            return self._judge_singles(which, rank, n_retrieved, grade, repeat_ranking(ideal, len(which)))
+        def judge_variants(rows: slice) -> Judged:
+            variant = np.arange(rows.start, rows.stop)
+            return self._judge_singles(variant, rank, n_retrieved, grade, repeat_ranking(ideal, len(variant)))
 
-        return _subtract_halves(measure_variants(self._measure, 2 * n, len(self._grades) + 1, judged))
+        return _subtract_halves(measure_variants(self._measure, 2 * n_ranks, len(self._grades) + 1, judge_variants))
 
     def _judge_singles(
         self, variant: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
     ) -> Judged:
         """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
-        row, there = variant % len(rank), np.flatnonzero(variant < len(rank))
-        hits = Ranked(len(variant), there, rank[row[there]], np.full(len(there), grade))
-        return Judged(hits, ideal, n_retrieved[row][:, None], self._top_grade)
+        rank_index, document_variant = variant % len(rank), np.flatnonzero(variant < len(rank))
+        hits = Ranked(len(variant), document_variant, rank[rank_index[document_variant]], np.full(len(document_variant), grade))
+        return Judged(hits, ideal, n_retrieved[rank_index][:, None], self._top_grade)
 
     def weights(self, unjudged: UnjudgedDocuments) -> Floats:
         """Return what each of a run's unjudged documents adds: (rows,)."""
         n_retrieved = np.maximum(unjudged.n_retrieved, 1)  # 0: no document needs the scale
-        n = len(n_retrieved)
-        first, both = np.ones(n, np.int64), np.arange(2 * n)
-        beside = self._judge_singles(both, first, n_retrieved, self.chief_grade, repeat_ranking(self._ideal_ranking, 2))
-        added = _subtract_halves(self._measure.values(beside)[:, 0])
-        scale = ratio(added, self._look_up_weights(first, n_retrieved))
+        n_queries = len(n_retrieved)
+        first_rank, variant = np.ones(n_queries, np.int64), np.arange(2 * n_queries)
+        pseudo_queries = self._judge_singles(variant, first_rank, n_retrieved, self.chief_grade, repeat_ranking(self._ideal_ranking, 2))
+        gain = _subtract_halves(self._measure.values(pseudo_queries)[:, 0])
+        scale = ratio(gain, self._look_up_weights(first_rank, n_retrieved))
         return self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query]) * scale[unjudged.query]
 
     def ends(self, query: Ints, weight_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
@@ -97,23 +97,23 @@ class LinearExtremes:
         other, `at` (rows,) its query; `difference` (n_queries,) as it is.
         """
         # Both sums at once: of what is below 0, and of what is above.
-        sums = np.bincount(2 * query + (weight_difference > 0), weight_difference, 2 * len(difference))
-        less, more = sums[::2], sums[1::2]
-        low = difference + (self.greatest_share * less + self.least_share * more)
-        return low, difference + (self.greatest_share * more + self.least_share * less)
+        difference_sum = np.bincount(2 * query + (weight_difference > 0), weight_difference, 2 * len(difference))
+        negative_sum, positive_sum = difference_sum[::2], difference_sum[1::2]
+        low = difference + (self.greatest_share * negative_sum + self.least_share * positive_sum)
+        return low, difference + (self.greatest_share * positive_sum + self.least_share * negative_sum)
 
     def _look_up_weights(self, rank: Ints, n_retrieved: Ints) -> Floats:
         """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
-        deepest = int(rank.max(initial=0)) + 1
-        places, which = np.unique(n_retrieved * deepest + rank, return_inverse=True)
-        return self._measure_singles(places % deepest, places // deepest, self.chief_grade)[which]
+        rank_base = int(rank.max(initial=0)) + 1
+        place, place_index = np.unique(n_retrieved * rank_base + rank, return_inverse=True)
+        return self._measure_singles(place % rank_base, place // rank_base, self.chief_grade)[place_index]
 
 
 def _subtract_halves(values: Floats) -> Floats:
     """Return what the documents add: the values with them less those without, the second half."""
     half = len(values) // 2
-    found: Floats = values[:half] - values[half:]
-    return found
+    gain: Floats = values[:half] - values[half:]
+    return gain
 
 
 class RatioExtremes:
@@ -135,17 +135,17 @@ class RatioExtremes:
         # Documents below the cutoff k count in the ideal ranking, too, which has k documents.
         # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
         n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
-        cut = isinstance(measure.cutoff, Depth)
-        self.max_rank = 3 * self._dcg_extremes.max_rank + n_judged if cut else NO_CUTOFF
+        has_cutoff = isinstance(measure.cutoff, Depth)
+        self.max_rank = 3 * self._dcg_extremes.max_rank + n_judged if has_cutoff else NO_CUTOFF
         # What an unjudged document may gain, most first; and all that any document may.
-        may_have = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
-        self._level_gain = worths.gains_of(worths.distinct_grades(may_have))
-        judged = worths.gains_of(ideal.grade)
-        self._rung = find_rungs(judged, self._level_gain)
+        reachable_grades = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
+        self._level_gain = worths.gains_of(worths.distinct_grades(reachable_grades))
+        judged_gain = worths.gains_of(ideal.grade)
+        self._rung = find_rungs(judged_gain, self._level_gain)
         # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
-        place = np.searchsorted(self._rung, judged, side="right")
-        cells = ideal.query * (len(self._rung) + 1) + place
-        counts = np.bincount(cells, minlength=n_queries * (len(self._rung) + 1))
+        rung_index = np.searchsorted(self._rung, judged_gain, side="right")
+        cell = ideal.query * (len(self._rung) + 1) + rung_index
+        counts = np.bincount(cell, minlength=n_queries * (len(self._rung) + 1))
         counts = counts.reshape(n_queries, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
         self._n_judged = counts[:, 1:]
 
@@ -154,10 +154,10 @@ class RatioExtremes:
 
         Here and in `ends`, discounts are times what the best grade gains, which changes no ratio.
         """
-        found = np.zeros(len(unjudged.rank))
-        counted = unjudged.rank <= self._dcg_extremes.max_rank
-        found[counted] = self._dcg_extremes.weights(unjudged.cut_at(self._dcg_extremes.max_rank))
-        return found
+        discount = np.zeros(len(unjudged.rank))
+        is_counted = unjudged.rank <= self._dcg_extremes.max_rank
+        discount[is_counted] = self._dcg_extremes.weights(unjudged.cut_at(self._dcg_extremes.max_rank))
+        return discount
 
     def ends(self, query: Ints, discount_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
@@ -171,24 +171,24 @@ class RatioExtremes:
         n_alike = np.bincount(query[discount_difference == 0], minlength=n_queries)
         query = np.concatenate((query[discount_difference != 0], np.arange(n_queries)))
         discount_difference = np.concatenate((discount_difference[discount_difference != 0], np.zeros(n_queries)))
-        n = np.bincount(query, minlength=n_queries)
+        n_rows = np.bincount(query, minlength=n_queries)
         order = np.lexsort((discount_difference, query))
-        starts = np.cumsum(n) - n
-        longest = int((n + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
-        within = min(longest, self._dcg_extremes.max_rank)
-        best = sum_prefixes(discounted_gains(self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(within, 1)))
-        rises = np.diff(self._rung, prepend=0.0)
-        for some in split_variants(n_queries, int(n.max(initial=0)) + 2):
-            rows = order[starts[some.start] : starts[some.stop - 1] + n[some.stop - 1]]
-            rising = np.zeros((some.stop - some.start, int(n[some].max())))
-            place = np.arange(len(rows)) - np.repeat(starts[some] - starts[some.start], n[some])
-            rising[query[rows] - some.start, place] = discount_difference[rows]
-            judged, alike = self._n_judged[some], n_alike[some]
-            fixed = difference[some] * (best[np.minimum(judged, within)] * rises).sum(axis=1)
-            low[some] = 0.0 - self._find_highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
-            last = np.arange(rising.shape[1])
-            falling = np.take_along_axis(rising, np.maximum(n[some, None] - 1 - last, 0), axis=1)
-            high[some] = self._find_highest(falling, n[some], alike, fixed, judged, best)
+        first_row = np.cumsum(n_rows) - n_rows
+        longest_ideal = int((n_rows + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
+        n_ranks = min(longest_ideal, self._dcg_extremes.max_rank)
+        ideal_unit_gain = sum_prefixes(discounted_gains(self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(n_ranks, 1)))
+        rung_rise = np.diff(self._rung, prepend=0.0)
+        for queries in split_variants(n_queries, int(n_rows.max(initial=0)) + 2):
+            rows = order[first_row[queries.start] : first_row[queries.stop - 1] + n_rows[queries.stop - 1]]
+            ascending = np.zeros((queries.stop - queries.start, int(n_rows[queries].max())))
+            place = np.arange(len(rows)) - np.repeat(first_row[queries] - first_row[queries.start], n_rows[queries])
+            ascending[query[rows] - queries.start, place] = discount_difference[rows]
+            n_judged, block_alike = self._n_judged[queries], n_alike[queries]
+            judged_gain = difference[queries] * (ideal_unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise).sum(axis=1)
+            low[queries] = 0.0 - self._find_highest(-ascending, n_rows[queries], block_alike, 0.0 - judged_gain, n_judged, ideal_unit_gain)
+            column = np.arange(ascending.shape[1])
+            descending = np.take_along_axis(ascending, np.maximum(n_rows[queries, None] - 1 - column, 0), axis=1)
+            high[queries] = self._find_highest(descending, n_rows[queries], block_alike, judged_gain, n_judged, ideal_unit_gain)
         if self._level_gain[-1] == 0:  # as it is, is one of the completions
             return np.minimum(low, difference), np.maximum(high, difference)
         return low, high
@@ -202,12 +202,12 @@ class RatioExtremes:
         first `n`; the one that is 0 is that of `alike` documents. The others are as in
         `highest_ratio`.
         """
-        taken = np.arange(discount.shape[1] + 1)
-        discount = np.where(taken[1:] > n_rows[:, None], 0.0, discount)
-        past = taken > np.count_nonzero(discount > 0, axis=1)[:, None]
-        documents = taken + past * (n_alike[:, None] - 1)
-        above = np.concatenate((np.zeros((len(n_rows), 1)), discount.cumsum(axis=1)), axis=1)
-        found, _ = find_highest_ratio(self._level_gain, self._rung, n_judged, judged_gain, above, n_rows, documents, ideal_unit_gain)
+        n_taken = np.arange(discount.shape[1] + 1)
+        discount = np.where(n_taken[1:] > n_rows[:, None], 0.0, discount)
+        is_past = n_taken > np.count_nonzero(discount > 0, axis=1)[:, None]
+        n_documents = n_taken + is_past * (n_alike[:, None] - 1)
+        unit_gain = np.concatenate((np.zeros((len(n_rows), 1)), discount.cumsum(axis=1)), axis=1)
+        highest, _ = find_highest_ratio(self._level_gain, self._rung, n_judged, judged_gain, unit_gain, n_rows, n_documents, ideal_unit_gain)
         # Where nothing that was judged gains anything, nothing may.
-        nothing = (n_judged.max(axis=1, initial=0) == 0) & (self._level_gain[-1] == 0)
-        return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
+        has_no_gain = (n_judged.max(axis=1, initial=0) == 0) & (self._level_gain[-1] == 0)
+        return np.where(has_no_gain, np.maximum(highest, 0.0), highest) + 0.0

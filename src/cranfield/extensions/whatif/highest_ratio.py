@@ -16,8 +16,8 @@ from cranfield.arrays.ranked import Floats, Ints, ratio
 
 def find_rungs(*gains: Floats) -> Floats:
     """Return what any document may gain, above 0, ascending: the steps of an ideal ranking."""
-    rungs = np.unique(np.concatenate(gains))
-    return rungs[rungs > 0]
+    rung = np.unique(np.concatenate(gains))
+    return rung[rung > 0]
 
 
 def sum_prefixes(terms: Floats) -> Floats:
@@ -46,43 +46,43 @@ def find_highest_ratio(
     query has the first `n` (n_queries,); `documents`, of the same shape, how many documents these
     rows are. `best` is what 0, 1, ... documents of gain 1 add to an ideal ranking.
     """
-    n_queries, longest = len(n_rows), unit_gain.shape[1] - 1
-    every, taken = np.arange(n_queries), np.arange(longest + 1)
-    beyond = taken > n_rows[:, None]
-    steps, rises = -np.diff(level_gain), np.diff(rung, prepend=0.0)
+    n_queries, max_rows = len(n_rows), unit_gain.shape[1] - 1
+    query_index, n_taken = np.arange(n_queries), np.arange(max_rows + 1)
+    is_beyond = n_taken > n_rows[:, None]
+    level_step, rung_rise = -np.diff(level_gain), np.diff(rung, prepend=0.0)
     # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
-    owner = np.searchsorted(-level_gain, -rung, side="right") - 1
-    ideal = np.zeros((len(level_gain), n_queries, longest + 1))
-    base = np.zeros(n_queries)
-    for rise, level, count in zip(rises.tolist(), owner.tolist(), n_judged.T, strict=True):
+    rung_level = np.searchsorted(-level_gain, -rung, side="right") - 1
+    ideal_dcg = np.zeros((len(level_gain), n_queries, max_rows + 1))
+    base_dcg = np.zeros(n_queries)
+    for rise, level, count in zip(rung_rise.tolist(), rung_level.tolist(), n_judged.T, strict=True):
         if level < 0:
-            base += rise * ideal_unit_gain[np.minimum(count, len(ideal_unit_gain) - 1)]
+            base_dcg += rise * ideal_unit_gain[np.minimum(count, len(ideal_unit_gain) - 1)]
         else:
-            ideal[level] += rise * ideal_unit_gain[np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)]
-    base += ideal[-1, every, n_rows]  # of the lowest level, which they all have
-    judged_gain = judged_gain + level_gain[-1] * unit_gain[every, n_rows]
-    found = np.full(n_queries, -np.inf)
-    rounds = [np.repeat(n_rows[None], len(steps), axis=0)]
-    rising = every  # the queries whose ratio rose in the last round
+            ideal_dcg[level] += rise * ideal_unit_gain[np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)]
+    base_dcg += ideal_dcg[-1, query_index, n_rows]  # of the lowest level, which they all have
+    judged_gain = judged_gain + level_gain[-1] * unit_gain[query_index, n_rows]
+    highest = np.full(n_queries, -np.inf)
+    rounds = [np.repeat(n_rows[None], len(level_step), axis=0)]
+    rising_query = query_index  # the queries whose ratio rose in the last round
     while True:
-        gained, shared = judged_gain[rising], base[rising]
+        numerator, denominator = judged_gain[rising_query], base_dcg[rising_query]
         for level, count in enumerate(rounds[-1]):
-            gained = gained + steps[level] * unit_gain[rising, count]
-            shared = shared + ideal[level, rising, count]
-        t = ratio(gained, shared)
-        higher = t > found[rising]
-        rising = rising[higher]
-        found[rising] = t[higher]
-        if not len(rising) or not len(steps):
-            return found, rounds
-        total, choices = np.zeros((len(rising), longest + 1)), []
-        for level, step in enumerate(steps.tolist()):
-            total = total + step * unit_gain[rising] - found[rising, None] * ideal[level, rising]
-            total[beyond[rising]] = -np.inf
-            greatest = np.maximum.accumulate(total, axis=1)
-            choices.append(np.maximum.accumulate(np.where(total == greatest, taken, 0), axis=1))
-            total = greatest
-        last, chosen = n_rows[rising], np.empty((len(steps), len(rising)), np.int64)
-        for level in range(len(steps) - 1, -1, -1):
-            last = chosen[level] = choices[level][np.arange(len(rising)), last]
-        rounds.append(chosen)
+            numerator = numerator + level_step[level] * unit_gain[rising_query, count]
+            denominator = denominator + ideal_dcg[level, rising_query, count]
+        t = ratio(numerator, denominator)
+        is_higher = t > highest[rising_query]
+        rising_query = rising_query[is_higher]
+        highest[rising_query] = t[is_higher]
+        if not len(rising_query) or not len(level_step):
+            return highest, rounds
+        total, choices = np.zeros((len(rising_query), max_rows + 1)), []
+        for level, step in enumerate(level_step.tolist()):
+            total = total + step * unit_gain[rising_query] - highest[rising_query, None] * ideal_dcg[level, rising_query]
+            total[is_beyond[rising_query]] = -np.inf
+            best_total = np.maximum.accumulate(total, axis=1)
+            choices.append(np.maximum.accumulate(np.where(total == best_total, n_taken, 0), axis=1))
+            total = best_total
+        limit, n_at_least = n_rows[rising_query], np.empty((len(level_step), len(rising_query)), np.int64)
+        for level in range(len(level_step) - 1, -1, -1):
+            limit = n_at_least[level] = choices[level][np.arange(len(rising_query)), limit]
+        rounds.append(n_at_least)

@@ -150,8 +150,8 @@ class JointBounds(_MeanEnds, Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure: the mean difference, its bounds, and what these are."""
         columns = (self.difference, self.low, self.high, self.robust)
-        values = (column.tolist() for column in columns)
-        return self._rows_as_dicts(zip(map(str, self.measures), *values, self.methods, strict=True))
+        cells = (column.tolist() for column in columns)
+        return self._rows_as_dicts(zip(map(str, self.measures), *cells, self.methods, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the runs, how they were judged, and each measure's bounds."""
@@ -220,53 +220,53 @@ def joint_bounds(
 
     """
     refuse_unknown_options(joint_bounds, judging)
-    how = Judging.of(judging)
+    judging_options = Judging.of(judging)
     refuse_mapping(measures)
-    judgments, named, measures = arrange_arguments(
+    judgments, run_of_name, measures = arrange_arguments(
         *(qrels, runs, measures, _DEFAULT_MEASURES),
         columns=Reading.of(judging).columns,
         errors=errors,
-        duplicates=how.duplicates,
+        duplicates=judging_options.duplicates,
         verb=joint_bounds,
     )
-    if isinstance(named, Run) or len(named) != 2:
-        n = 1 if isinstance(named, Run) else len(named)
+    if isinstance(run_of_name, Run) or len(run_of_name) != 2:
+        n = 1 if isinstance(run_of_name, Run) else len(run_of_name)
         raise OptionError(
             f"the difference of two runs has bounds, and runs holds {n}: put both into one list, "
             "joint_bounds(qrels, [old, new], measures)"
         )
-    left, right = named
-    wanted = list_measures(measures)
-    check_choice("ties", how.ties, ("document", "ascending", "given"))
-    check_choice("duplicates", how.duplicates, ("refuse", "first", "best"))
-    check_choice("queries", how.queries, ("judged", "both", "retrieved", "run"))
-    systems = score_runs(judgments, named, wanted, how)
+    left, right = run_of_name
+    parsed_measures = list_measures(measures)
+    check_choice("ties", judging_options.ties, ("document", "ascending", "given"))
+    check_choice("duplicates", judging_options.duplicates, ("refuse", "first", "best"))
+    check_choice("queries", judging_options.queries, ("judged", "both", "retrieved", "run"))
+    systems = score_runs(judgments, run_of_name, parsed_measures, judging_options)
     query_ids = _list_shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
-    found = pair_bounds(judgments, named, systems, np.array([0]), np.array([1]), query_ids)
-    have = [one for one in found if one is not None]
-    if len(have) < len(found):
+    bounds = pair_bounds(judgments, run_of_name, systems, np.array([0]), np.array([1]), query_ids)
+    bounds_of_measure = [measure_bounds for measure_bounds in bounds if measure_bounds is not None]
+    if len(bounds_of_measure) < len(bounds):
         names = map(str, systems.measures)
-        without = [name for name, one in zip(names, found, strict=True) if one is None]
+        unbounded_names = [name for name, measure_bounds in zip(names, bounds, strict=True) if measure_bounds is None]
         raise MeasureError(
-            f"{', '.join(without)}: there are no bounds of the difference; there are of P, DCG, "
+            f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, DCG, "
             "nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
             "documents that the run did not retrieve"
         )
-    values = _stack_values(systems, query_ids).astype(np.float64)
+    score = _stack_values(systems, query_ids).astype(np.float64)
     warn_about(systems.notes)
     return JointBounds(
         left,
         right,
         systems.measures,
         query_ids,
-        means(values[:, 0] - values[:, 1]),
-        tuple(one.method for one in have),
-        np.hstack([one.query_low for one in have]),
-        np.hstack([one.query_high for one in have]),
+        means(score[:, 0] - score[:, 1]),
+        tuple(measure_bounds.method for measure_bounds in bounds_of_measure),
+        np.hstack([measure_bounds.query_low for measure_bounds in bounds_of_measure]),
+        np.hstack([measure_bounds.query_high for measure_bounds in bounds_of_measure]),
         find_reachable_grade(judgments),
-        {**systems[left].recipe, "run": [one.recipe["run"] for one in systems.values()]},
+        {**systems[left].recipe, "run": [scores.recipe["run"] for scores in systems.values()]},
         systems.notes,
     )
 
@@ -295,48 +295,48 @@ def pair_bounds(
     but linear measures and nDCG: the others take two evaluations of each run and unjudged document.
     """
     measures = systems.measures
-    found: list[PairBounds | None] = [None] * len(measures)
+    bounds: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.has_one_tie_order or qrels.has_groups:
-        return found
+        return bounds
     if judging.keeps_repeats or judging.unretrieved == "below":
-        return found
-    some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
-    values = _stack_values(systems, query_ids)
-    costly = any("cost" in run.extra_roles for run in runs.values())
-    adding: dict[int, LinearExtremes | RatioExtremes] = {}
+        return bounds
+    averaged_qrels = qrels if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    score = _stack_values(systems, query_ids)
+    has_costs = any("cost" in run.extra_roles for run in runs.values())
+    extremes_of_index: dict[int, LinearExtremes | RatioExtremes] = {}
     for i, measure in enumerate(measures):
-        if costly and measure.definition.traits.takes_cost:
+        if has_costs and measure.definition.traits.takes_cost:
             continue
         if not are_whole_grades(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
             continue  # a grade between those that it names is never worth the most
         if measure.linear == "exact":
-            adding[i] = LinearExtremes(measure, some)
+            extremes_of_index[i] = LinearExtremes(measure, averaged_qrels)
         elif measure.linear == measure.bounds == "ratio":
-            adding[i] = RatioExtremes(measure, some)
+            extremes_of_index[i] = RatioExtremes(measure, averaged_qrels)
         elif separate and measure.linear == "no":
-            found[i] = _bound_separately(measure, qrels, runs, judging, query_ids, left_system, right_system)
-    if adding:
-        depth = min(max(one.max_rank for one in adding.values()), judging.depth or NO_CUTOFF)
-        unjudged = find_unjudged(some, list(runs.values()), depth, judging)
-        for i, one in watch_steps(adding.items(), "joint bounds"):
-            least, most = measures[i].definition.range
-            reach = math.inf if most is None else most - least
-            of_measure = values[:, :, i].astype(np.float64)
-            found[i] = _bound_jointly(one, unjudged, of_measure, left_system, right_system, reach)
-    return found
+            bounds[i] = _bound_separately(measure, qrels, runs, judging, query_ids, left_system, right_system)
+    if extremes_of_index:
+        depth = min(max(extremes.max_rank for extremes in extremes_of_index.values()), judging.depth or NO_CUTOFF)
+        unjudged = find_unjudged(averaged_qrels, list(runs.values()), depth, judging)
+        for i, extremes in watch_steps(extremes_of_index.items(), "joint bounds"):
+            range_low, range_high = measures[i].definition.range
+            max_difference = math.inf if range_high is None else range_high - range_low
+            measure_score = score[:, :, i].astype(np.float64)
+            bounds[i] = _bound_jointly(extremes, unjudged, measure_score, left_system, right_system, max_difference)
+    return bounds
 
 
 def _list_shared_queries(systems: Systems) -> list[str]:
-    every = [set(one.query_ids) for one in systems.values()]
-    return [q for q in next(iter(systems.values())).query_ids if all(q in one for one in every)]
+    query_sets = [set(scores.query_ids) for scores in systems.values()]
+    return [query_id for query_id in next(iter(systems.values())).query_ids if all(query_id in query_set for query_set in query_sets)]
 
 
 def _stack_values(systems: Systems, query_ids: Sequence[str]) -> Floats:
     columns = []
-    for one in systems.values():
-        row = {query: i for i, query in enumerate(one.query_ids)}
-        columns.append(one.values[[row[query] for query in query_ids]])
+    for scores in systems.values():
+        row_of_query = {query_id: i for i, query_id in enumerate(scores.query_ids)}
+        columns.append(scores.values[[row_of_query[query_id] for query_id in query_ids]])
     return np.stack(columns, axis=1)
 
 
@@ -346,42 +346,42 @@ def _stack_values(systems: Systems, query_ids: Sequence[str]) -> Floats:
 def _bound_jointly(
     extremes: LinearExtremes | RatioExtremes,
     unjudged: Sequence[UnjudgedDocuments],
-    values: Floats,
-    left: Ints,
-    right: Ints,
-    reach: float,
+    score: Floats,
+    left_system: Ints,
+    right_system: Ints,
+    max_difference: float,
 ) -> PairBounds:
     """Return the bounds of each pair; `values` is (n_queries, n_systems).
 
     `reach`: the greatest difference that the measure's range allows. With user-defined gains,
     differences may be greater; rounding alone makes none.
     """
-    tables: dict[int, tuple[Ints, Ints, Floats]] = {}
-    for system in {*left.tolist(), *right.tolist()}:
-        run = unjudged[system].down_to(extremes.max_rank)
-        tables[system] = run.query, run.document, extremes.weights(run)
-    n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
-    is_mine, theirs = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
-    ends = np.empty((2, len(left), len(values)))
+    rows_of_system: dict[int, tuple[Ints, Ints, Floats]] = {}
+    for system in {*left_system.tolist(), *right_system.tolist()}:
+        documents = unjudged[system].down_to(extremes.max_rank)
+        rows_of_system[system] = documents.query, documents.document, extremes.weights(documents)
+    n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in rows_of_system.values()), default=0)
+    is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
+    ends = np.empty((2, len(left_system), len(score)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
-    first, second = np.minimum(left, right), np.maximum(left, right)
-    order = np.lexsort((second, first))
-    for i in watch_steps(dict.fromkeys(first.tolist()), "joint bounds"):
-        query, document, weight = tables[i]
-        is_mine[document] = True
-        for pair in order[first[order] == i].tolist():
-            j = int(second[pair])
-            its_query, its_document, its_weight = tables[j]
-            theirs[its_document] = its_weight
-            only = np.flatnonzero(~is_mine.take(its_document))
-            moved = np.concatenate((weight - theirs.take(document), -its_weight.take(only)))
-            at = np.concatenate((query, its_query.take(only)))
-            theirs[its_document] = 0
-            both = np.stack(extremes.ends(at, moved, values[:, i] - values[:, j]))
-            rounded = np.abs(both) <= reach * (1 + ROUNDING)
-            low, high = np.where(rounded, np.clip(both, -reach, reach), both)
-            ends[:, pair] = (low, high) if left[pair] == i else (0 - high, 0 - low)
-        is_mine[document] = False
+    first_system, second_system = np.minimum(left_system, right_system), np.maximum(left_system, right_system)
+    pair_order = np.lexsort((second_system, first_system))
+    for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
+        query, document, weight = rows_of_system[i]
+        is_in_first[document] = True
+        for pair in pair_order[first_system[pair_order] == i].tolist():
+            j = int(second_system[pair])
+            other_query, other_document, other_weight = rows_of_system[j]
+            second_weight[other_document] = other_weight
+            other_rows = np.flatnonzero(~is_in_first.take(other_document))
+            weight_difference = np.concatenate((weight - second_weight.take(document), -other_weight.take(other_rows)))
+            difference_query = np.concatenate((query, other_query.take(other_rows)))
+            second_weight[other_document] = 0
+            ends_of_pair = np.stack(extremes.ends(difference_query, weight_difference, score[:, i] - score[:, j]))
+            is_in_range = np.abs(ends_of_pair) <= max_difference * (1 + ROUNDING)
+            low, high = np.where(is_in_range, np.clip(ends_of_pair, -max_difference, max_difference), ends_of_pair)
+            ends[:, pair] = (low, high) if left_system[pair] == i else (0 - high, 0 - low)
+        is_in_first[document] = False
     return PairBounds("exact", ends[0].T, ends[1].T)
 
 
@@ -394,20 +394,20 @@ def _bound_separately(
     runs: Mapping[str, Run],
     judging: Judging,
     query_ids: Sequence[str],
-    left: Ints,
-    right: Ints,
+    left_system: Ints,
+    right_system: Ints,
 ) -> PairBounds | None:
     """Return the differences of the runs' own bounds; None if these are not proved."""
-    at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
-    if measure.bounds != "retrieved" or at_relevant or measure.definition.traits.takes_groups:
+    cuts_at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
+    if measure.bounds != "retrieved" or cuts_at_relevant or measure.definition.traits.takes_groups:
         return None
     judging = replace(judging, queries="judged")
     systems = score_runs(qrels, runs, [measure], judging, ends=Bounding(bounds=True))
-    ends: Any = [one.ends for one in systems.values()]
-    if not all(one.proved.all() for one in ends):
+    bounds_of_system: Any = [scores.ends for scores in systems.values()]
+    if not all(bounds.proved.all() for bounds in bounds_of_system):
         return None
-    row = {query: i for i, query in enumerate(qrels.query_ids)}
-    rows = [row[query] for query in query_ids]
-    lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
-    low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
+    row_of_query = {query_id: i for i, query_id in enumerate(qrels.query_ids)}
+    rows = [row_of_query[query_id] for query_id in query_ids]
+    lows, highs = (np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system]) for end in ("low", "high"))
+    low, high = lows[:, left_system] - highs[:, right_system], highs[:, left_system] - lows[:, right_system]
     return PairBounds("separate", low, high)

@@ -46,7 +46,7 @@ class WhatIf:
         """Return plain values."""
         up, down = self.judgments.up, self.judgments.down
         return {
-            "ties": [asdict(one) for one in self.ties],
+            "ties": [asdict(tie) for tie in self.ties],
             "best_swap": self.swap and asdict(self.swap),
             "judgment_up": up and asdict(up),
             "judgment_down": down and asdict(down),
@@ -55,41 +55,41 @@ class WhatIf:
 
 def _tie_sentences(query_value: QueryValue) -> Iterator[str]:
     if query_value.options.get("ties") == "expected":
-        scores = [one.score for one in query_value.retrieved if one.score is not None]
+        scores = [document.score for document in query_value.retrieved if document.score is not None]
         if len(set(scores)) < len(scores):
             yield "Ranks of tied documents are those of one of many orders."
-    seen = [one for one in query_value.ties if f"{one.lowest:.4f}" != f"{one.highest:.4f}"][:N_NAMED]
-    yield from (_tie_sentence(query_value, one) for one in seen)
-    others = len(query_value.ties) - len(seen)
-    if others:
-        more, less = ("more group", "less") if seen else ("group", "little")
-        yield f"The order of {format_count(others, more)} of tied documents mattered {less}."
+    named_ties = [tie for tie in query_value.ties if f"{tie.lowest:.4f}" != f"{tie.highest:.4f}"][:N_NAMED]
+    yield from (_tie_sentence(query_value, tie) for tie in named_ties)
+    n_unnamed = len(query_value.ties) - len(named_ties)
+    if n_unnamed:
+        group_noun, amount = ("more group", "less") if named_ties else ("group", "little")
+        yield f"The order of {format_count(n_unnamed, group_noun)} of tied documents mattered {amount}."
 
 
 def _tie_sentence(query_value: QueryValue, tie: Tie) -> str:
-    n_kept = len(tie.docs)
-    docs = ", ".join(tie.docs[:N_NAMED]) + ", ..." * (n_kept > N_NAMED)
-    kept = f"; of these, {n_kept or 'none'} {'was' if n_kept < 2 else 'were'} kept"
-    pair = (tie.lowest, tie.highest) if _improvement_verb(query_value) == "lower" else (tie.highest, tie.lowest)
+    n_docs = len(tie.docs)
+    docs = ", ".join(tie.docs[:N_NAMED]) + ", ..." * (n_docs > N_NAMED)
+    docs_text = f"; of these, {n_docs or 'none'} {'was' if n_docs < 2 else 'were'} kept"
+    ends = (tie.lowest, tie.highest) if _improvement_verb(query_value) == "lower" else (tie.highest, tie.lowest)
     return (
         f"Ranks {tie.first} to {tie.first + tie.size - 1} are tied"
-        f"{kept * (n_kept < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
-        f"order by grade would give {pair[0]:.4f} and {pair[1]:.4f}."
+        f"{docs_text * (n_docs < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
+        f"order by grade would give {ends[0]:.4f} and {ends[1]:.4f}."
     )
 
 
 def _swap_sentences(query_value: QueryValue) -> Iterator[str]:
-    dropping = query_value.options.get("judged_only")
-    n_kept = sum(is_judged(one) or not dropping for one in query_value.retrieved)
-    of = "two ranks" + f" among the first {N_RANKS}" * (n_kept > N_RANKS)
-    one = query_value.swap
-    if one is not None:
+    drops_unjudged = query_value.options.get("judged_only")
+    n_docs = sum(is_judged(document) or not drops_unjudged for document in query_value.retrieved)
+    ranks_text = "two ranks" + f" among the first {N_RANKS}" * (n_docs > N_RANKS)
+    swap = query_value.swap
+    if swap is not None:
         yield (
-            f"Best swap of {of}: {one.i} ({one.doc_i}) and {one.j} ({one.doc_j}): "
-            f"{_change_text(query_value, one.value)}."
+            f"Best swap of {ranks_text}: {swap.i} ({swap.doc_i}) and {swap.j} ({swap.doc_j}): "
+            f"{_change_text(query_value, swap.value)}."
         )
-    elif n_kept > 1 and not query_value.measure.definition.is_text:
-        yield f"No swap of {of} would {_improvement_verb(query_value)} it."
+    elif n_docs > 1 and not query_value.measure.definition.is_text:
+        yield f"No swap of {ranks_text} would {_improvement_verb(query_value)} it."
 
 
 def _judgment_sentences(query_value: QueryValue) -> Iterator[str]:
@@ -98,19 +98,19 @@ def _judgment_sentences(query_value: QueryValue) -> Iterator[str]:
     if query_value.untried:
         yield f"No judgment of an unjudged document was tried: {query_value.untried}."
         return
-    deep = f" down to rank {DEEPEST:,}" * (query_value.unjudged[-1][0] > DEEPEST)
-    *some, last = query_value.judgments.grades or [0]
-    first = ", ".join(map(format_short, some))
-    tried = f" (of grades {first} and {format_short(last)})" if some else ""
+    depth_text = f" down to rank {DEEPEST:,}" * (query_value.unjudged[-1][0] > DEEPEST)
+    *first_grades, last_grade = query_value.judgments.grades or [0]
+    grades_text = ", ".join(map(format_short, first_grades))
+    grades_note = f" (of grades {grades_text} and {format_short(last_grade)})" if first_grades else ""
     up, down = query_value.judgments.up, query_value.judgments.down
-    for one, way in ((up, "Highest"), (down, "Lowest")):
-        if one is not None:
+    for judgment, adjective in ((up, "Highest"), (down, "Lowest")):
+        if judgment is not None:
             yield (
-                f"{way} value with one more judgment{tried}{deep}: grade {format_short(one.grade)} for "
-                f"{one.doc} at rank {one.rank}: {_change_text(query_value, one.value)}."
+                f"{adjective} value with one more judgment{grades_note}{depth_text}: grade {format_short(judgment.grade)} for "
+                f"{judgment.doc} at rank {judgment.rank}: {_change_text(query_value, judgment.value)}."
             )
     if up is None and down is None:
-        yield f"One more judgment{tried}{deep} would not change it."
+        yield f"One more judgment{grades_note}{depth_text} would not change it."
 
 
 def _improvement_verb(query_value: QueryValue) -> str:

@@ -43,13 +43,13 @@ class RankableDocuments:
     ) -> None:
         self.scene, self.ranking, self.doc_ids = scene, ranking, [*ranking.docs, *other_docs]
         self._ideal_cache: dict[object, Ranked] = {}
-        rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
+        row_of_doc = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
         # (n_documents + 1,) The row of its judgment, -1: unjudged; what it costs to look at it.
-        self.row = np.array([*(rows.get(doc, -1) for doc in self.doc_ids), -1], np.int64)
+        self.row = np.array([*(row_of_doc.get(doc, -1) for doc in self.doc_ids), -1], np.int64)
         self.cost: Floats | None = None
         if scene.judged.cost is not None:
-            here = np.zeros(0) if ranking.costs is None else ranking.costs
-            self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in other_docs), 1.0])
+            ranking_cost = np.zeros(0) if ranking.costs is None else ranking.costs
+            self.cost = np.append(ranking_cost, [*((costs or {}).get(doc, 1.0) for doc in other_docs), 1.0])
 
     def judge_rankings(
         self,
@@ -66,19 +66,19 @@ class RankableDocuments:
         unjudged, and the rankings are as long as this one. Where values are averaged over ties, the
         places stay tied with any documents, and the rankings are as long as the scene's.
         """
-        scene, rows, there = self.scene, self.row[rankings], rankings >= 0
+        scene, judgment_row, is_document = self.scene, self.row[rankings], rankings >= 0
         if regraded_document is not None:
-            rows = np.where(rankings == regraded_document[:, None], len(scene.qrels), rows)
-        n_retrieved = np.count_nonzero(there, axis=1)[:, None]
+            judgment_row = np.where(rankings == regraded_document[:, None], len(scene.qrels), judgment_row)
+        n_retrieved = np.count_nonzero(is_document, axis=1)[:, None]
         if rank_index is not None:
             n_retrieved = np.full_like(n_retrieved, len(self.ranking.docs))
-        tied = scene.judged.ties == "expected"
+        averages_ties = scene.judged.ties == "expected"
         return rerank_query(
-            *(scene.judged, scene.qrels, rows, n_retrieved),
+            *(scene.judged, scene.qrels, judgment_row, n_retrieved),
             judged_only=scene.judging.judged_only,
-            cost=None if self.cost is None else self.cost[rankings[there]],
-            tie_first=self.ranking.tie_first if tied else None,
-            tie_size=self.ranking.tie_size if tied else None,
+            cost=None if self.cost is None else self.cost[rankings[is_document]],
+            tie_first=self.ranking.tie_first if averages_ties else None,
+            tie_size=self.ranking.tie_size if averages_ties else None,
             extra_grade=None if regraded_document is None else grade,
             rank_index=rank_index,
             ideal_cache=self._ideal_cache,
@@ -92,9 +92,9 @@ class RankableDocuments:
         """
         if self.cost is not None:
             return None
-        known = self.row[: len(self.ranking.docs)] >= 0
-        known[rank_index] = True
-        return np.flatnonzero(known)
+        is_needed = self.row[: len(self.ranking.docs)] >= 0
+        is_needed[rank_index] = True
+        return np.flatnonzero(is_needed)
 
     def measure_rankings(self, measure: Measure, n_rankings: int, make_judged: Callable[[slice], Judged]) -> Floats:
         """Return the value of each of n rankings: (n,). `judged` returns some of them."""
@@ -125,30 +125,30 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
     if measure.definition.is_text:
         return None
     docs, documents = scene.docs, RankableDocuments(scene, scene.measured_ranking)
-    kinds = _number_kinds(documents, min(len(docs), N_RANKS))
-    pairs = np.column_stack(np.triu_indices(len(kinds), 1))
-    pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
-    last = _find_last_rank(scene, measure)
-    if last is not None:  # below it, only the first of a kind need be tried
-        firsts = last + np.unique(kinds[last:], return_index=True)[1]
-        tried = np.append(np.arange(min(last, len(kinds))), firsts)
-        pairs = pairs[(pairs[:, 0] < last) & np.isin(pairs[:, 1], tried)]
-    places = documents.find_needed_ranks(np.arange(len(kinds)))
-    ranks = np.arange(len(docs)) if places is None else places
+    kind = _number_kinds(documents, min(len(docs), N_RANKS))
+    pairs = np.column_stack(np.triu_indices(len(kind), 1))
+    pairs = pairs[kind[pairs[:, 0]] != kind[pairs[:, 1]]]
+    last_rank = _find_last_rank(scene, measure)
+    if last_rank is not None:  # below it, only the first of a kind need be tried
+        first_of_kind = last_rank + np.unique(kind[last_rank:], return_index=True)[1]
+        second_rank = np.append(np.arange(min(last_rank, len(kind))), first_of_kind)
+        pairs = pairs[(pairs[:, 0] < last_rank) & np.isin(pairs[:, 1], second_rank)]
+    rank_index = documents.find_needed_ranks(np.arange(len(kind)))
+    ranks = np.arange(len(docs)) if rank_index is None else rank_index
 
-    def swapped(some: slice) -> Judged:
-        rankings = np.tile(ranks, (some.stop - some.start, 1))
-        np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
-        return documents.judge_rankings(rankings, rank_index=places)
+    def judge_swaps(rows: slice) -> Judged:
+        rankings = np.tile(ranks, (rows.stop - rows.start, 1))
+        np.put_along_axis(rankings, pairs[rows], pairs[rows, ::-1], axis=1)
+        return documents.judge_rankings(rankings, rank_index=rank_index)
 
-    found = documents.measure_rankings(measure, len(pairs), swapped)
-    now = scene.value(measure)
-    gain = now - found if measure.definition.higher_is_better is False else found - now
+    value = documents.measure_rankings(measure, len(pairs), judge_swaps)
+    original_value = scene.value(measure)
+    gain = original_value - value if measure.definition.higher_is_better is False else value - original_value
     if not (gain > 0).any():
         return None
-    best = int(gain.argmax())
-    i, j = pairs[best].tolist()
-    return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
+    best_pair = int(gain.argmax())
+    i, j = pairs[best_pair].tolist()
+    return Swap(i + 1, j + 1, docs[i], docs[j], float(value[best_pair]), float(gain[best_pair]))
 
 
 def _find_last_rank(scene: Scene, measure: Measure) -> int | None:
@@ -169,17 +169,17 @@ def _number_kinds(documents: RankableDocuments, n: int) -> Ints:
     They carry the same judgments, were sampled alike, and cost the same.
     """
     qrels, levels = documents.scene.qrels, documents.scene.qrels.levels
-    carried: dict[int, list[object]] = {}
+    judgments_of_row: dict[int, list[object]] = {}
     for row, *judgment in zip(
-        *(one.tolist() for one in (levels.row, levels.group, levels.subgroup, levels.level)),
+        *(column.tolist() for column in (levels.row, levels.group, levels.subgroup, levels.level)),
         strict=True,
     ):
-        carried.setdefault(row, []).append(tuple(judgment))
+        judgments_of_row.setdefault(row, []).append(tuple(judgment))
     kinds = []
     for i, row in enumerate(documents.row[:n].tolist()):
-        sampled = [column[row] for column in qrels.sampling.values()] if row >= 0 else []
+        sampling = [column[row] for column in qrels.sampling.values()] if row >= 0 else []
         cost = None if documents.cost is None else documents.cost[i]
-        kinds.append((row >= 0, *carried.get(row, ()), *sampled, cost))
+        kinds.append((row >= 0, *judgments_of_row.get(row, ()), *sampling, cost))
     return np.array([kinds.index(kind) for kind in kinds], np.int64)
 
 
@@ -207,30 +207,30 @@ def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
     """
     if not scene.judging.has_one_tie_order or measure.definition.is_text:
         return []
-    whole, depth = scene.full_ranking, len(scene.ranking.docs)
+    full_ranking, depth = scene.full_ranking, len(scene.ranking.docs)
     if not depth:
         return []
     # Down to the end of the tie that a cut by `depth` goes through.
-    end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
-    first = whole.take(slice(end))
-    documents = RankableDocuments(scene, first)
-    grades = grade_documents(scene.grades, first.docs)
-    orders = [grade_sort_keys(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
-    edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
-    tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
-    rankings = np.tile(np.arange(end), (2 * len(tied), 1))
-    for i, at in enumerate(tied):
-        rankings[2 * i : 2 * i + 2, at] = [order[at] for order in orders]
-    found = documents.measure_rankings(
-        measure, len(rankings), lambda some: documents.judge_rankings(rankings[some, :depth])
+    end = int(full_ranking.tie_first[depth - 1] + full_ranking.tie_size[depth - 1]) - 1
+    ranking = full_ranking.take(slice(end))
+    documents = RankableDocuments(scene, ranking)
+    grades = grade_documents(scene.grades, ranking.docs)
+    orders = [grade_sort_keys(order_name, ranking.tie_first, grades).argsort(kind="stable") for order_name in _BY_GRADE]
+    edges = [0, *(np.flatnonzero(np.diff(ranking.tie_first)) + 1).tolist(), end]
+    tie_slices = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
+    rankings = np.tile(np.arange(end), (2 * len(tie_slices), 1))
+    for i, tie_slice in enumerate(tie_slices):
+        rankings[2 * i : 2 * i + 2, tie_slice] = [order[tie_slice] for order in orders]
+    value = documents.measure_rankings(
+        measure, len(rankings), lambda rows: documents.judge_rankings(rankings[rows, :depth])
     )
-    kept, docs = set(scene.docs), first.docs[:depth]
-    every = [
-        Tie(at.start + 1, at.stop - at.start, tuple(filter(kept.__contains__, docs[at])), low, high)
-        for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True)
+    scene_docs, docs = set(scene.docs), ranking.docs[:depth]
+    ties = [
+        Tie(tie_slice.start + 1, tie_slice.stop - tie_slice.start, tuple(filter(scene_docs.__contains__, docs[tie_slice])), low, high)
+        for tie_slice, (low, high) in zip(tie_slices, np.sort(value.reshape(-1, 2)).tolist(), strict=True)
         if low != high
     ]
-    return sorted(every, key=lambda tie: tie.lowest - tie.highest)
+    return sorted(ties, key=lambda tie: tie.lowest - tie.highest)
 
 
 @dataclass(frozen=True)
@@ -287,54 +287,54 @@ def find_judgments(scene: Scene, measure: Measure) -> Judgments:
         return Judgments(None, None)
     docs = scene.ranking.docs
     documents = RankableDocuments(scene, scene.ranking)
-    unjudged = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
-    last = None if scene.judging.judged_only else _find_last_rank(scene, measure)
-    if last is not None:  # below it, the same grade has the same effect at any rank
-        above = [i for i in unjudged if i < last]
-        unjudged = unjudged[: len(above) + 1]
-    given = np.array(unjudged, np.int64)
+    unjudged_ranks = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
+    last_rank = None if scene.judging.judged_only else _find_last_rank(scene, measure)
+    if last_rank is not None:  # below it, the same grade has the same effect at any rank
+        ranks_above = [i for i in unjudged_ranks if i < last_rank]
+        unjudged_ranks = unjudged_ranks[: len(ranks_above) + 1]
+    regraded_document = np.array(unjudged_ranks, np.int64)
     grades = _choose_grades(scene)
 
-    def regraded(grade: float, some: slice) -> Judged:
-        dealt = scene.judged.ties in _BY_GRADE  # to other places, by the grade
-        places = None if dealt else documents.find_needed_ranks(given[some])
-        ranks = np.arange(len(docs)) if places is None else places
-        rankings = np.tile(ranks, (some.stop - some.start, 1))
-        if dealt:
-            every = np.tile(grade_documents(scene.grades, docs), (len(rankings), 1))
-            every[np.arange(len(rankings)), given[some]] = grade
-            keys = grade_sort_keys(scene.judged.ties, scene.ranking.tie_first, every)
-            rankings = keys.argsort(axis=1, kind="stable")
-        return documents.judge_rankings(rankings, given[some], grade, places)
+    def judge_with_grade(grade: float, rows: slice) -> Judged:
+        moves_ties = scene.judged.ties in _BY_GRADE  # to other places, by the grade
+        rank_index = None if moves_ties else documents.find_needed_ranks(regraded_document[rows])
+        ranks = np.arange(len(docs)) if rank_index is None else rank_index
+        rankings = np.tile(ranks, (rows.stop - rows.start, 1))
+        if moves_ties:
+            grade_matrix = np.tile(grade_documents(scene.grades, docs), (len(rankings), 1))
+            grade_matrix[np.arange(len(rankings)), regraded_document[rows]] = grade
+            sort_key = grade_sort_keys(scene.judged.ties, scene.ranking.tie_first, grade_matrix)
+            rankings = sort_key.argsort(axis=1, kind="stable")
+        return documents.judge_rankings(rankings, regraded_document[rows], grade, rank_index)
 
-    tried = [documents.measure_rankings(measure, len(given), partial(regraded, grade)) for grade in grades]
-    found = np.column_stack(tried)
-    now = scene.value(measure)
+    values_of_grade = [documents.measure_rankings(measure, len(regraded_document), partial(judge_with_grade, grade)) for grade in grades]
+    value_matrix = np.column_stack(values_of_grade)
+    original_value = scene.value(measure)
 
-    def the(best: int) -> Judgment:
-        row, column = divmod(best, len(grades))
-        at, value = int(given[row]), float(found[row, column])
-        return Judgment(docs[at], at + 1, grades[column], value, value - now)
+    def make_judgment(flat_index: int) -> Judgment:
+        row, column = divmod(flat_index, len(grades))
+        document, value = int(regraded_document[row]), float(value_matrix[row, column])
+        return Judgment(docs[document], document + 1, grades[column], value, value - original_value)
 
     return Judgments(
-        the(int(found.argmax())) if (found > now).any() else None,
-        the(int(found.argmin())) if (found < now).any() else None,
+        make_judgment(int(value_matrix.argmax())) if (value_matrix > original_value).any() else None,
+        make_judgment(int(value_matrix.argmin())) if (value_matrix < original_value).any() else None,
         () if isinstance(grades, range) else tuple(grades),
     )
 
 
 def _choose_grades(scene: Scene) -> Sequence[float]:
     """Return the grades that `judgments` tries, ascending: all, or of many a few."""
-    top = find_reachable_grade(scene.judged)
-    whole = scene.judged.has_whole_grades
-    if top <= _GRADES and whole:
-        return range(int(top) + 1)
-    least = 1 if whole else 0
-    between = sorted({grade for grade in scene.grades.values() if least < grade < top})
-    most = _GRADES - 2  # with 0, 1 and the highest as many as from 0 to 10
-    if len(between) > most:
-        between = [between[i * (len(between) - 1) // (most - 1)] for i in range(most)]
-    return sorted({0, *([1] if top > 1 else []), *between, top})
+    top_grade = find_reachable_grade(scene.judged)
+    has_whole_grades = scene.judged.has_whole_grades
+    if top_grade <= _GRADES and has_whole_grades:
+        return range(int(top_grade) + 1)
+    lowest_grade = 1 if has_whole_grades else 0
+    middle_grades = sorted({grade for grade in scene.grades.values() if lowest_grade < grade < top_grade})
+    max_middle = _GRADES - 2  # with 0, 1 and the highest as many as from 0 to 10
+    if len(middle_grades) > max_middle:
+        middle_grades = [middle_grades[i * (len(middle_grades) - 1) // (max_middle - 1)] for i in range(max_middle)]
+    return sorted({0, *([1] if top_grade > 1 else []), *middle_grades, top_grade})
 
 
 def measure_moves(
@@ -357,24 +357,24 @@ def measure_moves(
     """
     if measure.definition.is_text or scene.judged.ties == "expected":
         return {}
-    here, there = (
+    rank_of_doc, other_rank_of_doc = (
         {doc: rank for rank, doc in enumerate(docs, 1)} for docs in (scene.docs, other_ranking)
     )
-    near = dict.fromkeys([*scene.docs[:N_RANKS], *other_ranking[:N_RANKS]])
-    docs = [doc for doc in near if here.get(doc) != there.get(doc)]
-    others = [doc for doc in docs if doc not in here]
-    documents = RankableDocuments(scene, scene.measured_ranking, others, costs)
-    numbers = {doc: number for number, doc in enumerate(documents.doc_ids)}
-    n_docs = len(here)
+    top_docs = dict.fromkeys([*scene.docs[:N_RANKS], *other_ranking[:N_RANKS]])
+    docs = [doc for doc in top_docs if rank_of_doc.get(doc) != other_rank_of_doc.get(doc)]
+    new_docs = [doc for doc in docs if doc not in rank_of_doc]
+    documents = RankableDocuments(scene, scene.measured_ranking, new_docs, costs)
+    number_of_doc = {doc: number for number, doc in enumerate(documents.doc_ids)}
+    n_docs = len(rank_of_doc)
 
-    def moved_there(some: slice) -> Judged:
-        rankings = np.full((some.stop - some.start, n_docs + 1), -1)
-        for ranking, doc in zip(rankings, docs[some], strict=True):
-            order = [number for number in range(n_docs) if number != numbers[doc]]
-            if doc in there:
-                order.insert(there[doc] - 1, numbers[doc])
+    def judge_moves(rows: slice) -> Judged:
+        rankings = np.full((rows.stop - rows.start, n_docs + 1), -1)
+        for ranking, doc in zip(rankings, docs[rows], strict=True):
+            order = [number for number in range(n_docs) if number != number_of_doc[doc]]
+            if doc in other_rank_of_doc:
+                order.insert(other_rank_of_doc[doc] - 1, number_of_doc[doc])
             ranking[: len(order)] = order
         return documents.judge_rankings(rankings)
 
-    found = documents.measure_rankings(measure, len(docs), moved_there)
-    return dict(zip(docs, found.tolist(), strict=True))
+    value = documents.measure_rankings(measure, len(docs), judge_moves)
+    return dict(zip(docs, value.tolist(), strict=True))

@@ -51,38 +51,38 @@ def find_unjudged_with_ids(
 ) -> tuple[list[UnjudgedDocuments], Ids]:
     """Return what `unjudged_of` returns, and the id of each document, in the order of numbers."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
-    every = [_rank_run(qrels, run, depth, judging) for run in runs]
-    query = np.concatenate([qrels.query, *(one.query for one in every)])
-    ids = Ids.concatenate([qrels.docs, *(one.docs for one in every)])
+    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
+    query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
+    ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
     number = _number_documents(query, ids)
-    judged = np.zeros(len(number), np.bool_)
-    judged[number[: len(qrels)]] = True
-    found, begin = [], len(qrels)
-    for one in every:
-        document = number[begin : begin + len(one.rank)]
-        rows = np.flatnonzero(~judged[document])
-        rows = rows[np.lexsort((one.rank[rows], one.query[rows]))]
-        found.append(UnjudgedDocuments(one.query[rows], one.rank[rows], document[rows], one.n_retrieved))
-        begin += len(one.rank)
-    return found, ids.take(np.unique(number, return_index=True)[1])
+    is_judged = np.zeros(len(number), np.bool_)
+    is_judged[number[: len(qrels)]] = True
+    unjudged, first_row = [], len(qrels)
+    for documents in documents_of_run:
+        document = number[first_row : first_row + len(documents.rank)]
+        rows = np.flatnonzero(~is_judged[document])
+        rows = rows[np.lexsort((documents.rank[rows], documents.query[rows]))]
+        unjudged.append(UnjudgedDocuments(documents.query[rows], documents.rank[rows], document[rows], documents.n_retrieved))
+        first_row += len(documents.rank)
+    return unjudged, ids.take(np.unique(number, return_index=True)[1])
 
 
 def _number_documents(query: Ints, docs: Ids) -> Ints:
     """Return numbers (rows,), the same for the same query and document, query after query."""
-    keys = pair_keys(docs.hash(), query)
-    order = keys.argsort(kind="stable")
-    new = mark_changes(keys[order])
-    again = np.flatnonzero(~new)
-    a, b = order[again], order[again - 1]
+    hash_key = pair_keys(docs.hash(), query)
+    order = hash_key.argsort(kind="stable")
+    is_new = mark_changes(hash_key[order])
+    repeat = np.flatnonzero(~is_new)
+    a, b = order[repeat], order[repeat - 1]
     if docs.compare(a, docs, b).any() or (query[a] != query[b]).any():  # two of the same hash
-        exact = docs.sort_keys()
-        order = np.lexsort((exact, query))
-        new = mark_changes(exact[order], query[order])
-    firsts = order[new]
-    place = np.empty(len(firsts), np.int64)
-    place[query[firsts].argsort(kind="stable")] = np.arange(len(firsts))
+        doc_number = docs.sort_keys()
+        order = np.lexsort((doc_number, query))
+        is_new = mark_changes(doc_number[order], query[order])
+    first_row = order[is_new]
+    place = np.empty(len(first_row), np.int64)
+    place[query[first_row].argsort(kind="stable")] = np.arange(len(first_row))
     number = np.empty(len(order), np.int64)
-    number[order] = place[np.cumsum(new) - 1]
+    number[order] = place[np.cumsum(is_new) - 1]
     return number
 
 
@@ -97,35 +97,35 @@ class _RankedDocuments(NamedTuple):
 
 
 def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDocuments:
-    part = partial(_rank_block, qrels, run, depth, judging)
-    parts, seen = [], set[bytes]()
-    for one in map_in_threads(part, run.blocks(judging.order)):
-        if register_queries(one.block_queries, seen):
-            parts = [*map_in_threads(part, regroup_queries(run.blocks(judging.order)))]
+    rank_block = partial(_rank_block, qrels, run, depth, judging)
+    blocks, seen_queries = [], set[bytes]()
+    for documents in map_in_threads(rank_block, run.blocks(judging.order)):
+        if register_queries(documents.block_queries, seen_queries):
+            blocks = [*map_in_threads(rank_block, regroup_queries(run.blocks(judging.order)))]
             break
-        parts.append(one)
-    none = np.zeros(0, np.int64)
-    n_retrieved = sum((one.n_retrieved for one in parts), np.zeros(len(qrels.query_ids), np.int64))
+        blocks.append(documents)
+    no_rows = np.zeros(0, np.int64)
+    n_retrieved = sum((documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64))
     return _RankedDocuments(
         [],
-        np.concatenate([none, *(one.query for one in parts)]),
-        np.concatenate([none, *(one.rank for one in parts)]),
-        Ids.concatenate([one.docs for one in parts]),
+        np.concatenate([no_rows, *(documents.query for documents in blocks)]),
+        np.concatenate([no_rows, *(documents.rank for documents in blocks)]),
+        Ids.concatenate([documents.docs for documents in blocks]),
         np.minimum(n_retrieved, judging.depth or NO_CUTOFF),
     )
 
 
 def _rank_block(qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load) -> _RankedDocuments:
     """Return the documents of rank <= depth of a block's judged queries. In a thread of its own."""
-    whole = run.group_block(load(), judging)
-    code = qrels.find_codes(whole.queries)
-    rows = np.flatnonzero(code[whole.group] >= 0)
-    rank = rank_documents(whole, judging, rows).rank
+    rankings = run.group_block(load(), judging)
+    code = qrels.find_codes(rankings.queries)
+    rows = np.flatnonzero(code[rankings.group] >= 0)
+    rank = rank_documents(rankings, judging, rows).rank
     rows, rank = rows[rank <= depth], rank[rank <= depth]
-    counts = np.diff(whole.starts)[code >= 0]
+    counts = np.diff(rankings.starts)[code >= 0]
     n_retrieved = np.bincount(code[code >= 0], counts, len(qrels.query_ids))
-    docs = whole.block.doc.take(rows).compact()
+    docs = rankings.block.doc.take(rows).compact()
     return _RankedDocuments(
-        *(whole.queries.to_list(), code[whole.group[rows]], rank, docs),
+        *(rankings.queries.to_list(), code[rankings.group[rows]], rank, docs),
         n_retrieved.astype(np.int64),
     )

@@ -36,25 +36,25 @@ def pack_variants(variant_groups: Iterable[tuple[_Source, int, int]]) -> Iterato
     [[('a', slice(0, 2, None)), ('b', slice(0, 1, None))], [('b', slice(1, 3, None))]]
     """
     block: list[tuple[_Source, slice]] = []
-    free = ROWS
-    for part, n, rows in variant_groups:
+    n_free_rows = ROWS
+    for source, n_variants, n_rows in variant_groups:
         begin = 0
-        while begin < n:
-            end = min(n, begin + max(1, free // max(rows, 1)))
-            block.append((part, slice(begin, end)))
-            free -= (end - begin) * rows
+        while begin < n_variants:
+            end = min(n_variants, begin + max(1, n_free_rows // max(n_rows, 1)))
+            block.append((source, slice(begin, end)))
+            n_free_rows -= (end - begin) * n_rows
             begin = end
-            if free < rows:
+            if n_free_rows < n_rows:
                 yield block
-                block, free = [], ROWS
+                block, n_free_rows = [], ROWS
     if block:
         yield block
 
 
 def split_variants(n_variants: int, n_rows: int) -> Iterator[slice]:
     """Yield which of n variants are looked at together, if each has so many rows."""
-    for ((_, some),) in pack_variants([(None, n_variants, n_rows)]):
-        yield some
+    for ((_, variants),) in pack_variants([(None, n_variants, n_rows)]):
+        yield variants
 
 
 def measure_variants(measure: Measure, n_variants: int, n_rows: int, make_judged: Callable[[slice], Judged]) -> Floats:
@@ -64,8 +64,8 @@ def measure_variants(measure: Measure, n_variants: int, n_rows: int, make_judged
     """
     depth = measure.parameters.get("depth")  # how many ranks are looked at, if it says so
     n_rows += depth if isinstance(depth, int) else 0
-    found = [measure.values(make_judged(some))[:, 0] for some in split_variants(n_variants, n_rows + 1)]
-    return np.concatenate([np.zeros(0), *found])
+    block_values = [measure.values(make_judged(variants))[:, 0] for variants in split_variants(n_variants, n_rows + 1)]
+    return np.concatenate([np.zeros(0), *block_values])
 
 
 # ---- other grades -----------------------------------------------------------------------------
@@ -80,11 +80,11 @@ def make_rankings(grade_matrices: Sequence[Numbers]) -> Ranked:
     >>> found.query, found.rank, found.grade
     (array([0, 0, 1, 1, 2]), array([1, 2, 1, 2, 1]), array([2, 1, 0, 0, 3]))
     """
-    sizes = [matrix.shape for matrix in grade_matrices]
-    lengths = np.repeat([length for _, length in sizes], [n for n, _ in sizes])
+    shapes = [matrix.shape for matrix in grade_matrices]
+    lengths = np.repeat([length for _, length in shapes], [n for n, _ in shapes])
     query = np.repeat(np.arange(len(lengths)), lengths)
     rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grade_matrices]))
+    return Ranked(len(lengths), query, rank, np.concatenate([matrix.ravel() for matrix in grade_matrices]))
 
 
 def repeat_ranking(ranked: Ranked, n_copies: int, grades: Numbers | None = None) -> Ranked:
@@ -102,11 +102,11 @@ def regrade_ideal(ideal: Ranked, grades: Ints) -> Ranked:
 
     Within a query, the grades may come in any order.
     """
-    many = repeat_ranking(ideal, len(grades), grades)
-    top = int(many.grade.max(initial=0))
-    span = top - int(many.grade.min(initial=0)) + 1
-    below = np.sort(many.query * span + top - many.grade) % span
-    return replace(many, grade=top - below)
+    copies = repeat_ranking(ideal, len(grades), grades)
+    top_grade = int(copies.grade.max(initial=0))
+    grade_span = top_grade - int(copies.grade.min(initial=0)) + 1
+    grade_drop = np.sort(copies.query * grade_span + top_grade - copies.grade) % grade_span
+    return replace(copies, grade=top_grade - grade_drop)
 
 
 # ---- other orders -----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def rerank_query(
     out in which nothing is judged. `kept` is a place to keep the ideal rankings, which are the same
     for as many rankings of the same query: a measure then ranks them once.
     """
-    n, ideal, levels = len(judgment_row), judged.ideal, qrels.levels
+    n_rankings, ideal, levels = len(judgment_row), judged.ideal, qrels.levels
     grade, sampling = qrels.grade, qrels.sampling
     if extra_grade is not None:
         grade = np.append(grade, extra_grade)
@@ -154,22 +154,22 @@ def rerank_query(
     columns = {name: column[row] for name, column in sampling.items()}
     if tie_first is not None and tie_size is not None:
         columns |= {"tie_first": tie_first[place], "tie_size": tie_size[place]}
-    hits = Ranked(n, query, place + 1, grade[row], columns=columns)
+    hits = Ranked(n_rankings, query, place + 1, grade[row], columns=columns)
 
-    def parts() -> RankedLevels:
-        rank = np.zeros(n * len(grade), np.int64)
+    def make_parts() -> RankedLevels:
+        rank = np.zeros(n_rankings * len(grade), np.int64)
         rank[query * len(grade) + row] = place + 1
-        every = levels.repeat(n, len(grade))
-        return RankedLevels(n, every, rank[every.row], judged_only, qrels)
+        level_copies = levels.repeat(n_rankings, len(grade))
+        return RankedLevels(n_rankings, level_copies, rank[level_copies.row], judged_only, qrels)
 
     if judged_only:
         hits, n_retrieved, cost = drop_unjudged(hits, n_retrieved, cost)
     ideal_cache = {} if ideal_cache is None else ideal_cache
-    if (n, extra_grade) not in ideal_cache:
-        ideal_cache[n, extra_grade] = repeat_ranking(ideal, n)
+    if (n_rankings, extra_grade) not in ideal_cache:
+        ideal_cache[n_rankings, extra_grade] = repeat_ranking(ideal, n_rankings)
     return Judged(
-        *(hits, ideal_cache[n, extra_grade], n_retrieved, max(judged.top_grade, extra_grade or 0)),
-        *(judged.has_groups, parts, cost),
+        *(hits, ideal_cache[n_rankings, extra_grade], n_retrieved, max(judged.top_grade, extra_grade or 0)),
+        *(judged.has_groups, make_parts, cost),
         # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",
         is_cut=judged.is_cut,
@@ -178,11 +178,11 @@ def rerank_query(
 
 def _add_ideal_document(ideal: Ranked, grade: float) -> Ranked:
     """Return one query's ideal ranking with a document more, the last of its grade."""
-    at = np.count_nonzero(ideal.grade >= grade)
+    position = np.count_nonzero(ideal.grade >= grade)
     return Ranked(
         *(1, np.append(ideal.query, 0), np.append(ideal.rank, len(ideal.rank) + 1)),
-        np.insert(ideal.grade, at, grade),
-        columns={name: np.insert(column, at, 1) for name, column in ideal.columns.items()},
+        np.insert(ideal.grade, position, grade),
+        columns={name: np.insert(column, position, 1) for name, column in ideal.columns.items()},
     )
 
 

@@ -23,42 +23,42 @@ def read_chunks(data: Any) -> dict[str, str]:
     if there are two columns, with other names or without, the first is the chunk. Raises InputError
     for a table without such columns, DuplicateError for a chunk with two documents.
     """
-    found = read_table(data, _FORM)
+    source = read_table(data, _FORM)
     rows: Iterable[tuple[int | None, Any, Any]]
-    if isinstance(found, Table):
-        chunk, doc = _find_positions(found)
-        rows = ((row, values[chunk], values[doc]) for row, values in enumerate(found.rows()))
+    if isinstance(source, Table):
+        chunk_position, doc_position = _find_positions(source)
+        rows = ((row, values[chunk_position], values[doc_position]) for row, values in enumerate(source.rows()))
     else:
-        rows = ((None, *pair) for pair in found.read_leaves(1))
+        rows = ((None, *pair) for pair in source.read_leaves(1))
     documents: dict[str, str] = {}
     for row, *pair in rows:
-        chunk_id, doc_id = (found.read_id(row, one) for one in pair)
-        before = documents.setdefault(chunk_id, doc_id)
-        if before != doc_id:
-            raise found.row_error(
+        chunk_id, doc_id = (source.read_id(row, name) for name in pair)
+        first_doc = documents.setdefault(chunk_id, doc_id)
+        if first_doc != doc_id:
+            raise source.row_error(
                 row,
                 f"the chunk {chunk_id!r:.80} has the document {doc_id!r:.80} here, and "
-                f"{before!r:.80} above",
+                f"{first_doc!r:.80} above",
                 kind=DuplicateError,
             )
     if not documents:
-        raise found.row_error(None, "holds no chunk")
+        raise source.row_error(None, "holds no chunk")
     return documents
 
 
 def _find_positions(table: Table) -> tuple[int, int]:
     """Return the numbers of the columns of chunks and of documents."""
-    doc, chunk = table.find_column(_DOC), table.find_column(_CHUNK)
-    if doc is not None and chunk is not None:
-        return chunk, doc
-    columns = [place for place, _ in table.other_columns(())]
-    if len(columns) != 2:
+    doc_position, chunk_position = table.find_column(_DOC), table.find_column(_CHUNK)
+    if doc_position is not None and chunk_position is not None:
+        return chunk_position, doc_position
+    positions = [position for position, _ in table.other_columns(())]
+    if len(positions) != 2:
         raise table.row_error(
             None,
             f"expected two columns, a chunk and its document; it has {', '.join(table.names):.200}",
             "Name them chunk_id and doc_id.",
         )
-    if chunk is None and doc is None:
-        return columns[0], columns[1]
-    (other,) = (place for place in columns if place not in (chunk, doc))
-    return (other, doc) if doc is not None else (columns[0] if chunk is None else chunk, other)
+    if chunk_position is None and doc_position is None:
+        return positions[0], positions[1]
+    (other_position,) = (position for position in positions if position not in (chunk_position, doc_position))
+    return (other_position, doc_position) if doc_position is not None else (positions[0] if chunk_position is None else chunk_position, other_position)

@@ -25,11 +25,11 @@ def parse_grade_lists(
     texts' name in errors. Raises InputError for a string that is not a list, with its line if there
     are several; DuplicateError for a second list of a query.
     """
-    found: dict[str, list[float | None]] = {}
+    grades_of_query: dict[str, list[float | None]] = {}
     for source, number, line in _read_lists(texts, title):
-        name, colon, listed = line.rpartition(":")
-        place = len(found)
-        query = names[place] if place < len(names) else str(place + 1)
+        name, colon, grade_text = line.rpartition(":")
+        position = len(grades_of_query)
+        query = names[position] if position < len(names) else str(position + 1)
         if colon:
             query = name.strip()
         try:
@@ -39,33 +39,33 @@ def parse_grade_lists(
                     "of a query here, as it has a colon and a blank",
                     hint=_HINT,
                 )
-            if query in found:
+            if query in grades_of_query:
                 raise DuplicateError(f"a second list of query {query!r:.80}")
             if not query:
                 raise InputError("expected a query before the colon")
-            found[query] = _parse_grades(listed, may_be_empty=bool(colon))
+            grades_of_query[query] = _parse_grades(grade_text, may_be_empty=bool(colon))
         except InputError as error:
             raise error.locate(source, number, line) from None
-    return found
+    return grades_of_query
 
 
-def _read_lists(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, str]]:
+def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | None, str]]:
     """Yield each list's source, its line if the source is a file, and the list."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
             if "\n" not in text.strip():
-                yield what, None, text
+                yield title, None, text
                 continue
-            name, lines = what, text
+            name, lines = title, text
         else:
             source = Source(text)
             name = source.name
             lines = read_text(source)
-        numbered = enumerate(lines.split("\n"), 1)
-        some = [(n, line) for n, line in numbered if line.strip() and line[0] != "#"]
-        if not some:
+        numbered_lines = enumerate(lines.split("\n"), 1)
+        lists = [(n, line) for n, line in numbered_lines if line.strip() and line[0] != "#"]
+        if not lists:
             raise InputError("holds no list of grades", source=name, hint=_HINT)
-        for number, line in some:
+        for number, line in lists:
             yield name, number, line.rstrip("\r")
 
 
@@ -77,10 +77,10 @@ def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
     if not fields and not may_be_empty:
         problem = "holds no grade; if nothing was retrieved, name the query, as in 'q1:'"
         raise InputError(problem, hint=_HINT)
-    wrong = next((one for one in fields if one != "-" and not re.fullmatch(_GRADE_PATTERN, one)), None)
-    if wrong is not None:
-        raise InputError(f"expected numbers or -, got {wrong!r:.80}", hint=_HINT)
-    return [None if one == "-" else float(one) if "." in one else int(one) for one in fields]
+    bad_field = next((field for field in fields if field != "-" and not re.fullmatch(_GRADE_PATTERN, field)), None)
+    if bad_field is not None:
+        raise InputError(f"expected numbers or -, got {bad_field!r:.80}", hint=_HINT)
+    return [None if field == "-" else float(field) if "." in field else int(field) for field in fields]
 
 
 _GRADE_PATTERN = r"[+-]?([0-9]{1,15}(\.[0-9]*)?|\.[0-9]+)"

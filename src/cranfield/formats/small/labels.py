@@ -69,85 +69,85 @@ def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
         raise origin.row_error(None, problem, f"Name one: cluster_by={next(iter(kinds))!r}.")
     if by is not None and by not in kinds:
         raise origin.row_error(None, f"has no labels {by!r:.80}; it has {names}")
-    found = next(iter(kinds.values()), {}) if by is None else kinds[by]
-    if not found:
+    label_of_query = next(iter(kinds.values()), {}) if by is None else kinds[by]
+    if not label_of_query:
         raise origin.row_error(None, *_NO_LABEL_ERROR)
-    return {query: _format_label(label) for query, label in found.items()}
+    return {query: _format_label(label) for query, label in label_of_query.items()}
 
 
 def _read_cells_of_labels(data: Any, form: TableForm) -> tuple[dict[str, dict[str, str | float]], Origin]:
     """Return {name: {query: label}}, and where they come from."""
-    found = read_table(data, form)
-    cells = _cells_of_table(found) if isinstance(found, Table) else _cells_of_dict(found)
-    return _gather_labels(cells, found), found
+    source = read_table(data, form)
+    cells = _cells_of_table(source) if isinstance(source, Table) else _cells_of_dict(source)
+    return _gather_labels(cells, source), source
 
 
 def _cells_of_table(table: Table) -> Iterator[_Cell]:
     if not table.n_rows:
         return
-    place = table.find_query_column(QUERY)
-    kinds = table.other_columns([place])
+    query_position = table.find_query_column(QUERY)
+    kinds = table.other_columns([query_position])
     for row, values in enumerate(table.rows()):
         for i, name in kinds:
-            yield row, values[place], name, values[i]
+            yield row, values[query_position], name, values[i]
 
 
-def _cells_of_dict(found: NestedObject) -> Iterator[_Cell]:
-    inner = [isinstance(value, Mapping) for value in found.value.values()]
-    if not any(inner):
-        found = NestedObject(found.name, {UNNAMED: found.value}, found.where)
-    elif not all(inner):
-        raise found.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
-    for name, query, label in found.read_leaves(2):
+def _cells_of_dict(nested_labels: NestedObject) -> Iterator[_Cell]:
+    is_nested = [isinstance(value, Mapping) for value in nested_labels.value.values()]
+    if not any(is_nested):
+        nested_labels = NestedObject(nested_labels.name, {UNNAMED: nested_labels.value}, nested_labels.where)
+    elif not all(is_nested):
+        raise nested_labels.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
+    for name, query, label in nested_labels.read_leaves(2):
         yield None, query, str(name), label
 
 
 def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
-    found: dict[str, dict[str, str | float]] = {}
-    for at, query, name, value in cells:
-        query = origin.read_id(at, query)
-        labels = found.setdefault(name, {})
+    labels_of_kind: dict[str, dict[str, str | float]] = {}
+    for row, query, name, value in cells:
+        query = origin.read_id(row, query)
+        labels = labels_of_kind.setdefault(name, {})
         label = escape_surrogates(value.strip()) if isinstance(value, str) else value
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
             continue
         if isinstance(label, Mapping | list | tuple | set | bytes):
-            raise origin.row_error(at, f"expected a label of query {query!r:.80}, got {label!r:.80}")
+            raise origin.row_error(row, f"expected a label of query {query!r:.80}, got {label!r:.80}")
         if isinstance(label, bool) or not isinstance(label, int | float):
             label = str(label)
         if labels.setdefault(query, label) != label:
             raise origin.row_error(
-                at,
+                row,
                 f"query {query!r:.80} is {label!r:.80} as {name!r:.80} here, and "
                 f"{labels[query]!r:.80} above",
                 kind=DuplicateError,
             )
-    return found
+    return labels_of_kind
 
 
-def _check_labels(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
+def _check_labels(labels_of_kind: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
     """Return the labels that are few enough for slices."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
-    for name, of in found.items():
-        distinct = set(of.values())
+    for name, label_of_query in labels_of_kind.items():
+        distinct = set(label_of_query.values())
         numbers = {label: n for label in distinct if (n := _to_finite_number(label)) is not None}
         n_labels = len(distinct)
         if n_labels > FEW_LABELS and len(numbers) == n_labels:
-            labels[name] = _make_ranges({query: numbers[label] for query, label in of.items()})
+            labels[name] = _make_ranges({query: numbers[label] for query, label in label_of_query.items()})
             text = (
                 f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
-                f"{len(of):,} queries."
+                f"{len(label_of_query):,} queries."
             )
             notes.append(Note("ranges", "info", text))
-        elif n_labels > (FEW_LABELS if n_labels == len(of) else max(MANY_LABELS, len(of) / 2)):
-            text = f"{name}: left out, {n_labels:,} labels of {len(of):,} queries."
+        elif n_labels > (FEW_LABELS if n_labels == len(label_of_query) else max(MANY_LABELS, len(label_of_query) / 2)):
+            text = f"{name}: left out, {n_labels:,} labels of {len(label_of_query):,} queries."
             notes.append(Note("labels-left-out", "info", text))
-        elif of:
-            if n_labels == len(of) > 1:
+        elif label_of_query:
+            if n_labels == len(label_of_query) > 1:
                 text = f"{name}: each label has one query only."
                 notes.append(Note("one-query-each", "info", text))
-            shown = {label: _format_label(label) for label in distinct}
-            labels[name] = {query: shown[label] for query, label in of.items()}
+            text_of_label = {label: _format_label(label) for label in distinct}
+            labels[name] = {query: text_of_label[label] for query, label in label_of_query.items()}
     if not labels and notes:
         raise origin.row_error(
             None,
@@ -180,11 +180,11 @@ def _make_ranges(numbers: Mapping[str, float]) -> dict[str, str]:
     groups: list[list[str]] = [[] for _ in ends]
     for query in queries:
         groups[next(i for i, end in enumerate(ends) if numbers[query] <= end)].append(query)
-    found: dict[str, str] = {}
+    range_of_query: dict[str, str] = {}
     for group in groups:
         if group:
             low, high = numbers[group[0]], numbers[group[-1]]
-            between = "-" if low >= 0 and low.is_integer() and high.is_integer() else " to "
-            label = _format_label(low) + (f"{between}{_format_label(high)}" if low < high else "")
-            found |= dict.fromkeys(group, label)
-    return found
+            separator = "-" if low >= 0 and low.is_integer() and high.is_integer() else " to "
+            label = _format_label(low) + (f"{separator}{_format_label(high)}" if low < high else "")
+            range_of_query |= dict.fromkeys(group, label)
+    return range_of_query

@@ -17,19 +17,19 @@ def read_id_list(path: str) -> tuple[IdKind, list[str]] | None:
     Raises InputError for a file of that line alone, and for a list of something else.
     """
     source = Source(path)
-    first = read_first_line(source).strip('"').lower()
-    if first not in ("query_id", "doc_id"):
-        if first.isprintable() and re.fullmatch(r"[^\s,;|{\[]+", first):
+    first_text = read_first_line(source).strip('"').lower()
+    if first_text not in ("query_id", "doc_id"):
+        if first_text.isprintable() and re.fullmatch(r"[^\s,;|{\[]+", first_text):
             raise InputError(
                 "the first line has one field",
                 source=source.name,
                 hint="A list of ids begins with the line query_id or doc_id.",
             )
         return None
-    lines = [one.strip(" \t\r") for one in read_text(source).split("\n")[1:]]
+    lines = [line.strip(" \t\r") for line in read_text(source).split("\n")[1:]]
     ids = [
-        one[1:-1] if one[:1] == one[-1:] == '"' and len(one) > 2 else one for one in lines if one
+        line[1:-1] if line[:1] == line[-1:] == '"' and len(line) > 2 else line for line in lines if line
     ]
     if not ids:
         raise InputError("holds no id", source=source.name)
-    return ("query_id" if first == "query_id" else "doc_id"), [*dict.fromkeys(ids)]
+    return ("query_id" if first_text == "query_id" else "doc_id"), [*dict.fromkeys(ids)]

@@ -67,11 +67,11 @@ class TableForm:
             return True
         if not self.header_names:
             return False
-        alike = len(fields) == len(self.names)
-        numbers = any(parse_number(one) is not None for one in fields)
-        if any(one in INDEX or plain_name(one) in self.header_names for one in fields):
-            return not (alike and numbers)
-        return bool(fields) and not (alike or numbers)
+        has_equal_length = len(fields) == len(self.names)
+        has_numbers = any(parse_number(field) is not None for field in fields)
+        if any(field in INDEX or plain_name(field) in self.header_names for field in fields):
+            return not (has_equal_length and has_numbers)
+        return bool(fields) and not (has_equal_length or has_numbers)
 
     def find_missing_names(self, names: Names) -> str | None:
         """Return an error text if a table lacks needed names."""
@@ -141,30 +141,30 @@ class Table(Origin):
 
     def find_column(self, plain_names: Names) -> int | None:
         """Return the number of the first column with one of these plain names."""
-        plain = [plain_name(name) for name in self.names]
-        return next((plain.index(name) for name in plain_names if name in plain), None)
+        plain_table_names = [plain_name(name) for name in self.names]
+        return next((plain_table_names.index(name) for name in plain_names if name in plain_table_names), None)
 
     def find_query_column(self, plain_names: Names) -> int:
         """Return the number of the column of queries, or of pandas' index instead.
 
         Raises InputError for the first row that has no query.
         """
-        places = [i for i, name in enumerate(self.names) if name in INDEX]
-        if (named := self.find_column(plain_names)) is not None:
-            places = [named]
-        queries = self.columns[places[0]] if places else [None]
+        positions = [i for i, name in enumerate(self.names) if name in INDEX]
+        if (position := self.find_column(plain_names)) is not None:
+            positions = [position]
+        queries = self.columns[positions[0]] if positions else [None]
         if None in queries:
             raise self.row_error(
                 queries.index(None),
                 f"has no column of queries; it has {', '.join(self.names):.200}",
                 f"Name it {plain_names[0]!r}, or one of {', '.join(plain_names[1:])}.",
             )
-        return places[0]
+        return positions[0]
 
     def other_columns(self, positions: Iterable[int]) -> list[tuple[int, str]]:
         """Return the number and name of each column that is neither taken nor an index."""
-        named = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
-        return [(i, name) for i, name in named if i not in set(positions)]
+        named_positions = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
+        return [(i, name) for i, name in named_positions if i not in set(positions)]
 
 
 class NestedObject(Origin):
@@ -182,8 +182,8 @@ class NestedObject(Origin):
         for key, inner in self.value.items():
             if not isinstance(inner, Mapping):
                 raise self.row_error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
-            for path in NestedObject(self.name, inner).read_leaves(depth - 1):
-                yield (key, *path)
+            for keys in NestedObject(self.name, inner).read_leaves(depth - 1):
+                yield (key, *keys)
 
 
 def read_table(data: Any, form: TableForm) -> Table | NestedObject:
@@ -197,9 +197,9 @@ def read_table(data: Any, form: TableForm) -> Table | NestedObject:
     if isinstance(data, Mapping):
         return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
-        values = dict(data.items())  # a pandas Series with queries as its index
-        named = values if data.name is None else {data.name: values}
-        return NestedObject(form.title, named)
+        value_of_key = dict(data.items())  # a pandas Series with queries as its index
+        members = value_of_key if data.name is None else {data.name: value_of_key}
+        return NestedObject(form.title, members)
     if is_table(data):
         return _from_arrow_table(arrow_table(data, form.title), form.title)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
@@ -229,9 +229,9 @@ def parse_number(value: Any) -> float | None:
 
 
 def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
-    columnar = detect_columnar_format(source, source.read_start(4096))
-    if columnar is not None:
-        return _from_arrow_table(read_columnar_file(source, columnar), source.name)
+    columnar_format = detect_columnar_format(source, source.read_start(4096))
+    if columnar_format is not None:
+        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
     return read_text_rows(source.name, partial(read_utf8_lines, source), form)
 
 
@@ -244,7 +244,7 @@ def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table |
 
 def first_character(read_lines: ReadLines) -> str:
     """Return the first character of a text that is not white space; empty if there is none."""
-    return next((bare[0] for _, line in read_lines() if (bare := line.strip())), "")
+    return next((stripped_line[0] for _, line in read_lines() if (stripped_line := line.strip())), "")
 
 
 # ---- rows, objects and Arrow data ---------------------------------------------------------------
@@ -272,15 +272,15 @@ def _read_object(
     name: str, members: Mapping[Any, Any], form: TableForm, find_line: FindLine | None = None
 ) -> Table | NestedObject:
     row = _make_table([members], name, find_line)
-    nested = all(isinstance(one, Mapping | list) for one in members.values())
-    is_row = not nested and (not form.header_names or row.find_column(form.header_names) is not None)
+    is_nested = all(isinstance(member, Mapping | list) for member in members.values())
+    is_row = not is_nested and (not form.header_names or row.find_column(form.header_names) is not None)
     return row if is_row else NestedObject(name, members, find_line)
 
 
 def _from_arrow_table(table: "pa.Table", name: str) -> Table:
     names = table.column_names
-    if twice := _find_repeated(names):
-        raise InputError(f"has several columns named {twice!r:.80}", source=name)
+    if repeated_name := _find_repeated(names):
+        raise InputError(f"has several columns named {repeated_name!r:.80}", source=name)
     try:
         columns = [column.to_pylist() for column in table.columns]
     except ValueError as error:  # not a valid text, or a time that Python lacks
@@ -313,7 +313,7 @@ class _TextReader(Origin):
         super().__init__(name, partial(_find_line, read_lines))
         self._form, self._read_lines = form, read_lines
         first = next((line for _, line in read_lines() if line.strip()), "")
-        self._separator = next((one for one in form.separators if one in first), "")
+        self._separator = next((separator for separator in form.separators if separator in first), "")
         self._has_quotes = bool(self._separator)
 
     def read_table(self) -> Table:
@@ -329,8 +329,8 @@ class _TextReader(Origin):
         if has_header:
             if problem := form.find_missing_names(first):
                 raise self.row_error(line, f"{problem} in its first line")
-            if twice := _find_repeated(first):
-                raise self.row_error(line, f"has several columns named {twice!r:.80}")
+            if repeated_name := _find_repeated(first):
+                raise self.row_error(line, f"has several columns named {repeated_name!r:.80}")
             names, expected = first, f"{len(first)} columns, {', '.join(first):.200};"
         elif self._separator not in form.quoted_separators:
             self._has_quotes = False
@@ -342,11 +342,11 @@ class _TextReader(Origin):
             for column, field in zip(columns, fields, strict=True):
                 column.append(field)
 
-        def where(row: int) -> tuple[int, str]:
+        def find_row_line(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._read_records(), row + has_header, None))
             return _find_line(self._read_lines, line)
 
-        return Table(self.name, names, columns, where, is_headless=not has_header)
+        return Table(self.name, names, columns, find_row_line, is_headless=not has_header)
 
     def _read_records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line that is not blank, with its number.
@@ -360,9 +360,9 @@ class _TextReader(Origin):
                 if not self._form.separators and fields and fields[0].startswith("#"):
                     continue
             elif self._has_quotes and '"' in line:
-                rest = chain([line], (line for _, line in lines))
+                next_lines = chain([line], (line for _, line in lines))
                 try:
-                    fields = next(csv.reader(rest, delimiter=self._separator, strict=True))
+                    fields = next(csv.reader(next_lines, delimiter=self._separator, strict=True))
                 except csv.Error as error:
                     raise self.row_error(number, f"a field is malformed: {error}") from None
             else:
@@ -415,11 +415,11 @@ def _parse_object(line: str, origin: Origin, i: int) -> dict[str, Any]:
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = _find_repeated(name for name, _ in pairs)
-        raise DuplicateError(f"a JSON object has the name {twice!r:.80} twice")
-    return found
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        repeated_name = _find_repeated(name for name, _ in pairs)
+        raise DuplicateError(f"a JSON object has the name {repeated_name!r:.80} twice")
+    return members
 
 
 _decode_json = json.JSONDecoder(object_pairs_hook=_refuse_repeated_names).decode

@@ -105,37 +105,37 @@ def read_scores(
 
     Raises InputError for a value that is not a score, DuplicateError for a score that occurs twice.
     """
-    found = read_table(data, _FORM)
-    if isinstance(found, Table):
-        rows = _read_lines_without_names(found, is_measure) if found.bare else _read_named_rows(found, layout)
-        return _gather(rows, found)
-    if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
-        scores = _gather(_read_runs(found.value["runs"], found), found, frozenset())
-        recipe = found.value.get("recipe")
+    source = read_table(data, _FORM)
+    if isinstance(source, Table):
+        cells = _read_lines_without_names(source, is_measure) if source.bare else _read_named_rows(source, layout)
+        return _gather(cells, source)
+    if isinstance(source.value.get("runs"), list):  # `cranfield evaluate --format json`
+        scores = _gather(_read_runs(source.value["runs"], source), source, frozenset())
+        recipe = source.value.get("recipe")
         if not isinstance(recipe, Mapping):
             return scores
-        runs = {found.read_id(None, run.get("run")): run for run in found.value["runs"]}
+        runs = {source.read_id(None, run.get("run")): run for run in source.value["runs"]}
 
-        def texts(what: str) -> dict[System, str]:
-            return {name: run[what] for name, run in runs.items() if isinstance(run.get(what), str)}
+        def texts(key: str) -> dict[System, str]:
+            return {name: run[key] for name, run in runs.items() if isinstance(run.get(key), str)}
 
-        noted = (
-            (name, read_note(one)) for name, run in runs.items() for one in _list_or_empty(run.get("notes"))
+        notes_of_runs = (
+            (name, read_note(note)) for name, run in runs.items() for note in _list_or_empty(run.get("notes"))
         )
-        grave = [(name, note) for name, note in noted if note is not None and note.is_grave]
+        grave_notes = [(name, note) for name, note in notes_of_runs if note is not None and note.is_grave]
         return replace(
             scores,
             recipe=recipe,
             retrieved=texts("retrieved"),
             made_of=texts("made_of"),
-            warnings=grave,
+            warnings=grave_notes,
         )
-    ids, scores_of = found.value.get("query_ids"), found.value.get("scores")
+    ids, scores_of_measure = source.value.get("query_ids"), source.value.get("scores")
     if isinstance(ids, list) and isinstance(
-        scores_of, Mapping
+        scores_of_measure, Mapping
     ):  # `cranfield compare --format json`
-        return _gather(_read_comparison(ids, NestedObject(found.name, scores_of)), found, frozenset())
-    return _gather(_read_nested(found, is_measure, layout), found)
+        return _gather(_read_comparison(ids, NestedObject(source.name, scores_of_measure)), source, frozenset())
+    return _gather(_read_nested(source, is_measure, layout), source)
 
 
 def read_system_scores(data: Mapping[Any, Any], name: str, is_measure: Callable[[str], bool]) -> ScoreRows:
@@ -144,27 +144,27 @@ def read_system_scores(data: Mapping[Any, Any], name: str, is_measure: Callable[
     It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only for
     known measures. Raises the same errors as `score_rows`.
     """
-    found = NestedObject(name, data)
+    nested_scores = NestedObject(name, data)
     if any(isinstance(inner, Mapping) for inner in data.values()):
-        return _gather(_read_system(found, is_measure, None, measures_first=True), found)
-    return _gather(((None, None, None, *pair) for pair in found.read_leaves(1)), found)
+        return _gather(_read_system(nested_scores, is_measure, None, measures_first=True), nested_scores)
+    return _gather(((None, None, None, *pair) for pair in nested_scores.read_leaves(1)), nested_scores)
 
 
 def _gather(rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES) -> ScoreRows:
-    found: dict[tuple[System, Measure], dict[str, float]] = {}
+    scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
-    refused: dict[str, InputError] = {}  # the first value of each measure that is not a number
+    error_of_measure: dict[str, InputError] = {}  # the first value of each measure that is not a number
     missing = 0
-    for at, system, measure, query, value in rows:
-        scores = found.get((system, measure))
+    for row, system, measure, query, value in rows:
+        scores = scores_of_column.get((system, measure))
         if scores is None:
-            scores = found[system, measure] = {}
+            scores = scores_of_column[system, measure] = {}
             if measure is not None and measure.lower().startswith(_TEXTS):
                 text_columns.add((system, measure))
         if type(query) is not str or not query or "\0" in query:
-            query = origin.read_id(at, query)
+            query = origin.read_id(row, query)
         if query in summary_names:
             summaries[query] += 1
             continue
@@ -175,39 +175,39 @@ def _gather(rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] 
         if number is None or (text_columns and (system, measure) in text_columns):
             name = measure or "the scores"
             texts[name] += 1
-            if name not in refused:
+            if name not in error_of_measure:
                 problem = f"expected a number as {name} of query {query!r:.80}, got {value!r:.80}"
-                refused[name] = origin.row_error(at, problem)
+                error_of_measure[name] = origin.row_error(row, problem)
         elif not math.isfinite(number):
-            if at is None:
+            if row is None:
                 raise not_a_score_error(origin.name, measure, query, value)
             raise origin.row_error(
-                at,
+                row,
                 f"expected a finite number as {measure or 'the score'} of query {query!r:.80}, "
                 f"got {value!r:.80}",
                 "For a query without a value, leave out the row, or the value: it is then missing.",
             )
-        elif query in scores and at is None:
+        elif query in scores and row is None:
             raise origin.row_error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
         elif query in scores:
-            of = " of ".join(repr(one) for one in (measure, system) if one is not None)
+            owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
             raise origin.row_error(
-                at,
-                f"a second {of or 'score'} for query {query!r:.80}",
+                row,
+                f"a second {owner or 'score'} for query {query!r:.80}",
                 "Put each system's scores into its own file, or add a column `run`.",
                 DuplicateError,
             )
         else:
             scores[query] = number + 0.0  # never -0
-    found = {key: values for key, values in found.items() if values}
-    for _, measure in found:
-        if (measure or "the scores") in refused:
-            raise refused[measure or "the scores"]
-    if not found and summaries:
+    scores_of_column = {key: values for key, values in scores_of_column.items() if values}
+    for _, measure in scores_of_column:
+        if (measure or "the scores") in error_of_measure:
+            raise error_of_measure[measure or "the scores"]
+    if not scores_of_column and summaries:
         raise origin.row_error(None, "holds values over all queries only", _PER_QUERY_HINT)
-    if not found:
-        raise next(iter(refused.values()), origin.row_error(None, "holds no scores: there is no query"))
-    return ScoreRows(origin.name, found, dict(summaries), dict(texts), missing)
+    if not scores_of_column:
+        raise next(iter(error_of_measure.values()), origin.row_error(None, "holds no scores: there is no query"))
+    return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(texts), missing)
 
 
 def not_a_score_error(system: str, measure: Measure, query: str, value: object) -> InputError:
@@ -232,36 +232,36 @@ def _is_empty(value: Any) -> bool:
 def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
     if not table.n_rows:
         return
-    found = {role: table.find_column(names) for role, names in NAMES.items()}
-    found["query"] = table.find_query_column(NAMES["query"])
-    roles = {role: place for role, place in found.items() if place is not None}
-    wide: list[tuple[int, str]] = []  # the columns of values
+    column_of_role = {role: table.find_column(names) for role, names in NAMES.items()}
+    column_of_role["query"] = table.find_query_column(NAMES["query"])
+    roles = {role: position for role, position in column_of_role.items() if position is not None}
+    value_columns: list[tuple[int, str]] = []  # the columns of values
     if not {"measure", "value"} <= roles.keys():
         roles.pop("value", None)
         roles.pop("system" if layout == "systems" else "measure", None)
-        wide = table.other_columns(roles.values())
-        if not wide:
+        value_columns = table.other_columns(roles.values())
+        if not value_columns:
             raise table.row_error(0, "has no column of values, only queries")
-    nothing = [None] * table.n_rows
+    no_cells = [None] * table.n_rows
     columns = (
-        table.columns[roles[role]] if role in roles else nothing
+        table.columns[roles[role]] if role in roles else no_cells
         for role in ("system", "measure", "query", "value")
     )
-    for at, (system, measure, query, value) in enumerate(zip(*columns, strict=True)):
+    for row, (system, measure, query, value) in enumerate(zip(*columns, strict=True)):
         if "system" in roles and (type(system) is not str or not system):
-            system = table.read_id(at, system)
+            system = table.read_id(row, system)
         measure = None if measure is None else str(measure).strip()
         if "measure" in roles and not measure:
-            raise _missing_cell_error(table, at, "measure", query)
-        for i, name in wide:
+            raise _missing_cell_error(table, row, "measure", query)
+        for i, name in value_columns:
             if layout == "systems":
-                yield at, name, measure, query, table.columns[i][at]
+                yield row, name, measure, query, table.columns[i][row]
             else:
-                yield at, system, name, query, table.columns[i][at]
-        if not wide:
+                yield row, system, name, query, table.columns[i][row]
+        if not value_columns:
             if _is_empty(value):
-                raise _missing_cell_error(table, at, "value", query)
-            yield at, system, measure, query, value
+                raise _missing_cell_error(table, row, "value", query)
+            yield row, system, measure, query, value
 
 
 def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputError:
@@ -275,17 +275,17 @@ def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputE
 def _read_lines_without_names(table: Table, is_measure: Callable[[str], bool]) -> Iterator[_ScoreCell]:
     """Yield the scores from lines with measure, query and value, or query, measure and value."""
     sides = [list(dict.fromkeys(map(str.strip, column))) for column in table.columns[:2]]
-    measures_first = _are_measures_first(sides[0], sides[1], is_measure)
-    if table.n_rows and measures_first is None:
+    are_measures_first = _are_measures_first(sides[0], sides[1], is_measure)
+    if table.n_rows and are_measures_first is None:
         raise table.row_error(
             0,
             "which of the first two columns is the measure, and which the query?",
             "Neither has names of known measures. Begin the file with a line of the columns' "
             "names: query_id, measure, value.",
         )
-    measure, query = table.columns[:2] if measures_first else table.columns[1::-1]
-    for at, value in enumerate(table.columns[2]):
-        yield at, None, measure[at].strip(), query[at], value
+    measure, query = table.columns[:2] if are_measures_first else table.columns[1::-1]
+    for row, value in enumerate(table.columns[2]):
+        yield row, None, measure[row].strip(), query[row], value
 
 
 def _are_measures_first(
@@ -297,12 +297,12 @@ def _are_measures_first(
     """
     shares = []
     for names in (first, second):
-        tried = [name for name in names if name not in SUMMARIES][:_N_SAMPLE_NAMES]
-        shares.append(sum(map(is_measure, tried)) / max(1, len(tried)))
+        sample_names = [name for name in names if name not in SUMMARIES][:_N_SAMPLE_NAMES]
+        shares.append(sum(map(is_measure, sample_names)) / max(1, len(sample_names)))
     if shares[0] != shares[1]:
         return shares[0] > shares[1]
-    over_all = [not SUMMARIES.isdisjoint(names) for names in (first, second)]
-    return over_all[1] if over_all[0] != over_all[1] else None
+    has_summary = [not SUMMARIES.isdisjoint(names) for names in (first, second)]
+    return has_summary[1] if has_summary[0] != has_summary[1] else None
 
 
 # ---- nested dicts -----------------------------------------------------------------------------
@@ -322,46 +322,46 @@ def _read_runs(runs: Iterable[Any], origin: Origin) -> Iterator[_ScoreCell]:
             yield None, system, str(measure), query, value
 
 
-def _read_comparison(ids: Sequence[Any], nested: NestedObject) -> Iterator[_ScoreCell]:
-    for measure, name, values in nested.read_leaves(2):
+def _read_comparison(ids: Sequence[Any], nested_scores: NestedObject) -> Iterator[_ScoreCell]:
+    for measure, system_name, values in nested_scores.read_leaves(2):
         if not isinstance(values, list) or len(values) != len(ids):
             problem = f"expected a score for each of the {len(ids):,} 'query_ids'"
-            raise nested.row_error(None, f"{problem}, of {name!r:.80} under {measure!r:.80}")
-        system = nested.read_id(None, name)
+            raise nested_scores.row_error(None, f"{problem}, of {system_name!r:.80} under {measure!r:.80}")
+        system = nested_scores.read_id(None, system_name)
         for query, value in zip(ids, values, strict=True):
             yield None, system, str(measure), query, value
 
 
-def _read_nested(nested: NestedObject, is_measure: Callable[[str], bool], layout: Layout) -> Iterator[_ScoreCell]:
-    if any(isinstance(value, Mapping) for *_, value in nested.read_leaves(2)):
-        for name, inner in nested.value.items():
-            system = nested.read_id(None, name)
-            yield from _read_system(NestedObject(nested.name, inner), is_measure, system)
+def _read_nested(nested_scores: NestedObject, is_measure: Callable[[str], bool], layout: Layout) -> Iterator[_ScoreCell]:
+    if any(isinstance(value, Mapping) for *_, value in nested_scores.read_leaves(2)):
+        for system_name, inner in nested_scores.value.items():
+            system = nested_scores.read_id(None, system_name)
+            yield from _read_system(NestedObject(nested_scores.name, inner), is_measure, system)
     elif layout == "systems":
-        for name, query, value in nested.read_leaves(2):
-            yield None, nested.read_id(None, name), None, query, value
+        for system_name, query, value in nested_scores.read_leaves(2):
+            yield None, nested_scores.read_id(None, system_name), None, query, value
     else:
-        yield from _read_system(nested, is_measure, None)
+        yield from _read_system(nested_scores, is_measure, None)
 
 
 def _read_system(
-    nested: NestedObject,
+    nested_scores: NestedObject,
     is_measure: Callable[[str], bool],
     system: System,
     measures_first: bool | None = None,
 ) -> Iterator[_ScoreCell]:
     """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
-    dicts = (inner for inner in nested.value.values() if isinstance(inner, Mapping))
-    first: Mapping[Any, Any] = next(dicts, {})
-    known = _are_measures_first(list(map(str, nested.value)), list(map(str, first)), is_measure)
-    measures_first = measures_first if known is None else known
+    dicts = (inner for inner in nested_scores.value.values() if isinstance(inner, Mapping))
+    first_inner: Mapping[Any, Any] = next(dicts, {})
+    detected_order = _are_measures_first(list(map(str, nested_scores.value)), list(map(str, first_inner)), is_measure)
+    measures_first = measures_first if detected_order is None else detected_order
     if measures_first is None:
-        raise nested.row_error(
+        raise nested_scores.row_error(
             None,
             "which names are measures: the outer ones, or the inner ones?",
             "Neither are known measures. For {system: {query: value}}, set layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
-    for outer, inner, value in nested.read_leaves(2):
+    for outer, inner, value in nested_scores.read_leaves(2):
         measure, query = (outer, inner) if measures_first else (inner, outer)
         yield None, system, str(measure), query, value

@@ -44,11 +44,11 @@ IdRole = Literal["query", "doc"]
 
 def _id_columns(role: IdRole) -> list[str]:
     """Return the names of the column of ids, in the order in which they are searched for."""
-    own = [name for name in NAMES[role] if name not in _TEXTS]  # a query may be an id or a text
-    return [*dict.fromkeys([*own, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
+    id_names = [name for name in NAMES[role] if name not in _TEXTS]  # a query may be an id or a text
+    return [*dict.fromkeys([*id_names, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
-_IDS: Mapping[IdRole, Sequence[str]] = {of: _id_columns(of) for of in get_args(IdRole)}
+_IDS: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
 
 
 def read_texts(
@@ -75,64 +75,64 @@ def read_texts(
     >>> texts_of({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
     {'q1': 'read a CSV file'}
     """
-    wanted = {*ids}
-    found: dict[str, str] = {}
-    for name, texts in _read_pairs(data, wanted, title, _IDS[role]):
-        several = {field: text for field, text in texts if text}
-        if name in wanted and several:
-            titles = [text for field, text in several.items() if field in _TITLES]
-            others = [text for field, text in several.items() if field not in _TITLES]
-            first = [*titles[:1], *others[:1]] if with_titles else [*several.values()][:1]
-            found.setdefault(name, ": ".join(first))
-    return found
+    requested_ids = {*ids}
+    text_of_id: dict[str, str] = {}
+    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _IDS[role]):
+        text_of_field = {field: text for field, text in texts_of_fields if text}
+        if text_id in requested_ids and text_of_field:
+            titles = [text for field, text in text_of_field.items() if field in _TITLES]
+            other_texts = [text for field, text in text_of_field.items() if field not in _TITLES]
+            first = [*titles[:1], *other_texts[:1]] if with_titles else [*text_of_field.values()][:1]
+            text_of_id.setdefault(text_id, ": ".join(first))
+    return text_of_id
 
 
 _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which may be empty
 
 
 def _read_pairs(
-    data: Any, wanted: Collection[str], what: str, ids: Sequence[str]
+    data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
     """Yield each id with its texts, in the order of `_TEXTS`."""
-    form = TableForm(what, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT)
+    form = TableForm(title, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         yield from (
-            (to_id_text(name, what), _list_texts(value)) for name, value in as_dict(data, what).items()
+            (to_id_text(name, title), _list_texts(value)) for name, value in as_dict(data, title).items()
         )
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
     if source is None or detect_columnar_format(source, source.read_start(4096)) is not None:
-        found = read_table(data, form)
+        table = read_table(data, form)
     else:
-        read_lines = _choose_lines(source, wanted, ids)
+        read_lines = _choose_lines(source, requested_ids, ids)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
-            yield from ((name, [("title", one)]) for name, one in _read_topics(text, source.name))
+            yield from ((name, [("title", title)]) for name, title in _read_topics(text, source.name))
             return
-        found = read_text_rows(source.name, read_lines, form)
-    if isinstance(found, NestedObject):
-        yield from ((str(name), _list_texts(value)) for name, value in found.value.items())
+        table = read_text_rows(source.name, read_lines, form)
+    if isinstance(table, NestedObject):
+        yield from ((str(name), _list_texts(value)) for name, value in table.value.items())
     else:
-        yield from _read_table_texts(found, ids)
+        yield from _read_table_texts(table, ids)
 
 
 def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
     if not table.n_rows:
         return
-    place = 0 if table.bare else table.find_query_column(ids)
-    others = table.other_columns([place])
-    named = [i for name in _TEXTS for i, other in others if plain_name(other) == name]
-    if table.bare or (not named and len(others) == 1):
-        named = [i for i, _ in others]
-    if not named:
+    id_position = 0 if table.bare else table.find_query_column(ids)
+    text_columns = table.other_columns([id_position])
+    text_positions = [i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name]
+    if table.bare or (not text_positions and len(text_columns) == 1):
+        text_positions = [i for i, _ in text_columns]
+    if not text_positions:
         raise table.row_error(
             None,
             f"has no column of texts; it has {', '.join(table.names):.200}",
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
     for row, values in enumerate(table.rows()):
-        texts = [(plain_name(table.names[i]), _to_one_line(values[i])) for i in named]
-        yield table.read_id(row, values[place]), texts
+        texts = [(plain_name(table.names[i]), _to_one_line(values[i])) for i in text_positions]
+        yield table.read_id(row, values[id_position]), texts
 
 
 def _list_texts(value: Any) -> _TextsOfFields:
@@ -159,71 +159,71 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
     Raises InputError if there is none.
     """
     parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
-    topics = [one for one in parts if one[0].lower() != "query"] or parts
-    found = 0
+    topics = [topic for topic in parts if topic[0].lower() != "query"] or parts
+    n_topics = 0
     for _, attributes, inside in topics:
-        number = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
-        number = number or re.search(
+        match = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
+        match = match or re.search(
             r"<(?:num|number|id|qid)>\s*+(?:number:)?\s*+([^\s<]+)", inside, re.I
         )
-        if number is None:
+        if match is None:
             continue
-        found += 1
-        texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
-        title = next((one[1] for one in texts if one and one[1].strip()), "")
+        n_topics += 1
+        texts = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
+        title = next((match[1] for match in texts if match and match[1].strip()), "")
         title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         yield (
-            number[1].strip(),
+            match[1].strip(),
             _to_one_line(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
         )
-    if not found:
+    if not n_topics:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
 
 
 # ---- only the wanted lines ----------------------------------------------------------------------
 
 
-def _choose_lines(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
+def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
-    is_wanted = _make_line_test(first_line[1], wanted, ids)
-    if is_wanted is None:
+    may_hold_id = _make_line_test(first_line[1], requested_ids, ids)
+    if may_hold_id is None:
         return partial(read_utf8_lines, source)
-    wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
-    return lambda: (require_utf8(source, line) for line in wanted_lines)
+    requested_lines = [first_line, *(line for line in lines if may_hold_id(line[1]))]
+    return lambda: (require_utf8(source, line) for line in requested_lines)
 
 
-def _make_line_test(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
+def _make_line_test(first: str, requested_ids: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a wanted id, from the first line of a file.
 
     None if an id's text may span several lines.
     """
-    wanted_ids = set(wanted)
+    id_set = set(requested_ids)
     if first.lstrip()[:1] == "{":
         try:
-            plain = {plain_name(name): name for name in json.loads(first)}
+            name_of_plain_name = {plain_name(name): name for name in json.loads(first)}
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(next((plain[name] for name in ids if name in plain), "_id"))
+        key = re.escape(next((name_of_plain_name[name] for name in ids if name in name_of_plain_name), "_id"))
         first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
-        spelled = {*wanted_ids, *(json.dumps(name)[1:-1] for name in wanted_ids)}
+        spellings = {*id_set, *(json.dumps(name)[1:-1] for name in id_set)}
         # An escaped character may be spelled in many ways.
-        anywhere = re.compile("|".join([*map(re.escape, sorted(spelled)), r"\\u|\\/"]))
+        pattern = re.compile("|".join([*map(re.escape, sorted(spellings)), r"\\u|\\/"]))
 
-        def of_object(line: str) -> bool:
-            at = first_id.match(line)
-            return at[1] in wanted_ids if at else anywhere.search(line) is not None
+        def may_hold_object(line: str) -> bool:
+            match = first_id.match(line)
+            return match[1] in id_set if match else pattern.search(line) is not None
 
-        return of_object
+        return may_hold_object
     if "\t" in first and '"' not in first and first.lstrip()[:1] not in ("[", "<"):
-        names = [plain_name(one) for one in first.split("\t")]
-        at = next((names.index(one) for one in ids if one in names), 0)
+        names = [plain_name(name) for name in first.split("\t")]
+        position = next((names.index(name) for name in ids if name in names), 0)
 
-        def of_fields(line: str) -> bool:
-            fields = line.split("\t", at + 1)
-            return len(fields) <= at or fields[at].strip(" \r\n\v\f").strip('"') in wanted_ids
+        def may_hold_fields(line: str) -> bool:
+            fields = line.split("\t", position + 1)
+            return len(fields) <= position or fields[position].strip(" \r\n\v\f").strip('"') in id_set
 
-        return of_fields
+        return may_hold_fields
     return None

@@ -72,48 +72,48 @@ class Agreement(Shown):
         of B; with runs, what each system scores, whether they are ordered alike, and the pairs
         that change most.
         """
-        found = [self._agreement_table(per_query)]
-        found += [self._coefficients_table()] if self.coefficients else []
-        found += [self._pairs_table()] if self.pairs else []
-        found += [one._confusion_table() for one in (self, *self.others.values())]
-        for one in (self, *self.others.values()):
-            found += StabilityTables(
-                one.orderings, one.second, bool(one.per_query), one.recipe, one.on_runs
+        tables = [self._agreement_table(per_query)]
+        tables += [self._coefficients_table()] if self.coefficients else []
+        tables += [self._pairs_table()] if self.pairs else []
+        tables += [pair_agreement._confusion_table() for pair_agreement in (self, *self.others.values())]
+        for pair_agreement in (self, *self.others.values()):
+            tables += StabilityTables(
+                pair_agreement.orderings, pair_agreement.second, bool(pair_agreement.per_query), pair_agreement.recipe, pair_agreement.on_runs
             ).tables()
-        return found
+        return tables
 
     def _coefficients_table(self) -> Table:
         """Return the coefficients of all assessors together, with their intervals."""
-        named = {(one.name, one.of): one for one in self.coefficients}
-        names = dict.fromkeys(one.name for one in self.coefficients)
+        coefficient_of_key = {(coefficient.name, coefficient.of): coefficient for coefficient in self.coefficients}
+        names = dict.fromkeys(coefficient.name for coefficient in self.coefficients)
         rows = [
             [
                 name,
                 *(
                     cell
-                    for of in ("relevance", "grade")
-                    for one in [named[name, of]]
-                    for cell in (format_number(one.value), format_interval(one.low, one.high, signs=False))
+                    for scale in ("relevance", "grade")
+                    for coefficient in [coefficient_of_key[name, scale]]
+                    for cell in (format_number(coefficient.value), format_interval(coefficient.low, coefficient.high, signs=False))
                 ),
             ]
             for name in names
         ]
         level = format_percent(1 - self.recipe["alpha"])
-        shared, by_all = (
-            next(one.documents for one in self.coefficients if (one.name == FLEISS) == by_fleiss)
+        n_shared, n_judged_by_all = (
+            next(coefficient.documents for coefficient in self.coefficients if (coefficient.name == FLEISS) == by_fleiss)
             for by_fleiss in (False, True)
         )
         n = self.recipe["assessors"]
-        unit = self.coefficients[0].left_out
+        jackknife_unit = self.coefficients[0].left_out
         notes = [
-            f"Of {format_count(shared, 'document')} that two or more judge; Fleiss' kappa of "
-            f"{format_count(by_all, 'document')} that all {n} judge.",
+            f"Of {format_count(n_shared, 'document')} that two or more judge; Fleiss' kappa of "
+            f"{format_count(n_judged_by_all, 'document')} that all {n} judge.",
             "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
             "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
             "kappa and alpha do; ordinal: grades farther apart differ more.",
-            f"The intervals leave out one {unit} after the other (jackknife, Student's t).",
+            f"The intervals leave out one {jackknife_unit} after the other (jackknife, Student's t).",
         ]
-        if any(one.value is None for one in self.coefficients):
+        if any(coefficient.value is None for coefficient in self.coefficients):
             notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")
         title = [f"Agreement of {n} assessors beyond chance"]
         header = ["coefficient", "relevance", f"{level} interval", "grade", f"{level} interval"]
@@ -121,75 +121,75 @@ class Agreement(Shown):
 
     def _pairs_table(self) -> Table:
         """Return how far each two assessors agree, on all documents together."""
-        every = [(f"{a} - {b}", asdict(one)) for (a, b), one in self.pairs.items()]
-        first, *others = _agreement_columns(self.recipe["rel"])
-        columns = [replace(first, heading="assessors")]
-        columns += [replace(one, meaning="") for one in others if not one.heading.startswith("rel")]
-        return make_table(every, columns, title=["Each two assessors, on all documents together"])
+        pair_rows = [(f"{a} - {b}", asdict(agreement_of_pair)) for (a, b), agreement_of_pair in self.pairs.items()]
+        first_column, *other_columns = _agreement_columns(self.recipe["rel"])
+        columns = [replace(first_column, heading="assessors")]
+        columns += [replace(column, meaning="") for column in other_columns if not column.heading.startswith("rel")]
+        return make_table(pair_rows, columns, title=["Each two assessors, on all documents together"])
 
     def _agreement_table(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
         n_queries, pooled = len(self.per_query), asdict(self.pooled)
-        every = [(name, asdict(one)) for name, one in self.per_query.items()] if per_query else []
-        rules = [n_queries] if every else []
+        query_rows = [(name, asdict(query_agreement)) for name, query_agreement in self.per_query.items()] if per_query else []
+        rules = [n_queries] if query_rows else []
         if n_queries > 1:
             means = {name: _mean_over_queries(self.per_query, name) for name in pooled}
-            every.append((f"mean of {n_queries:,}", means))
-        every.append(("all together", pooled))
-        said = ["-: no value: nothing to divide by, or chance alone would agree on all."]
+            query_rows.append((f"mean of {n_queries:,}", means))
+        query_rows.append(("all together", pooled))
+        sentences = ["-: no value: nothing to divide by, or chance alone would agree on all."]
         for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b)):
             if n:
-                said.append(f"{n:,} of these queries' documents are judged in {name} only.")
+                sentences.append(f"{n:,} of these queries' documents are judged in {name} only.")
         title = "How far A, the first qrels, and B, the second, agree"
         if not self.per_query:
             title = "How far A, the qrels, and B, which the rates make of it, would agree"
         columns = _agreement_columns(self.recipe["rel"])
         notes = self.on_judgments
-        return make_table(every, columns, sentences=said, notes=notes, rules=rules, title=[title])
+        return make_table(query_rows, columns, sentences=sentences, notes=notes, rules=rules, title=[title])
 
     def _confusion_table(self) -> Table:
         """Return how often each grade of A met each grade of the second assessor."""
-        other, whole = self.second, bool(self.per_query)
+        second, is_counted = self.second, bool(self.per_query)
         rows = [
-            [f"A: {grade}", *(f"{n:,}" if whole else f"{n:,.1f}" for n in counts)]
+            [f"A: {grade}", *(f"{count:,}" if is_counted else f"{count:,.1f}" for count in counts)]
             for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True)
         ]
-        what = "judged in both" if whole else "to be expected"
-        title = [f"Documents {what}, by the grades that A and {other} give"]
-        notes = [f"A row for each grade of A, a column for each of {other}."]
-        columns = ["", *(f"{other}: {grade}" for grade in self.grades)]
+        documents_phrase = "judged in both" if is_counted else "to be expected"
+        title = [f"Documents {documents_phrase}, by the grades that A and {second} give"]
+        notes = [f"A row for each grade of A, a column for each of {second}."]
+        columns = ["", *(f"{second}: {grade}" for grade in self.grades)]
         return Table(columns, rows, notes, title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each number: where it belongs, its name, its value."""
-        whole = self.to_dict()
-        of = {**(whole["per_query"] if per_query else {}), "all": whole["pooled"]}
-        parts = [("agreement", "", query, "", values) for query, values in of.items()]
-        for grade, counts in zip(whole["grades"], whole["matrix"], strict=True):
-            for other, n in zip(whole["grades"], counts, strict=True):
+        fields = self.to_dict()
+        fields_of_query = {**(fields["per_query"] if per_query else {}), "all": fields["pooled"]}
+        parts = [("agreement", "", query, "", numbers) for query, numbers in fields_of_query.items()]
+        for grade, counts in zip(fields["grades"], fields["matrix"], strict=True):
+            for other, n in zip(fields["grades"], counts, strict=True):
                 parts.append(("confusion", "", str(grade), str(other), {"documents": n}))
         parts += [
-            ("coefficient", "", one.pop("name"), one.pop("of"), one)
-            for one in whole["coefficients"]
+            ("coefficient", "", coefficient.pop("name"), coefficient.pop("of"), coefficient)
+            for coefficient in fields["coefficients"]
         ]
         parts += [
-            ("assessors", "", one.pop("assessor"), one.pop("other"), one) for one in whole["pairs"]
+            ("assessors", "", pair.pop("assessor"), pair.pop("other"), pair) for pair in fields["pairs"]
         ]
-        for which, orderings in (
-            ("", whole["orderings"]),
-            *((f", A and {name}", one["orderings"]) for name, one in whole["others"].items()),
+        for suffix, orderings in (
+            ("", fields["orderings"]),
+            *((f", A and {name}", other_agreement["orderings"]) for name, other_agreement in fields["others"].items()),
         ):
-            for one in orderings:
-                measure, systems, pairs = (one.pop(key) for key in ("measure", "systems", "pairs"))
-                parts.append((f"ordering{which}", measure, "", "", one))
+            for ordering in orderings:
+                measure, systems, pairs = (ordering.pop(key) for key in ("measure", "systems", "pairs"))
+                parts.append((f"ordering{suffix}", measure, "", "", ordering))
                 parts += [
-                    (f"system{which}", measure, each.pop("system"), "", each) for each in systems
+                    (f"system{suffix}", measure, system.pop("system"), "", system) for system in systems
                 ]
                 parts += [
-                    (f"pair{which}", measure, *map(each.pop, ("left", "right")), each)
-                    for each in pairs
+                    (f"pair{suffix}", measure, *map(pair.pop, ("left", "right")), pair)
+                    for pair in pairs
                 ]
-        return self._rows_as_dicts((*at, *item) for *at, values in parts for item in values.items())
+        return self._rows_as_dicts((*labels, *name_and_number) for *labels, numbers in parts for name_and_number in numbers.items())
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         return self.to_dict()  # which has every query
@@ -199,22 +199,22 @@ class Agreement(Shown):
         return {
             "recipe": dict(self.recipe),
             "pooled": asdict(self.pooled),
-            "per_query": {query: asdict(one) for query, one in self.per_query.items()},
+            "per_query": {query: asdict(query_agreement) for query, query_agreement in self.per_query.items()},
             "grades": list(self.grades),
             "matrix": self.matrix.tolist(),
             "notes": [note.to_dict() for note in self.notes],
-            "orderings": [one.to_dict() for one in self.orderings],
-            "coefficients": [asdict(one) for one in self.coefficients],
+            "orderings": [ordering.to_dict() for ordering in self.orderings],
+            "coefficients": [asdict(coefficient) for coefficient in self.coefficients],
             "pairs": [
-                {"assessor": a, "other": b, **asdict(one)} for (a, b), one in self.pairs.items()
+                {"assessor": a, "other": b, **asdict(pair_agreement)} for (a, b), pair_agreement in self.pairs.items()
             ],
             "others": {
                 name: {
-                    key: value
-                    for key, value in one.to_dict().items()
+                    key: field
+                    for key, field in agreement.to_dict().items()
                     if key in ("pooled", "per_query", "grades", "matrix", "orderings", "notes")
                 }
-                for name, one in self.others.items()
+                for name, agreement in self.others.items()
             },
         }
 
@@ -228,51 +228,51 @@ class Agreement(Shown):
 def _agreement_columns(rel: int) -> list[Column]:
     """Return the columns of how far two agree: a cell shows a query and {name: number}."""
 
-    def of(name: str, heading: str, meaning: str = "") -> Column:
+    def number_column(name: str, heading: str, meaning: str = "") -> Column:
         return Column(heading, lambda row: _format_number(name, row[1][name]), meaning)
 
     return [
         Column("query_id", lambda row: str(row[0])),
-        of(
+        number_column(
             "both",
             "both",
             f"both: documents judged in both. rel. A, rel. B: relevant there (grade {rel} or "
             "more).",
         ),
-        of("relevant_a", "rel. A"),
-        of("relevant_b", "rel. B"),
-        of(
+        number_column("relevant_a", "rel. A"),
+        number_column("relevant_b", "rel. B"),
+        number_column(
             "agreement",
             "agree",
             "agree: the share of both on which A and B agree whether it is relevant. "
             "kappa: the same beyond chance, 1 at best, 0 as by chance (Cohen).",
         ),
-        of("kappa", "kappa"),
-        of(
+        number_column("kappa", "kappa"),
+        number_column(
             "same_grade",
             "same",
             "same: the share with the same grade. "
             "w. kappa: kappa of grades, a disagreement counting by its square.",
         ),
-        of("weighted_kappa", "w. kappa"),
-        of(
+        number_column("weighted_kappa", "w. kappa"),
+        number_column(
             "overlap",
             "overlap",
             "overlap: documents relevant in A and in B / in A or in B, of both. "
             "of all: the same of all documents, one that is not judged being not relevant.",
         ),
-        of("overlap_all", "of all"),
+        number_column("overlap_all", "of all"),
     ]
 
 
-def _format_number(name: str, value: float | None) -> str:
+def _format_number(name: str, number_or_none: float | None) -> str:
     """Return a number: counts whole, or with one decimal if they are expected ones."""
-    if value is None or not name.startswith(("both", "rel")):
-        return format_number(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    if number_or_none is None or not name.startswith(("both", "rel")):
+        return format_number(number_or_none)
+    return f"{number_or_none:,}" if isinstance(number_or_none, int) else f"{number_or_none:,.1f}"
 
 
 def _mean_over_queries(per_query: Mapping[str, PairAgreement], name: str) -> float | None:
     """Return the mean over the queries that have a value."""
-    values = [value for one in per_query.values() if (value := getattr(one, name)) is not None]
-    return mean(np.array(values) * 1.0) if values else None
+    values_of_query = [value for query_agreement in per_query.values() if (value := getattr(query_agreement, name)) is not None]
+    return mean(np.array(values_of_query) * 1.0) if values_of_query else None

@@ -66,7 +66,7 @@ def command(
     refuse_two_stdin(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     try:
-        found = agreement(
+        agreement_result = agreement(
             data.read_qrels(qrels_a, kept.duplicates),
             data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
             data.read_runs(files[n_qrels:]) or None,
@@ -80,13 +80,13 @@ def command(
             **settings.changed_options(),
         )
     except InputError as error:
-        third = next((one for one in files[1:] if guess_side(one) is Side.QRELS), None)
-        if third is None or error.source != third:
+        third_file = next((file for file in files[1:] if guess_side(file) is Side.QRELS), None)
+        if third_file is None or error.source != third_file:
             raise
         raise error.replace(
-            hint=f"Judgments of a further assessor: --qrels {escape_unprintable(third)}"
+            hint=f"Judgments of a further assessor: --qrels {escape_unprintable(third_file)}"
         ) from None
-    show(found, form, per_query=per_query)
+    show(agreement_result, form, per_query=per_query)
 
 
 def _name_files(paths: Sequence[str]) -> dict[str, str]:

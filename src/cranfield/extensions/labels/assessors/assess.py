@@ -134,45 +134,45 @@ def agreement(
     settings = AgreementSettings.of(options)
     if runs is not None:
         check_qrels_and_runs(qrels_a, runs, agreement)
-    how, columns = Judging.of(options), Reading.of(options).columns
-    check_columns(columns, *(one for one in (qrels_a, qrels_b, runs) if one is not None))
-    own = select_columns(columns, Side.QRELS)
-    first = make_qrels(qrels_a, "strict", own, how.duplicates)
-    several = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))
-    recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": how.duplicates}
+    judging, columns = Judging.of(options), Reading.of(options).columns
+    check_columns(columns, *(source for source in (qrels_a, qrels_b, runs) if source is not None))
+    qrels_columns = select_columns(columns, Side.QRELS)
+    first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
+    run_of_name = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))
+    recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": judging.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:
-        second = make_qrels(qrels_b, "strict", own, how.duplicates)
-        further = {
-            name: make_qrels(one, "strict", own, how.duplicates)
-            for name, one in _name_assessors(extra_qrels).items()
+        second_qrels = make_qrels(qrels_b, "strict", qrels_columns, judging.duplicates)
+        extra_of_name = {
+            name: make_qrels(assessor_qrels, "strict", qrels_columns, judging.duplicates)
+            for name, assessor_qrels in _name_assessors(extra_qrels).items()
         }
-        return _compare_assessors({"A": first, "B": second, **further}, several, measures, how, recipe)
+        return _compare_assessors({"A": first_qrels, "B": second_qrels, **extra_of_name}, run_of_name, measures, judging, recipe)
     if extra_qrels is not None:
         raise OptionError("others are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
-    return _compare_with_rates(first, rates, several, measures, how, recipe)
+    return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
 
 
-def _name_assessors(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
+def _name_assessors(extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
     """Return further assessors by name: C, D, ... unless they have names."""
-    if others is None:
+    if extra_qrels is None:
         return {}
-    if isinstance(others, Mapping):
-        found = {str(name): one for name, one in others.items()}
-        taken = {"A", "B"} & found.keys()
-        if taken or "" in found:
+    if isinstance(extra_qrels, Mapping):
+        qrels_of_name = {str(name): qrels for name, qrels in extra_qrels.items()}
+        taken_names = {"A", "B"} & qrels_of_name.keys()
+        if taken_names or "" in qrels_of_name:
             raise OptionError(
-                f"others: {next(iter(taken), '')!r} is no name for a further assessor: A and B are "
+                f"others: {next(iter(taken_names), '')!r} is no name for a further assessor: A and B are "
                 "the first two"
             )
-        return found
-    if isinstance(others, str) or not isinstance(others, Sequence):
+        return qrels_of_name
+    if isinstance(extra_qrels, str) or not isinstance(extra_qrels, Sequence):
         raise OptionError("others: expected {name: qrels}, or a list of qrels")
-    if len(others) > len(_FURTHER_NAMES):
-        raise OptionError(f"others: {len(others)} are too many for letters: name them")
-    return dict(zip(_FURTHER_NAMES, others, strict=False))
+    if len(extra_qrels) > len(_FURTHER_NAMES):
+        raise OptionError(f"others: {len(extra_qrels)} are too many for letters: name them")
+    return dict(zip(_FURTHER_NAMES, extra_qrels, strict=False))
 
 
 _FURTHER_NAMES = ascii_uppercase[2:]
@@ -182,31 +182,31 @@ def _compare_assessors(
     qrels: Mapping[str, Qrels],
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
-    how: Judging,
+    judging: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
-    first, second, *others = qrels
+    first_name, second_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
-    for name in others:
-        _match_assessors(first, name, qrels)
-    found = {
+    for name in extra_names:
+        _match_assessors(first_name, name, qrels)
+    agreement_of_name = {
         name: replace(
-            _compare_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
+            _compare_two(qrels[first_name], qrels[name], runs, measures, judging, {**recipe}, name), second=name
         )
-        for name in (second, *others)
+        for name in (second_name, *extra_names)
     }
-    pairs = {}
-    if others:
+    agreement_of_pair = {}
+    if extra_names:
         for a, b in combinations(qrels, 2):
-            pairs[a, b] = measure_agreement(_match_assessors(a, b, qrels), recipe["rel"], pooled=True)[0]
-    judged = count_grades([*qrels.values()])
-    notes = dict.fromkeys(one for each in found.values() for one in each.on_judgments)
+            agreement_of_pair[a, b] = measure_agreement(_match_assessors(a, b, qrels), recipe["rel"], pooled=True)[0]
+    grade_counts = count_grades([*qrels.values()])
+    notes = dict.fromkeys(note for agreement in agreement_of_name.values() for note in agreement.on_judgments)
     return replace(
-        found[second],
+        agreement_of_name[second_name],
         on_judgments=tuple(notes),
-        coefficients=estimate_coefficients(judged, recipe["rel"], recipe["alpha"]),
-        others={name: found[name] for name in others},
-        pairs=pairs,
+        coefficients=estimate_coefficients(grade_counts, recipe["rel"], recipe["alpha"]),
+        others={name: agreement_of_name[name] for name in extra_names},
+        pairs=agreement_of_pair,
     )
 
 
@@ -223,61 +223,61 @@ def _compare_two(
     b: Qrels,
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
-    how: Judging,
+    judging: Judging,
     recipe: dict[str, Any],
     second: str,
 ) -> Agreement:
     """Return the agreement of A and the assessor named `second`, on the queries of both."""
-    two = match_two(a, b)
-    [pooled] = measure_agreement(two, recipe["rel"], pooled=True)
-    each = measure_agreement(two, recipe["rel"], pooled=False)
-    recipe["queries"] = len(two.query_ids)
-    of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in list_qrels_notes(one)]
-    notes = [*_judgment_notes(two, second), *merge_notes(of_each)]
+    judgments = match_two(a, b)
+    [pooled] = measure_agreement(judgments, recipe["rel"], pooled=True)
+    query_agreements = measure_agreement(judgments, recipe["rel"], pooled=False)
+    recipe["queries"] = len(judgments.query_ids)
+    named_notes = [(name, note) for name, one_qrels in (("A", a), (second, b)) for note in list_qrels_notes(one_qrels)]
+    notes = [*_judgment_notes(judgments, second), *merge_notes(named_notes)]
     orderings: list[Stability] = []
-    on_runs: list[Note] = []
+    run_notes: list[Note] = []
     if runs is not None:
-        top = max(a.top_grade, b.top_grade)
+        top_grade = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
             text = (
                 f"The highest grade is {a.top_grade} in A and {b.top_grade} in {second}: measures "
-                f"that ask for it take {top}."
+                f"that ask for it take {top_grade}."
             )
             notes.append(Note("highest-grade", "info", text))
-        under_a, under_b = (
-            score_runs(select_on_scale(qrels, top, two.query_ids), runs, list_measures(measures), how)
+        scores_under_a, scores_under_b = (
+            score_runs(select_on_scale(qrels, top_grade, judgments.query_ids), runs, list_measures(measures), judging)
             for qrels in (a, b)
         )
-        named = (("Under A", under_a), (f"Under {second}", under_b))
-        known = {note for _, note in of_each}
-        new = ((name, note) for name, each in named for note in each.notes if note not in known)
-        on_runs = merge_notes(new, n_sources=2)
-        values = _score_array(under_a), _score_array(under_b)
+        named_scores = (("Under A", scores_under_a), (f"Under {second}", scores_under_b))
+        judgment_notes = {note for _, note in named_notes}
+        new_notes = ((name, note) for name, scores in named_scores for note in scores.notes if note not in judgment_notes)
+        run_notes = merge_notes(new_notes, n_sources=2)
+        score_arrays = _score_array(scores_under_a), _score_array(scores_under_b)
         orderings = measure_stability(
-            *(_check_orderable(under_a.measures), list(runs), *values),
-            _mix_scores(*values, recipe["mixtures"], recipe["seed"]),
+            *(_check_orderable(scores_under_a.measures), list(runs), *score_arrays),
+            _mix_scores(*score_arrays, recipe["mixtures"], recipe["seed"]),
             recipe["alpha"],
         )
-    grades, matrix = count_confusion(two)
-    per_query = dict(zip(two.query_ids, each, strict=True))
+    grades, matrix = count_confusion(judgments)
+    per_query = dict(zip(judgments.query_ids, query_agreements, strict=True))
     return Agreement(
-        *(pooled, per_query, grades, matrix, orderings, recipe), tuple(notes), tuple(on_runs)
+        *(pooled, per_query, grades, matrix, orderings, recipe), tuple(notes), tuple(run_notes)
     )
 
 
-def _judgment_notes(two: TwoJudgments, second: str) -> Iterator[Note]:
+def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
     """Yield how many queries both assessors judged, grades below 0, and what only one judged."""
-    n = len(two.query_ids)
+    n = len(judgments.query_ids)
     are = format_count(n, "query is", "queries are")
     yield Note("in-both", "info", f"{are} judged in both qrels.", n)
-    for name, grades in (("A", two.grade_a), (second, two.grade_b)):
-        if below := int((grades < 0).sum()):
+    for name, grades in (("A", judgments.grade_a), (second, judgments.grade_b)):
+        if n_below := int((grades < 0).sum()):
             text = (
-                f"{format_count(below, 'grade')} of {escape_unprintable(name)} below 0, compared as any other: "
+                f"{format_count(n_below, 'grade')} of {escape_unprintable(name)} below 0, compared as any other: "
                 "where -1 says that nobody judged the document, leave such rows out."
             )
-            yield Note("below-0", "warning", text, count=below)
-    for name, n in (("A", two.n_queries_only_a), (second, two.n_queries_only_b)):
+            yield Note("below-0", "warning", text, count=n_below)
+    for name, n in (("A", judgments.n_queries_only_a), (second, judgments.n_queries_only_b)):
         if n:
             are = format_count(n, "query is", "queries are")
             yield Note("in-one", "info", f"{are} judged in {name} only: left out.", n, name)
@@ -289,9 +289,9 @@ def _mix_scores(under_a: Floats, under_b: Floats, n: int, seed: int) -> Iterator
     The scores are (n_queries, n_systems, n_measures).
     """
     generator = np.random.Generator(np.random.PCG64(seed))
-    for some in watch_slices(split_variants(n, under_a.size), "mixtures", n):
-        from_a = generator.random((some.stop - some.start, len(under_a))) < 0.5
-        yield np.where(from_a[:, :, None, None], under_a, under_b)
+    for block in watch_slices(split_variants(n, under_a.size), "mixtures", n):
+        is_from_a = generator.random((block.stop - block.start, len(under_a))) < 0.5
+        yield np.where(is_from_a[:, :, None, None], under_a, under_b)
 
 
 def _compare_with_rates(
@@ -299,7 +299,7 @@ def _compare_with_rates(
     rates: Rates,
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
-    how: Judging,
+    judging: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
     if a.has_groups or a.columns:
@@ -308,72 +308,72 @@ def _compare_with_rates(
             "that are a sample"
         )
     a.check_whole_grades(*WHOLE_GRADES)
-    there, counts = np.unique(a.grade, return_counts=True)
-    table = _normalize_rates(rates, there.tolist())
+    grades_of_a, counts = np.unique(a.grade, return_counts=True)
+    rates_of_grade = _normalize_rates(rates, grades_of_a.tolist())
     recipe["confusion"] = {
-        str(true): {str(g): r for g, r in row.items()} for true, row in table.items()
+        str(true_grade): {str(given_grade): rate for given_grade, rate in rates.items()} for true_grade, rates in rates_of_grade.items()
     }
     recipe["queries"] = len(a.query_ids)
-    grades = sorted({*table, *(given for row in table.values() for given in row)})
+    grades = sorted({*rates_of_grade, *(given_grade for rates in rates_of_grade.values() for given_grade in rates)})
     matrix = np.zeros((len(grades), len(grades)))
-    for true, count in zip(there.tolist(), counts.tolist(), strict=True):
-        for given, rate in table[true].items():
-            matrix[grades.index(true), grades.index(given)] = rate * count
-    found: list[Stability] = []
+    for true_grade, count in zip(grades_of_a.tolist(), counts.tolist(), strict=True):
+        for given_grade, rate in rates_of_grade[true_grade].items():
+            matrix[grades.index(true_grade), grades.index(given_grade)] = rate * count
+    orderings: list[Stability] = []
     text = "B is made from A by rates: its numbers are expectations, not counts."
-    notes, on_runs = [Note("expected", "info", text), *list_qrels_notes(a)], list[Note]()
+    notes, run_notes = [Note("expected", "info", text), *list_qrels_notes(a)], list[Note]()
     if runs is not None:
-        top = max(a.top_grade, *grades)
-        scored = score_runs(select_on_scale(a, top, a.query_ids), runs, list_measures(measures), how)
-        on_runs = [note for note in scored.notes if note not in notes]
-        wanted = _check_orderable(scored.measures)
+        top_grade = max(a.top_grade, *grades)
+        scores = score_runs(select_on_scale(a, top_grade, a.query_ids), runs, list_measures(measures), judging)
+        run_notes = [note for note in scores.notes if note not in notes]
+        ordering_measures = _check_orderable(scores.measures)
         batches = score_relabelled(
-            *(a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"], how)
+            *(a, list(runs.values()), ordering_measures, top_grade, rates_of_grade, recipe["mixtures"], recipe["seed"], judging)
         )
-        found = measure_stability(wanted, list(runs), _score_array(scored), None, batches, recipe["alpha"])
+        orderings = measure_stability(ordering_measures, list(runs), _score_array(scores), None, batches, recipe["alpha"])
     [pooled] = measure_agreement(judgments_from_matrix(grades, matrix), recipe["rel"], pooled=True)
-    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes), tuple(on_runs))
+    return Agreement(pooled, {}, grades, matrix, orderings, recipe, tuple(notes), tuple(run_notes))
 
 
-def _normalize_rates(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
+def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict[int, float]]:
     """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
-    found: dict[int, dict[int, float]] = {}
-    for key, value in rates.items():
-        true: Any = key
-        if isinstance(value, Mapping):
-            cells = dict(value)
+    rates_of_grade: dict[int, dict[int, float]] = {}
+    for key, rate_or_row in rates.items():
+        true_grade: Any = key
+        if isinstance(rate_or_row, Mapping):
+            given_rates = dict(rate_or_row)
         elif isinstance(key, tuple) and len(key) == 2:
-            true, cells = key[0], {key[1]: value}
+            true_grade, given_rates = key[0], {key[1]: rate_or_row}
         else:
             raise OptionError(
                 f"confusion: {key!r:.40}: expected (true grade, given grade): rate, or true grade: "
                 "{given grade: rate}"
             )
-        for given, rate in cells.items():
-            if not (is_whole_number(true) and is_whole_number(given)):
-                raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
+        for given_grade, rate in given_rates.items():
+            if not (is_whole_number(true_grade) and is_whole_number(given_grade)):
+                raise OptionError(f"confusion: grades are whole numbers, not {true_grade!r}, {given_grade!r}")
             if (finite_number(rate) or 0) < 0 or finite_number(rate) is None:
-                raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
-            found.setdefault(int(true), {})[int(given)] = float(rate)
-    for true in there:
-        if sum(found.get(true, {}).values()) <= 0:
+                raise OptionError(f"confusion: {true_grade} to {given_grade}: {rate!r:.40} is no rate")
+            rates_of_grade.setdefault(int(true_grade), {})[int(given_grade)] = float(rate)
+    for true_grade in grades_of_a:
+        if sum(rates_of_grade.get(true_grade, {}).values()) <= 0:
             raise OptionError(
-                f"confusion: the qrels have grade {true}, of which it says nothing; add the rates "
-                f"of what is given in its place, {{{true}: {{{true}: 1}}}} if it is always kept"
+                f"confusion: the qrels have grade {true_grade}, of which it says nothing; add the rates "
+                f"of what is given in its place, {{{true_grade}: {{{true_grade}: 1}}}} if it is always kept"
             )
     return {
-        true: {given: rate / sum(row.values()) for given, rate in row.items()}
-        for true, row in found.items()
-        if sum(row.values()) > 0
+        true_grade: {given_grade: rate / sum(rates.values()) for given_grade, rate in rates.items()}
+        for true_grade, rates in rates_of_grade.items()
+        if sum(rates.values()) > 0
     }
 
 
 def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
     """Return the measures, all of which order systems by a mean over queries."""
-    for one in measures:
-        if one.definition.aggregation not in ("mean", "sum"):
+    for measure in measures:
+        if measure.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(
-                f"{one}: agreement orders systems by the mean over their queries, and this measure "
+                f"{measure}: agreement orders systems by the mean over their queries, and this measure "
                 "has another value over all"
             )
     return measures
@@ -381,4 +381,4 @@ def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
 
 def _score_array(scores: Systems) -> Floats:
     """Return (n_queries, n_systems, n_measures)."""
-    return np.stack([one.values for one in scores.values()], axis=1)
+    return np.stack([system_scores.values for system_scores in scores.values()], axis=1)

@@ -49,9 +49,9 @@ class GradeCounts:
 
     def group_by_relevance(self, rel: int) -> "GradeCounts":
         """Return the same with two grades: 0, and 1 for grades from `rel` on."""
-        relevant = np.array(self.grades) >= rel
-        both = [self.counts[:, one].sum(axis=1) for one in (~relevant, relevant)]
-        return GradeCounts(self.n_assessors, self.query, np.stack(both, axis=1), (0, 1))
+        is_relevant = np.array(self.grades) >= rel
+        count_columns = [self.counts[:, is_group].sum(axis=1) for is_group in (~is_relevant, is_relevant)]
+        return GradeCounts(self.n_assessors, self.query, np.stack(count_columns, axis=1), (0, 1))
 
 
 def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
@@ -59,13 +59,13 @@ def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
 
     Raises what `matched` raises, and NothingSharedError if no document is judged in two of them.
     """
-    every = match_judgments(qrels)
-    grades, code = np.unique(every.grade, return_inverse=True)
-    counts = np.zeros((len(every.query), len(grades)), np.int64)
-    np.add.at(counts, (every.row, code), 1)
+    judgments = match_judgments(qrels)
+    grades, code = np.unique(judgments.grade, return_inverse=True)
+    counts = np.zeros((len(judgments.query), len(grades)), np.int64)
+    np.add.at(counts, (judgments.row, code), 1)
     if counts.sum(axis=1).max(initial=0) < 2:
         raise NothingSharedError("no document of a query is judged in two of the qrels")
-    _, query = np.unique(every.query, return_inverse=True)
+    _, query = np.unique(judgments.query, return_inverse=True)
     return GradeCounts(len(qrels), query, counts, grades.tolist())
 
 
@@ -86,43 +86,43 @@ class AgreementSums(NamedTuple):
     @property
     def overall(self) -> "AgreementSums":
         """The sums over all queries."""
-        return AgreementSums(*(one.sum(axis=0, keepdims=True) for one in self))
+        return AgreementSums(*(sums.sum(axis=0, keepdims=True) for sums in self))
 
     def leave_one_out(self) -> "AgreementSums":
         """Return the sums over all queries but one, for each."""
-        return AgreementSums(*(one.sum(axis=0, keepdims=True) - one for one in self))
+        return AgreementSums(*(sums.sum(axis=0, keepdims=True) - sums for sums in self))
 
 
 def sum_documents(judgments: GradeCounts, query: Ints) -> AgreementSums:
     """Return the sums of each query; `query` (n_documents,) says which documents are together."""
     n = int(query.max()) + 1
     counts = judgments.counts * 1.0
-    each = counts.sum(axis=1)
+    n_judges = counts.sum(axis=1)
 
     def total(values: Floats) -> Floats:
         return np.bincount(query, values, n)
 
-    def totals(values: Floats) -> Floats:
-        return np.stack([total(one) for one in values.T], axis=1)
+    def total_columns(values: Floats) -> Floats:
+        return np.stack([total(column) for column in values.T], axis=1)
 
-    several = each > 1
-    others = np.where(several, each - 1, 1.0)
-    agreed = np.where(several, (counts * (counts - 1)).sum(axis=1) / (each * others), 0.0)
-    shares, full = counts / each[:, None], (each == judgments.n_assessors) * 1.0
-    same = np.eye(counts.shape[1])
-    pairs = [
-        totals(counts * (counts[:, [k]] - same[k]) * (several / others)[:, None])
+    is_paired = n_judges > 1
+    n_partners = np.where(is_paired, n_judges - 1, 1.0)
+    pair_agreement = np.where(is_paired, (counts * (counts - 1)).sum(axis=1) / (n_judges * n_partners), 0.0)
+    grade_shares, is_full = counts / n_judges[:, None], (n_judges == judgments.n_assessors) * 1.0
+    is_same_grade = np.eye(counts.shape[1])
+    grade_pairs = [
+        total_columns(counts * (counts[:, [k]] - is_same_grade[k]) * (is_paired / n_partners)[:, None])
         for k in range(counts.shape[1])
     ]
     return AgreementSums(
-        total(several * 1.0),
-        total(agreed),
-        total(np.ones(len(each))),
-        totals(shares),
-        total(full),
-        total(agreed * full),
-        totals(shares * full[:, None]),
-        np.stack(pairs, axis=2),
+        total(is_paired * 1.0),
+        total(pair_agreement),
+        total(np.ones(len(n_judges))),
+        total_columns(grade_shares),
+        total(is_full),
+        total(pair_agreement * is_full),
+        total_columns(grade_shares * is_full[:, None]),
+        np.stack(grade_pairs, axis=2),
     )
 
 
@@ -137,9 +137,9 @@ def fleiss_kappa(sums: AgreementSums) -> Floats:
     Chance is two draws from the grades of all assessors together (Fleiss, Psychological Bulletin
     1971).
     """
-    seen = _divide(sums.pair_agreement_full, sums.full)
+    observed_share = _divide(sums.pair_agreement_full, sums.full)
     by_chance = (_divide(sums.grade_shares_full, sums.full[:, None]) ** 2).sum(axis=1)
-    return _divide(seen - by_chance, 1 - by_chance)
+    return _divide(observed_share - by_chance, 1 - by_chance)
 
 
 def gwet_ac1(sums: AgreementSums) -> Floats:
@@ -149,8 +149,8 @@ def gwet_ac1(sums: AgreementSums) -> Floats:
     where nearly all documents have one grade (Gwet, British Journal of Mathematical and Statistical
     Psychology 2008).
     """
-    share = _divide(sums.grade_shares, sums.judged[:, None])
-    by_chance = (share * (1 - share)).sum(axis=1) / max(share.shape[1] - 1, 1)
+    grade_share = _divide(sums.grade_shares, sums.judged[:, None])
+    by_chance = (grade_share * (1 - grade_share)).sum(axis=1) / max(grade_share.shape[1] - 1, 1)
     return _divide(observed(sums) - by_chance, 1 - by_chance)
 
 
@@ -168,24 +168,24 @@ def alpha_ordinal(sums: AgreementSums) -> Floats:
 
     The difference of two grades is that of their mean ranks among all values, squared.
     """
-    each = sums.grade_pairs.sum(axis=2)
-    rank = np.cumsum(each, axis=1) - each / 2
+    grade_totals = sums.grade_pairs.sum(axis=2)
+    rank = np.cumsum(grade_totals, axis=1) - grade_totals / 2
     return _krippendorff_alpha(sums, (rank[:, :, None] - rank[:, None, :]) ** 2)
 
 
 def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
     """Return 1 - (the mean difference seen) / (that of any two values): (n,)."""
-    each = sums.grade_pairs.sum(axis=2)
-    seen = (sums.grade_pairs * difference).sum(axis=(1, 2))
-    by_chance = (each[:, :, None] * each[:, None, :] * difference).sum(axis=(1, 2))
-    return 1 - _divide(seen * (each.sum(axis=1) - 1), by_chance)
+    grade_totals = sums.grade_pairs.sum(axis=2)
+    observed_difference = (sums.grade_pairs * difference).sum(axis=(1, 2))
+    by_chance = (grade_totals[:, :, None] * grade_totals[:, None, :] * difference).sum(axis=(1, 2))
+    return 1 - _divide(observed_difference * (grade_totals.sum(axis=1) - 1), by_chance)
 
 
-def _divide(part: Floats, whole: Floats) -> Floats:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; NaN where there is nothing to divide by, or where only rounding is left of it."""
-    found: Floats = np.full(np.broadcast(part, whole).shape, np.nan)
-    np.divide(part, whole, out=found, where=np.abs(whole) > 1e-12)
-    return found
+    quotient: Floats = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
+    return quotient
 
 
 class Way(NamedTuple):
@@ -207,29 +207,29 @@ COEFFICIENTS = {
 
 def estimate_coefficients(judgments: GradeCounts, rel: int, alpha: float) -> list[Coefficient]:
     """Return each coefficient of relevance, and of grades, with its 1 - alpha interval."""
-    found = []
-    for of, one in (("relevance", judgments.group_by_relevance(rel)), ("grade", judgments)):
-        left_out = "query" if one.n_queries > 1 else "document"
-        query = one.query if left_out == "query" else np.arange(len(one.query))
-        each = sum_documents(one, query)
+    coefficients = []
+    for scale, counts in (("relevance", judgments.group_by_relevance(rel)), ("grade", judgments)):
+        left_out = "query" if counts.n_queries > 1 else "document"
+        query = counts.query if left_out == "query" else np.arange(len(counts.query))
+        query_sums = sum_documents(counts, query)
         for name, way in COEFFICIENTS.items():
-            value, low, high = _jackknife_interval(way, each, alpha)
-            n = each.overall.full if name == FLEISS else each.overall.documents
-            found.append(Coefficient(name, of, left_out, int(n[0]), value, low, high))
-    return found
+            estimate, low, high = _jackknife_interval(way, query_sums, alpha)
+            n = query_sums.overall.full if name == FLEISS else query_sums.overall.documents
+            coefficients.append(Coefficient(name, scale, left_out, int(n[0]), estimate, low, high))
+    return coefficients
 
 
 def _jackknife_interval(
-    way: Way, each: AgreementSums, alpha: float
+    way: Way, query_sums: AgreementSums, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return a coefficient, and the ends of its interval by the jackknife."""
     from scipy.special import stdtrit
 
-    value = float(way.compute(each.overall)[0])
-    left_out = way.compute(each.leave_one_out())[way.documents(each) > 0]  # others change nothing
-    n = len(left_out)
-    if n < 2 or np.isnan(left_out).any() or np.isnan(value):
-        return finite_or_none(value), None, None
-    error = float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
-    half = float(stdtrit(n - 1, 1 - alpha / 2)) * error
-    return value, max(-1.0, value - half), min(1.0, value + half)
+    estimate = float(way.compute(query_sums.overall)[0])
+    leave_one_out_estimates = way.compute(query_sums.leave_one_out())[way.documents(query_sums) > 0]  # others change nothing
+    n = len(leave_one_out_estimates)
+    if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):
+        return finite_or_none(estimate), None, None
+    error = float(np.sqrt((n - 1) / n * ((leave_one_out_estimates - leave_one_out_estimates.mean()) ** 2).sum()))
+    half_width = float(stdtrit(n - 1, 1 - alpha / 2)) * error
+    return estimate, max(-1.0, estimate - half_width), min(1.0, estimate + half_width)

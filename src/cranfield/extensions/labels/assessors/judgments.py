@@ -36,8 +36,8 @@ class TwoJudgments:
     @property
     def is_shared(self) -> Bools:
         """Which documents are judged in both: (rows,)."""
-        found: Bools = self.is_in_a & self.is_in_b
-        return found
+        is_shared: Bools = self.is_in_a & self.is_in_b
+        return is_shared
 
 
 #: Why agreement refuses fractions, and what to do.
@@ -70,23 +70,23 @@ def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
 
     Raises InputError for judgments in groups, or grades that are not whole.
     """
-    for place, one in enumerate(qrels, 1):
-        if one.has_groups:
-            which = f"the {_ORDINALS[place - 1]} qrels" if place <= len(_ORDINALS) else f"qrels {place}"
+    for place, one_qrels in enumerate(qrels, 1):
+        if one_qrels.has_groups:
+            description = f"the {_ORDINALS[place - 1]} qrels" if place <= len(_ORDINALS) else f"qrels {place}"
             raise InputError(
-                f"{which} are judgments in groups: agreement takes one grade for each document"
+                f"{description} are judgments in groups: agreement takes one grade for each document"
             )
-        one.check_whole_grades(*WHOLE_GRADES)
-    query_ids = sorted(set().union(*(one.query_ids for one in qrels)), key=encode)
-    place_of = {query: i for i, query in enumerate(query_ids)}
-    queries = [np.array([*map(place_of.get, one.query_ids)], np.int64)[one.query] for one in qrels]
-    doc, query = Ids.concatenate([one.docs for one in qrels]).sort_keys(), np.concatenate(queries)
+        one_qrels.check_whole_grades(*WHOLE_GRADES)
+    query_ids = sorted(set().union(*(one_qrels.query_ids for one_qrels in qrels)), key=encode)
+    position_of_query = {query: i for i, query in enumerate(query_ids)}
+    queries = [np.array([*map(position_of_query.get, one_qrels.query_ids)], np.int64)[one_qrels.query] for one_qrels in qrels]
+    doc, query = Ids.concatenate([one_qrels.docs for one_qrels in qrels]).sort_keys(), np.concatenate(queries)
     order = np.lexsort((doc, query))
     query, doc = query[order], doc[order]
-    begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
+    begins_document = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
     assessor = np.repeat(np.arange(len(qrels)), list(map(len, qrels)))[order]
-    grade = np.concatenate([one.grade for one in qrels])[order]
-    return MatchedJudgments(query_ids, query[begins], np.cumsum(begins) - 1, assessor, grade)
+    grade = np.concatenate([one_qrels.grade for one_qrels in qrels])[order]
+    return MatchedJudgments(query_ids, query[begins_document], np.cumsum(begins_document) - 1, assessor, grade)
 
 
 def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
@@ -96,42 +96,42 @@ def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
     judged in both.
     """
     codes = b.find_codes(encode_ids(a.query_ids))
-    shared = select_texts(a.query_ids, np.flatnonzero(codes >= 0))
-    if not len(shared):
+    shared_ids = select_texts(a.query_ids, np.flatnonzero(codes >= 0))
+    if not len(shared_ids):
         raise NothingSharedError(
             f"the two qrels share no query: the first has {a.query_ids[0]!r}, the second "
             f"{b.query_ids[0]!r}",
             hint="Check that both name queries in the same way.",
         )
-    both = match_judgments([a.select_queries(shared), b.select_queries(shared)])
-    (in_a, ours), (in_b, theirs) = (
-        _grade_column(both.row[rows], both.grade[rows], len(both.query))
-        for rows in (both.assessor == 0, both.assessor == 1)
+    matched_judgments = match_judgments([a.select_queries(shared_ids), b.select_queries(shared_ids)])
+    (is_in_a, grade_a), (is_in_b, grade_b) = (
+        _grade_column(matched_judgments.row[rows], matched_judgments.grade[rows], len(matched_judgments.query))
+        for rows in (matched_judgments.assessor == 0, matched_judgments.assessor == 1)
     )
-    if not (in_a & in_b).any():
+    if not (is_in_a & is_in_b).any():
         raise NothingSharedError(
-            f"the two qrels share {len(shared):,} of their queries, but judge no document of these "
+            f"the two qrels share {len(shared_ids):,} of their queries, but judge no document of these "
             "both",
             hint="Check that both name documents in the same way.",
         )
     return TwoJudgments(
-        both.query_ids,
-        both.query,
-        ours,
-        theirs,
-        in_a,
-        in_b,
-        np.ones_like(both.query),
-        len(a.query_ids) - len(shared),
-        len(b.query_ids) - len(shared),
+        matched_judgments.query_ids,
+        matched_judgments.query,
+        grade_a,
+        grade_b,
+        is_in_a,
+        is_in_b,
+        np.ones_like(matched_judgments.query),
+        len(a.query_ids) - len(shared_ids),
+        len(b.query_ids) - len(shared_ids),
     )
 
 
 def _grade_column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
     """Return which of n rows have a grade, and it, 0 elsewhere."""
-    there, column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    there[rows], column[rows] = True, grade
-    return there, column
+    has_grade, grade_column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    has_grade[rows], grade_column[rows] = True, grade
+    return has_grade, grade_column
 
 
 @dataclass(frozen=True)
@@ -167,14 +167,14 @@ def judgments_from_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments
     >>> agreed(of_matrix([1, 0], np.array([[20, 5], [10, 15]])), 1, pooled=True)[0].kappa
     0.4
     """
-    a, b = (one.ravel() for one in np.meshgrid(grades, grades, indexing="ij"))
-    judged = np.ones(len(a), np.bool_)
-    return TwoJudgments([""], np.zeros_like(a), a, b, judged, judged, matrix.ravel() * 1.0, 0, 0)
+    grade_a, grade_b = (grade_grid.ravel() for grade_grid in np.meshgrid(grades, grades, indexing="ij"))
+    is_judged = np.ones(len(grade_a), np.bool_)
+    return TwoJudgments([""], np.zeros_like(grade_a), grade_a, grade_b, is_judged, is_judged, matrix.ravel() * 1.0, 0, 0)
 
 
 def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> list[PairAgreement]:
     """Return the agreement on each query, or on all documents of all queries together."""
-    n, both, weight = 1 if pooled else len(judgments.query_ids), judgments.is_shared, judgments.weight
+    n, is_shared, weight = 1 if pooled else len(judgments.query_ids), judgments.is_shared, judgments.weight
     query = np.zeros_like(judgments.query) if pooled else judgments.query
 
     def count(rows: Bools) -> Ints | Floats:
@@ -183,39 +183,39 @@ def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> lis
         return np.bincount(query[rows], weight[rows], n).astype(weight.dtype)
 
     def kappa(a: Ints | Bools, b: Ints | Bools) -> list[float | None]:
-        return _compute_kappa(query[both], a[both] * 1.0, b[both] * 1.0, n, weight[both])
+        return _compute_kappa(query[is_shared], a[is_shared] * 1.0, b[is_shared] * 1.0, n, weight[is_shared])
 
-    a, b = judgments.is_in_a & (judgments.grade_a >= rel), judgments.is_in_b & (judgments.grade_b >= rel)
-    judged = count(both)
+    is_relevant_a, is_relevant_b = judgments.is_in_a & (judgments.grade_a >= rel), judgments.is_in_b & (judgments.grade_b >= rel)
+    n_judged = count(is_shared)
     columns = [
-        judged.tolist(),
+        n_judged.tolist(),
         *(
-            count(one).astype(np.int64).tolist()
-            for one in (judgments.is_in_a > judgments.is_in_b, judgments.is_in_b > judgments.is_in_a)
+            count(is_counted).astype(np.int64).tolist()
+            for is_counted in (judgments.is_in_a > judgments.is_in_b, judgments.is_in_b > judgments.is_in_a)
         ),
-        *(count(one).tolist() for one in (a, b)),
-        _divide(count(both & (a == b)), judged),
-        kappa(a, b),
-        _divide(count(both & (judgments.grade_a == judgments.grade_b)), judged),
+        *(count(is_counted).tolist() for is_counted in (is_relevant_a, is_relevant_b)),
+        _divide(count(is_shared & (is_relevant_a == is_relevant_b)), n_judged),
+        kappa(is_relevant_a, is_relevant_b),
+        _divide(count(is_shared & (judgments.grade_a == judgments.grade_b)), n_judged),
         kappa(judgments.grade_a, judgments.grade_b),
-        _divide(count(both & a & b), count(both & (a | b))),
-        _divide(count(a & b), count(a | b)),
+        _divide(count(is_shared & is_relevant_a & is_relevant_b), count(is_shared & (is_relevant_a | is_relevant_b))),
+        _divide(count(is_relevant_a & is_relevant_b), count(is_relevant_a | is_relevant_b)),
     ]
     return [PairAgreement(*row) for row in zip(*columns, strict=True)]
 
 
 def count_confusion(judgments: TwoJudgments) -> tuple[list[int], Ints]:
     """Return the grades and how often they met: (n_grades, n_grades), rows of the first qrels."""
-    a, b = judgments.grade_a[judgments.is_shared], judgments.grade_b[judgments.is_shared]
-    grades = np.unique(np.concatenate((a, b)))
+    grade_a, grade_b = judgments.grade_a[judgments.is_shared], judgments.grade_b[judgments.is_shared]
+    grades = np.unique(np.concatenate((grade_a, grade_b)))
     n = len(grades)
-    cells = np.searchsorted(grades, a) * n + np.searchsorted(grades, b)
+    cells = np.searchsorted(grades, grade_a) * n + np.searchsorted(grades, grade_b)
     return grades.tolist(), np.bincount(cells, minlength=n * n).reshape(n, n)
 
 
-def _divide(part: Floats, whole: Floats) -> list[float | None]:
+def _divide(numerators: Floats, denominators: Floats) -> list[float | None]:
     """Divide; None where there is nothing to divide by."""
-    pairs = zip(part.tolist(), whole.tolist(), strict=True)
+    pairs = zip(numerators.tolist(), denominators.tolist(), strict=True)
     return [numerator / denominator if denominator else None for numerator, denominator in pairs]
 
 

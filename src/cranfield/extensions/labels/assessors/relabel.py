@@ -19,9 +19,9 @@ from cranfield.progress import watch_slices
 
 def select_on_scale(qrels: Qrels, top_grade: float, query_ids: Sequence[str]) -> Qrels:
     """Return the judgments of some queries, on a scale that ends at `top`."""
-    some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
-    some.top_grade = top_grade
-    return some
+    qrels_on_scale = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    qrels_on_scale.top_grade = top_grade
+    return qrels_on_scale
 
 
 def score_relabelled(
@@ -38,35 +38,35 @@ def score_relabelled(
 
     They are (n_qrels, n_queries, n_systems, n_measures). The runs are ranked once.
     """
-    for one in measures:
-        if one.definition.traits.takes_groups:
+    for measure in measures:
+        if measure.definition.traits.takes_groups:
             raise MeasureError(
-                f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
+                f"{measure} takes judgments in groups, too, or preferences: not with confusion=..."
             )
     # Where a grade is the row of the judgment, the hits say which judgments they met.
-    numbered = copy.copy(qrels)
-    numbered.grade = np.arange(len(qrels))
+    numbered_qrels = copy.copy(qrels)
+    numbered_qrels.grade = np.arange(len(qrels))
     for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
-        vars(numbered).pop(name, None)
-    costs = any(one.definition.traits.takes_cost for one in measures)
-    systems = [one.judged for one in judge_all(numbered, runs, judging, costs=costs)]
-    plan, source, true = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
+        vars(numbered_qrels).pop(name, None)
+    costs = any(measure.definition.traits.takes_cost for measure in measures)
+    judged_systems = [meeting.judged for meeting in judge_all(numbered_qrels, runs, judging, costs=costs)]
+    plan, generator, true_grade = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
 
-    def under(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
+    def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
         """Return a system's scores; each query of each qrels is a query here."""
-        many = len(grades)
-        hits = repeat_ranking(system.hits, many, grades[:, system.hits.grade])
-        cost = None if system.cost is None else np.tile(system.cost, many)
-        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (many, 1)), top_grade, cost=cost)
-        return plan.values(judged).reshape(many, len(qrels.query_ids), len(measures))
+        n_variants = len(grades)
+        hits = repeat_ranking(system.hits, n_variants, grades[:, system.hits.grade])
+        cost = None if system.cost is None else np.tile(system.cost, n_variants)
+        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (n_variants, 1)), top_grade, cost=cost)
+        return plan.values(judged).reshape(n_variants, len(qrels.query_ids), len(measures))
 
-    for some in watch_slices(split_variants(n_qrels, 2 * len(true)), "mixtures", n_qrels):
-        drawn = source.random((some.stop - some.start, len(true)))
-        grades = np.empty(drawn.shape, np.int64)
-        for grade in np.unique(true).tolist():
-            rows = np.flatnonzero(true == grade)
-            given = np.array(list(rates[grade]))
-            ends = np.cumsum(list(rates[grade].values()))[:-1]
-            grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
+    for block in watch_slices(split_variants(n_qrels, 2 * len(true_grade)), "mixtures", n_qrels):
+        uniform = generator.random((block.stop - block.start, len(true_grade)))
+        grades = np.empty(uniform.shape, np.int64)
+        for grade in np.unique(true_grade).tolist():
+            rows = np.flatnonzero(true_grade == grade)
+            given_grades = np.array(list(rates[grade]))
+            rate_ends = np.cumsum(list(rates[grade].values()))[:-1]
+            grades[:, rows] = given_grades[np.searchsorted(rate_ends, uniform[:, rows], side="right")]
         ideal = regrade_ideal(qrels.ideal, grades)
-        yield np.stack([under(one, ideal, grades) for one in systems], axis=2)
+        yield np.stack([score_system(system, ideal, grades) for system in judged_systems], axis=2)

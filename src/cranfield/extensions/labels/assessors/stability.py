@@ -111,21 +111,21 @@ def _test_systems(values: Floats, alpha: float) -> _SystemTests:
     product for all pairs. Each query's mean is taken away first, which changes no difference.
     """
     _, n, n_systems = values.shape
-    left, right = np.triu_indices(n_systems, 1)
-    found = means(values, axis=1)
-    differences = found[:, left] - found[:, right]
-    differences[round_scores(found)[:, left] == round_scores(found)[:, right]] = 0.0
+    first, second = np.triu_indices(n_systems, 1)
+    system_means = means(values, axis=1)
+    differences = system_means[:, first] - system_means[:, second]
+    differences[round_scores(system_means)[:, first] == round_scores(system_means)[:, second]] = 0.0
     p = np.full(differences.shape, np.nan)
     if n > 1:
-        centred = values - values.mean(axis=2, keepdims=True)
-        centred -= centred.mean(axis=1, keepdims=True)
-        products = matrix_product(centred.transpose(0, 2, 1), centred)
-        own = np.diagonal(products, axis1=1, axis2=2)
-        squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
-        varies = squares > 1e-12 * (own[:, left] + own[:, right])
-        p = t_p_values(differences, np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1))), n - 1)
+        deviations = values - values.mean(axis=2, keepdims=True)
+        deviations -= deviations.mean(axis=1, keepdims=True)
+        products = matrix_product(deviations.transpose(0, 2, 1), deviations)
+        variances = np.diagonal(products, axis1=1, axis2=2)
+        squared_norms = variances[:, first] + variances[:, second] - 2 * products[:, first, second]
+        varies = squared_norms > 1e-12 * (variances[:, first] + variances[:, second])
+        p = t_p_values(differences, np.sqrt(np.where(varies, squared_norms, 0.0) / (n * (n - 1))), n - 1)
     signs = np.sign(differences)
-    return _SystemTests(found, differences, p, signs, np.where(p <= alpha, signs, 0.0))
+    return _SystemTests(system_means, differences, p, signs, np.where(p <= alpha, signs, 0.0))
 
 
 def measure_stability(
@@ -141,29 +141,29 @@ def measure_stability(
     `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
     n_systems, n_measures).
     """
-    ranks = []
-    for one, merits in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
-        rising = one.definition.higher_is_better
-        ranks.append(np.argsort(-merits if rising else merits, kind="stable"))
+    order_of_measure = []
+    for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
+        higher_is_better = measure.definition.higher_is_better
+        order_of_measure.append(np.argsort(-system_sums if higher_is_better else system_sums, kind="stable"))
 
-    def looked(values: Floats) -> list[_SystemTests]:
+    def test_by_measure(values: Floats) -> list[_SystemTests]:
         # The same layout, and so the same bits, however many there are.
         return [
             _test_systems(np.ascontiguousarray(values[:, :, order, k]), alpha)
-            for k, order in enumerate(ranks)
+            for k, order in enumerate(order_of_measure)
         ]
 
-    under_a = looked(scores_a[None])
-    nothing = [None] * len(measures)
+    under_a = test_by_measure(scores_a[None])
+    no_tests = [None] * len(measures)
     return [
-        _make_stability(str(measure), [systems[i] for i in order.tolist()], *found)
-        for measure, order, *found in zip(
+        _make_stability(str(measure), [systems[i] for i in order.tolist()], *tests)
+        for measure, order, *tests in zip(
             measures,
-            ranks,
+            order_of_measure,
             under_a,
-            nothing if scores_b is None else looked(scores_b[None]),
-            nothing if scores_b is None else looked((scores_a - scores_b)[None]),
-            zip(*(map(_compare_mixtures, under_a, looked(batch)) for batch in batches), strict=True),
+            no_tests if scores_b is None else test_by_measure(scores_b[None]),
+            no_tests if scores_b is None else test_by_measure((scores_a - scores_b)[None]),
+            zip(*(map(_compare_mixtures, under_a, test_by_measure(batch)) for batch in batches), strict=True),
             strict=True,
         )
     ]
@@ -172,56 +172,56 @@ def measure_stability(
 _MixtureComparison = tuple[Floats, list[float | None], Ints]
 
 
-def _compare_mixtures(a: _SystemTests, mixed: _SystemTests) -> _MixtureComparison:
+def _compare_mixtures(tests_a: _SystemTests, mixed_tests: _SystemTests) -> _MixtureComparison:
     """Return the means under some mixtures, their tau-b with A, and how many have the same.
 
     The last is (2, n_pairs): in how many a pair has A's sign, and A's verdict.
     """
-    taus = [kendall(a.means[0], row).tau_b for row in mixed.means]
-    same = [
-        np.count_nonzero(one == ours, axis=0)
-        for one, ours in ((mixed.signs, a.signs), (mixed.verdicts, a.verdicts))
+    taus = [kendall(tests_a.means[0], row).tau_b for row in mixed_tests.means]
+    n_equal = [
+        np.count_nonzero(mixed_column == column_a, axis=0)
+        for mixed_column, column_a in ((mixed_tests.signs, tests_a.signs), (mixed_tests.verdicts, tests_a.verdicts))
     ]
-    return mixed.means, taus, np.array(same)
+    return mixed_tests.means, taus, np.array(n_equal)
 
 
 def _make_stability(
     measure: str,
     systems: Sequence[str],
-    a: _SystemTests,
-    b: _SystemTests | None,
-    change: _SystemTests | None,
-    seen: Sequence[_MixtureComparison],
+    tests_a: _SystemTests,
+    tests_b: _SystemTests | None,
+    change_tests: _SystemTests | None,
+    comparisons: Sequence[_MixtureComparison],
 ) -> Stability:
-    left, right = np.triu_indices(len(systems), 1)
+    first, second = np.triu_indices(len(systems), 1)
 
-    def tested(one: _SystemTests | None) -> tuple[list[float | None], list[float | None]]:
+    def list_differences(tests: _SystemTests | None) -> tuple[list[float | None], list[float | None]]:
         """Return the differences of the pairs, and p."""
-        if one is None:
-            return [None] * len(left), [None] * len(left)
-        return one.differences[0].tolist(), list(map(finite_or_none, one.p[0]))
+        if tests is None:
+            return [None] * len(first), [None] * len(first)
+        return tests.differences[0].tolist(), list(map(finite_or_none, tests.p[0]))
 
-    mixed = np.concatenate([found for found, _, _ in seen])
-    same = np.sum([counts for _, _, counts in seen], axis=0) / len(mixed)
-    (of_a, p_a), (of_b, p_b), (of_change, p_change) = map(tested, (a, b, change))
-    ends = ([systems[i] for i in each.tolist()] for each in (left, right))
-    columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *same.tolist())
-    tau = swapped = significant = None
-    if b is not None:
-        both = kendall(a.means[0], b.means[0])
-        tau, swapped = both.tau_b, both.discordant
-        significant = int(np.count_nonzero(a.verdicts * b.verdicts < 0))
+    mixed_means = np.concatenate([means_of_batch for means_of_batch, _, _ in comparisons])
+    same_shares = np.sum([n_equal for _, _, n_equal in comparisons], axis=0) / len(mixed_means)
+    (difference_a, p_a), (difference_b, p_b), (change, p_change) = map(list_differences, (tests_a, tests_b, change_tests))
+    name_columns = ([systems[i] for i in system_numbers.tolist()] for system_numbers in (first, second))
+    columns = (*name_columns, difference_a, difference_b, p_a, p_b, change, p_change, *same_shares.tolist())
+    tau = swapped = n_significant = None
+    if tests_b is not None:
+        kendall_a_b = kendall(tests_a.means[0], tests_b.means[0])
+        tau, swapped = kendall_a_b.tau_b, kendall_a_b.discordant
+        n_significant = int(np.count_nonzero(tests_a.verdicts * tests_b.verdicts < 0))
     return Stability(
         measure,
         systems,
-        a.means[0],
-        None if b is None else b.means[0],
-        mixed.mean(axis=0),
-        mixed.min(axis=0),
-        mixed.max(axis=0),
+        tests_a.means[0],
+        None if tests_b is None else tests_b.means[0],
+        mixed_means.mean(axis=0),
+        mixed_means.min(axis=0),
+        mixed_means.max(axis=0),
         [SystemPair(*row) for row in zip(*columns, strict=True)],
         tau,
         swapped,
-        significant,
-        [tau for _, taus, _ in seen for tau in taus if tau is not None],
+        n_significant,
+        [tau for _, taus, _ in comparisons for tau in taus if tau is not None],
     )

@@ -91,108 +91,108 @@ def prediction_powered(
     refuse_unknown_options(prediction_powered, options)
     settings = PoweredSettings.of(options)
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
-    ours = align(qrels, runs, measures, alignment, judging, reading)
-    for measure in ours.measures:
-        known = ours.find_measure(measure)
-        if known is not None and known.definition.aggregation != "mean":
+    scores = align(qrels, runs, measures, alignment, judging, reading)
+    for measure in scores.measures:
+        parsed_measure = scores.find_measure(measure)
+        if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
             raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
-    baseline = ours.find_baseline(ours.system_names[0] if settings.baseline is None else settings.baseline)
-    base = ours.system_names.index(baseline)
-    ours, sample = sample_labels(ours, human, alignment, judging, reading, settings.lam, base)
-    by_system, differences = _estimate_all(ours, sample, settings, baseline)
-    result = PredictionPowered(
-        by_system,
+    baseline = scores.find_baseline(scores.system_names[0] if settings.baseline is None else settings.baseline)
+    baseline_row = scores.system_names.index(baseline)
+    scores, sample = sample_labels(scores, human, alignment, judging, reading, settings.lam, baseline_row)
+    means, differences = _estimate_all(scores, sample, settings, baseline)
+    estimates = PredictionPowered(
+        means,
         differences,
         settings,
-        (*ours.notes, *sample.notes, *_list_remarks(sample, settings)),
-        ours.recipe,
+        (*scores.notes, *sample.notes, *_list_remarks(sample, settings)),
+        scores.recipe,
         sample.unit,
         sample.n_queries,
     )
-    warn_about(result.notes)
-    return result
+    warn_about(estimates.notes)
+    return estimates
 
 
 def _estimate_all(
-    ours: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
+    scores: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
     """Return each system's mean, and each difference from the baseline, by measure and system."""
-    base = ours.system_names.index(baseline)
-    of_means: dict[str, dict[str, PoweredMean]] = {}
-    of_differences: dict[str, dict[str, PoweredMean]] = {}
-    for m, measure in enumerate(ours.measures):
-        seen = [ours.scores[m], *([] if sample.human_scores is None else [sample.human_scores[m]])]
-        least, most = score_range(ours.find_measure(measure), np.concatenate(seen))
-        singles = [sample.estimate(m, i, None) for i in range(len(ours.system_names))]
-        of_means[measure] = {
-            name: _make_powered_mean(one, sample, settings, measure, name, ends=(least, most))
-            for name, one in zip(ours.system_names, singles, strict=True)
+    baseline_row = scores.system_names.index(baseline)
+    means_of_measure: dict[str, dict[str, PoweredMean]] = {}
+    differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
+    for m, measure in enumerate(scores.measures):
+        score_arrays = [scores.scores[m], *([] if sample.human_scores is None else [sample.human_scores[m]])]
+        lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
+        mean_estimates = [sample.estimate(m, i, None) for i in range(len(scores.system_names))]
+        means_of_measure[measure] = {
+            name: _make_powered_mean(estimate, sample, settings, measure, name, limits=(lowest, highest))
+            for name, estimate in zip(scores.system_names, mean_estimates, strict=True)
         }
-        others = [i for i in range(len(ours.system_names)) if i != base]
-        if not others:
+        other_rows = [i for i in range(len(scores.system_names)) if i != baseline_row]
+        if not other_rows:
             continue
-        pairs = [sample.estimate(m, i, base) for i in others]
-        p = np.array([float(t_test(_moments(one, sample))[0]) for one in pairs])
-        for i, one, raw, adjusted in zip(others, pairs, p, holm(p), strict=True):
-            better = (one.estimate > 0) == ours.is_higher_better(measure)
+        difference_estimates = [sample.estimate(m, i, baseline_row) for i in other_rows]
+        p = np.array([float(t_test(_moments(estimate, sample))[0]) for estimate in difference_estimates])
+        for i, estimate, raw, p_holm in zip(other_rows, difference_estimates, p, holm(p), strict=True):
+            better = (estimate.estimate > 0) == scores.is_higher_better(measure)
             verdict: Outcome | None = "better" if better else "worse"
-            if not adjusted <= settings.alpha:
+            if not p_holm <= settings.alpha:
                 verdict = None
-            of_differences.setdefault(measure, {})[ours.system_names[i]] = _make_powered_mean(
-                *(one, sample, settings, measure, ours.system_names[i]),
+            differences_of_measure.setdefault(measure, {})[scores.system_names[i]] = _make_powered_mean(
+                *(estimate, sample, settings, measure, scores.system_names[i]),
                 other=baseline,
                 p=finite_or_none(raw),
-                p_adjusted=finite_or_none(adjusted),
+                p_adjusted=finite_or_none(p_holm),
                 verdict=verdict,
-                ends=(least - most, most - least),
+                limits=(lowest - highest, highest - lowest),
             )
-    return of_means, of_differences
+    return means_of_measure, differences_of_measure
 
 
-def _moments(one: PoweredEstimate, sample: Sample) -> Moments:
+def _moments(estimate: PoweredEstimate, sample: Sample) -> Moments:
     n = sample.degrees + 1
-    return Moments(n, np.array([one.estimate]), np.array([one.error * np.sqrt(n)]))
+    return Moments(n, np.array([estimate.estimate]), np.array([estimate.error * np.sqrt(n)]))
 
 
 def _make_powered_mean(
-    one: PoweredEstimate,
+    estimate: PoweredEstimate,
     sample: Sample,
     settings: PoweredSettings,
     measure: str,
     system: str,
-    ends: tuple[float, float],
-    **of_pair: Any,
+    limits: tuple[float, float],
+    **pair_fields: Any,
 ) -> PoweredMean:
     """Return an estimate with its intervals, whose ends are cut to the range of what is estimated.
 
     An estimate itself may be out of the range, and is then an end.
     """
 
-    def limits(of: PoweredEstimate) -> tuple[float | None, float | None]:
-        if of.error == 0:  # nothing varies among the labelled ones: it is not known what would
+    def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
+        if estimate_of_labels.error == 0:  # nothing varies among the labelled ones: it is not known what would
             return None, None
-        low, high = (float(end[0]) for end in t_interval(_moments(of, sample), settings.alpha))
-        least, most = min(ends[0], of.estimate), max(ends[1], of.estimate)
-        return max(low, least), min(high, most)
+        low, high = (float(end[0]) for end in t_interval(_moments(estimate_of_labels, sample), settings.alpha))
+        lowest, highest = min(limits[0], estimate_of_labels.estimate), max(limits[1], estimate_of_labels.estimate)
+        return max(low, lowest), min(high, highest)
 
-    low, high = limits(one)
-    human_low, human_high = limits(one._replace(estimate=one.human, error=one.human_error))
-    given = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **of_pair}
+    low, high = cut_interval(estimate)
+    human_low, human_high = cut_interval(estimate._replace(estimate=estimate.human, error=estimate.human_error))
+    pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
     return PoweredMean(
         measure=measure,
         system=system,
-        mean=one.estimate,
+        mean=estimate.estimate,
         low=low,
         high=high,
-        error=one.error,
-        lam=one.lam,
+        error=estimate.error,
+        lam=estimate.lam,
         labelled=sample.n_labelled,
-        worth=one.worth,
-        human=one.human,
+        worth=estimate.worth,
+        human=estimate.human,
         human_low=human_low,
         human_high=human_high,
-        model=one.model,
-        **given,
+        model=estimate.model,
+        **pair_values,
     )
 
 

@@ -54,185 +54,185 @@ def sample_labels(
     if source is None:
         return scores, _sample_queries(scores, _align_human_scores(human, scores, alignment), None, lam, baseline)
     try:
-        judged = make_qrels(human, duplicates=judging.duplicates)
+        human_labels = make_qrels(human, duplicates=judging.duplicates)
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
-    left_out = [*_lost_label_notes(judged, scores)]
-    judged = _drop_ungraded(judged)
-    tops = judged.top_grade, source.qrels.top_grade
-    if tops[0] != tops[1]:
+    label_notes = [*_lost_label_notes(human_labels, scores)]
+    human_labels = _drop_ungraded(human_labels)
+    top_grades = human_labels.top_grade, source.qrels.top_grade
+    if top_grades[0] != top_grades[1]:
         text = (
-            f"The highest grade is {format_shortest(tops[0])} by people and {format_shortest(tops[1])} by the model: "
-            f"measures that depend on it take {format_shortest(max(tops))}."
+            f"The highest grade is {format_shortest(top_grades[0])} by people and {format_shortest(top_grades[1])} by the model: "
+            f"measures that depend on it take {format_shortest(max(top_grades))}."
         )
-        left_out.append(Note("highest-grade", "info", text))
-    if tops[0] > tops[1]:
-        model = source.qrels.with_top_grade(tops[0])
+        label_notes.append(Note("highest-grade", "info", text))
+    if top_grades[0] > top_grades[1]:
+        model = source.qrels.with_top_grade(top_grades[0])
         runs, measures = dict(source.runs), list(scores.measures)
         scores = align(model, runs, measures, alignment, source.judging, reading)
         source = scores.evaluated_runs or source
-    elif tops[0] < tops[1]:
-        judged = judged.with_top_grade(tops[1])
-    found = _make_sample(scores, source, judged, alignment, lam, baseline)
-    notes = [*left_out, *_unknown_document_notes(source, judged), *found.notes]
-    return scores, found._replace(notes=notes)
+    elif top_grades[0] < top_grades[1]:
+        human_labels = human_labels.with_top_grade(top_grades[1])
+    sample = _make_sample(scores, source, human_labels, alignment, lam, baseline)
+    notes = [*label_notes, *_unknown_document_notes(source, human_labels), *sample.notes]
+    return scores, sample._replace(notes=notes)
 
 
-def _drop_ungraded(judged: Qrels) -> Qrels:
+def _drop_ungraded(human_labels: Qrels) -> Qrels:
     """Return the judgments of queries that have a grade of at least 0."""
-    some = np.bincount(judged.query, judged.grade >= 0, len(judged.query_ids)) > 0
-    if not some.any():
+    has_grade = np.bincount(human_labels.query, human_labels.grade >= 0, len(human_labels.query_ids)) > 0
+    if not has_grade.any():
         raise InputError(
             "all human labels are below 0, which says that nobody judged the document",
-            source=judged.source,
+            source=human_labels.source,
         )
-    return judged if some.all() else judged.select_queries([*compress(judged.query_ids, some)])
+    return human_labels if has_grade.all() else human_labels.select_queries([*compress(human_labels.query_ids, has_grade)])
 
 
-def _unknown_document_notes(source: EvaluatedRuns, judged: Qrels) -> Iterator[Note]:
+def _unknown_document_notes(source: EvaluatedRuns, human_labels: Qrels) -> Iterator[Note]:
     """Warn of labelled documents that the model did not label, and no run has."""
-    there = set(source.qrels.query_ids)
-    ids = [one for one in judged.query_ids if one in there]
-    known = {query: set(docs) for query, docs in source.qrels.select_queries(ids).to_dict().items()}
+    model_query_ids = set(source.qrels.query_ids)
+    query_ids = [query_id for query_id in human_labels.query_ids if query_id in model_query_ids]
+    docs_of_query = {query: set(docs) for query, docs in source.qrels.select_queries(query_ids).to_dict().items()}
     for run in source.runs.values():
-        rankings = run.read_rankings(ids, source.judging)
-        for query in ids:
-            known[query].update(rankings[query].select_query(query).docs)
-    labelled = judged.select_queries(ids).to_dict()
-    unknown = [(q, doc) for q, docs in labelled.items() for doc in docs if doc not in known[q]]
-    if unknown:
-        query, doc = unknown[0]
+        rankings = run.read_rankings(query_ids, source.judging)
+        for query in query_ids:
+            docs_of_query[query].update(rankings[query].select_query(query).docs)
+    labelled_docs = human_labels.select_queries(query_ids).to_dict()
+    unknown_docs = [(q, doc) for q, docs in labelled_docs.items() for doc in docs if doc not in docs_of_query[q]]
+    if unknown_docs:
+        query, doc = unknown_docs[0]
         text = (
-            f"{format_count(len(unknown), 'labelled document is', 'labelled documents are')} in no "
+            f"{format_count(len(unknown_docs), 'labelled document is', 'labelled documents are')} in no "
             f"run and without a model's label, as {doc!r:.80} of query {query!r:.80}: are the ids "
             "spelled alike?"
         )
-        yield Note("unknown-labelled", "warning", text, count=len(unknown))
+        yield Note("unknown-labelled", "warning", text, count=len(unknown_docs))
 
 
 def _make_sample(
-    ours: AlignedScores,
+    scores: AlignedScores,
     source: EvaluatedRuns,
-    judged: Qrels,
+    human_labels: Qrels,
     alignment: Alignment,
     lam: float | None,
-    base: int,
+    baseline: int,
 ) -> Sample:
-    if "probability" in judged.columns:
-        return sample_documents(ours, source, judged, lam)
+    if "probability" in human_labels.columns:
+        return sample_documents(scores, source, human_labels, lam)
     try:
-        theirs = align(*(judged, dict(source.runs), list(ours.measures), alignment, source.judging))
+        human_scores = align(*(human_labels, dict(source.runs), list(scores.measures), alignment, source.judging))
     except NothingSharedError as error:
         raise error.add_reason("These are the human labels and the runs.") from None
-    return _sample_queries(ours, theirs, judged, lam, base)
+    return _sample_queries(scores, human_scores, human_labels, lam, baseline)
 
 
-def _lost_label_notes(judged: Qrels, ours: AlignedScores) -> Iterator[Note]:
+def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[Note]:
     """Warn where rows of the human labels were left out, or say nothing."""
-    known = judged.find_codes(encode_ids(ours.query_ids))
-    of_ours = np.zeros(len(judged.query_ids), np.bool_)
-    of_ours[known[known >= 0]] = True
-    if n := int((~of_ours[judged.query]).sum()):
-        other = judged.query_ids[int(np.flatnonzero(~of_ours)[0])]
+    label_codes = human_labels.find_codes(encode_ids(scores.query_ids))
+    has_model_label = np.zeros(len(human_labels.query_ids), np.bool_)
+    has_model_label[label_codes[label_codes >= 0]] = True
+    if n_without_model := int((~has_model_label[human_labels.query]).sum()):
+        other = human_labels.query_ids[int(np.flatnonzero(~has_model_label)[0])]
         text = (
-            f"{format_count(n, 'human label')} of queries without a model's label left out, as of "
+            f"{format_count(n_without_model, 'human label')} of queries without a model's label left out, as of "
             f"{other!r:.80}."
         )
-        yield Note("no-model-label", "warning", text, int((~of_ours).sum()), count=n)
-    if n := int((judged.grade < 0).sum()):
+        yield Note("no-model-label", "warning", text, int((~has_model_label).sum()), count=n_without_model)
+    if n := int((human_labels.grade < 0).sum()):
         text = (
             f"{format_count(n, 'human label')} below 0, which says that nobody judged the document: "
             "it counts as one without a label, and so does a query that has no other. What remains "
             "is not drawn by chance."
         )
         yield Note("labels-below-0", "warning", text, count=n)
-    if not judged.graded:
+    if not human_labels.graded:
         text = (
             "No grades: every human label says relevant, grade 1. Is the column relevance missing?"
         )
-        yield Note("no-grades", "warning", text, len(judged.query_ids))
-    if n := judged.left_out.count:
+        yield Note("no-grades", "warning", text, len(human_labels.query_ids))
+    if n := human_labels.left_out.count:
         text = (
             f"{format_count(n, 'row')} of the human labels left out, the first for this: "
-            f"{judged.left_out.first_error().problem}. What remains is not drawn by chance."
+            f"{human_labels.left_out.first_error().problem}. What remains is not drawn by chance."
         )
         yield Note("labels-left-out", "warning", text, count=n)
 
 
-def _align_human_scores(human: Any, ours: AlignedScores, alignment: Alignment) -> AlignedScores:
+def _align_human_scores(human: Any, scores: AlignedScores, alignment: Alignment) -> AlignedScores:
     """Return the scores of the queries that people judged, of the same systems and measures."""
     try:
-        theirs = align(human, None, list(ours.measures), alignment)
+        human_scores = align(human, None, list(scores.measures), alignment)
     except InputError as error:
         raise error.add_reason("These are the human scores, as the model's are scores.") from None
-    if set(theirs.system_names) != set(ours.system_names):
+    if set(human_scores.system_names) != set(scores.system_names):
         raise InputError(
-            f"the human scores are of {', '.join(map(escape_unprintable, theirs.system_names))}, the model's of "
-            f"{', '.join(map(escape_unprintable, ours.system_names))}",
+            f"the human scores are of {', '.join(map(escape_unprintable, human_scores.system_names))}, the model's of "
+            f"{', '.join(map(escape_unprintable, scores.system_names))}",
             hint="Both need the same systems, under the same names.",
         )
-    order = [theirs.system_names.index(name) for name in ours.system_names]
-    return replace(theirs, names=ours.system_names, values=theirs.scores[:, :, order])
+    system_order = [human_scores.system_names.index(name) for name in scores.system_names]
+    return replace(human_scores, names=scores.system_names, values=human_scores.scores[:, :, system_order])
 
 
 def _sample_queries(
-    ours: AlignedScores, theirs: AlignedScores, judged: Qrels | None, lam: float | None, base: int
+    scores: AlignedScores, human_scores: AlignedScores, human_labels: Qrels | None, lam: float | None, baseline: int
 ) -> Sample:
     """Return the sample where people labelled whole queries; `judged` None: they gave scores."""
-    place = {query: i for i, query in enumerate(ours.query_ids)}
-    shared = [i for i, query in enumerate(theirs.query_ids) if query in place]
-    if len(shared) < 2:
+    row_of_query = {query: i for i, query in enumerate(scores.query_ids)}
+    shared_rows = [i for i, query in enumerate(human_scores.query_ids) if query in row_of_query]
+    if len(shared_rows) < 2:
         raise InputError(
-            f"{format_count(len(shared), 'query has', 'queries have')} both human and model labels: "
+            f"{format_count(len(shared_rows), 'query has', 'queries have')} both human and model labels: "
             "an interval needs two at least",
-            hint=f"The human labels have {theirs.query_ids[0]!r:.80}, the model's "
-            f"{ours.query_ids[0]!r:.80}.",
+            hint=f"The human labels have {human_scores.query_ids[0]!r:.80}, the model's "
+            f"{scores.query_ids[0]!r:.80}.",
         )
-    rows = np.array([place[theirs.query_ids[i]] for i in shared])
-    others = np.delete(np.arange(len(ours.query_ids)), rows)
-    y, f, rest = theirs.scores[:, shared], ours.scores[:, rows], ours.scores[:, others]
-    chance = None if judged is None else _read_query_chances(judged, [theirs.query_ids[i] for i in shared])
+    model_rows = np.array([row_of_query[human_scores.query_ids[i]] for i in shared_rows])
+    other_rows = np.delete(np.arange(len(scores.query_ids)), model_rows)
+    y, f, other_scores = human_scores.scores[:, shared_rows], scores.scores[:, model_rows], scores.scores[:, other_rows]
+    query_chance = None if human_labels is None else _read_query_chances(human_labels, [human_scores.query_ids[i] for i in shared_rows])
 
     def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
         columns = [
-            part[m, :, i] - (0.0 if base is None else part[m, :, base]) for part in (y, f, rest)
+            scores_of_part[m, :, i] - (0.0 if base is None else scores_of_part[m, :, base]) for scores_of_part in (y, f, other_scores)
         ]
-        return estimate_by_queries(columns[0], columns[1], columns[2], chance, lam)
+        return estimate_by_queries(columns[0], columns[1], columns[2], query_chance, lam)
 
-    notes = [*_sample_notes(len(shared), len(ours.query_ids), chance, scores=judged is None)]
-    filled = [note for note in theirs.notes if note.is_grave or note.code in _REPEATED_NOTES]
-    notes += [replace(note, text=f"Human scores: {note}") for note in filled]
-    if judged is None and (n_alone := len(theirs.query_ids) - len(shared)):
+    notes = [*_sample_notes(len(shared_rows), len(scores.query_ids), query_chance, scores=human_labels is None)]
+    grave_notes = [note for note in human_scores.notes if note.is_grave or note.code in _REPEATED_NOTES]
+    notes += [replace(note, text=f"Human scores: {note}") for note in grave_notes]
+    if human_labels is None and (n_alone := len(human_scores.query_ids) - len(shared_rows)):
         text = f"{format_count(n_alone, 'query', 'queries')} with human scores alone: left out."
         notes.append(Note("no-model-label", "warning", text, n_alone))
-    notes += _chance_notes(ours, f, chance, base)
-    for m, measure in enumerate(ours.measures):
-        named = [f"{name} ({measure})" for name in ours.system_names]
-        notes += note_intervals(y[m], named, LabelledQueries())
-    little = [*_little_labelled_notes(ours, theirs, np.array(shared), rows)]
-    notes += little or _few_of_all_notes(ours, judged, rows)
-    if len(ours.system_names) > 1:
-        notes += _few_differ_notes(ours, y)
-    n = len(shared)
-    return Sample("query", n, len(ours.query_ids), n - 1, estimate, notes, y)
+    notes += _chance_notes(scores, f, query_chance, baseline)
+    for m, measure in enumerate(scores.measures):
+        column_names = [f"{name} ({measure})" for name in scores.system_names]
+        notes += note_intervals(y[m], column_names, LabelledQueries())
+    little_labelled = [*_little_labelled_notes(scores, human_scores, np.array(shared_rows), model_rows)]
+    notes += little_labelled or _few_of_all_notes(scores, human_labels, model_rows)
+    if len(scores.system_names) > 1:
+        notes += _few_differ_notes(scores, y)
+    n = len(shared_rows)
+    return Sample("query", n, len(scores.query_ids), n - 1, estimate, notes, y)
 
 
-def _read_query_chances(judged: Qrels, query_ids: Sequence[str]) -> Floats | None:
+def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats | None:
     """Return the probability with which each query was drawn, as the labels state it."""
-    column = judged.columns.get("query_probability")
+    column = human_labels.columns.get("query_probability")
     if column is None:
         return None
-    codes = judged.find_codes(encode_ids(query_ids))
-    begins, ends = judged.starts[codes], judged.starts[codes + 1]
-    for query, begin, end in zip(query_ids, begins.tolist(), ends.tolist(), strict=True):
-        if begin == end or np.ptp(column[begin:end]) > 0:
+    codes = human_labels.find_codes(encode_ids(query_ids))
+    first_rows, last_rows = human_labels.starts[codes], human_labels.starts[codes + 1]
+    for query, first_row, last_row in zip(query_ids, first_rows.tolist(), last_rows.tolist(), strict=True):
+        if first_row == last_row or np.ptp(column[first_row:last_row]) > 0:
             raise InputError(
                 f"query {query!r:.80} has different values of query_probability",
-                source=judged.source,
+                source=human_labels.source,
                 hint="A query was drawn with one probability: give all its documents the same.",
             )
-    found: Floats = np.asarray(column, np.float64)[begins]
-    return found
+    chances: Floats = np.asarray(column, np.float64)[first_rows]
+    return chances
 
 
 def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) -> Iterator[Note]:
@@ -249,133 +249,133 @@ def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) ->
         yield Note("sample", "info", text, n)
     else:
         low, high = chance.min().item(), chance.max().item()
-        how = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
-        text = f"{n:,} queries drawn by chance, with a probability of {how} (query_probability)."
+        chance_phrase = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
+        text = f"{n:,} queries drawn by chance, with a probability of {chance_phrase} (query_probability)."
         yield Note("sample", "info", text, n)
-        worth = float((1 / chance).sum() ** 2 / (1 / chance**2).sum())
-        if low < high and worth < _MIN_EFFECTIVE_QUERIES:
+        n_effective = float((1 / chance).sum() ** 2 / (1 / chance**2).sum())
+        if low < high and n_effective < _MIN_EFFECTIVE_QUERIES:
             text = (
                 f"Their probabilities differ so much that the {n:,} labelled queries are worth "
-                f"about {format_number(worth, 1)} equally likely ones: with fewer than {_MIN_EFFECTIVE_QUERIES}, "
+                f"about {format_number(n_effective, 1)} equally likely ones: with fewer than {_MIN_EFFECTIVE_QUERIES}, "
                 "95% intervals held in 82 to 92% of simulated cases."
             )
             yield Note("unequal", "warning", text, n)
-        stood_for = float((1 / chance).sum())
-        if abs(stood_for - n_all) > 1e-6 * n_all:
-            far = not n_all / 2 <= stood_for <= 2 * n_all
+        n_represented = float((1 / chance).sum())
+        if abs(n_represented - n_all) > 1e-6 * n_all:
+            is_far = not n_all / 2 <= n_represented <= 2 * n_all
             text = (
-                f"By these probabilities, {n:,} labelled queries stand for {stood_for:,.0f}, and "
+                f"By these probabilities, {n:,} labelled queries stand for {n_represented:,.0f}, and "
                 f"there are {n_all:,}: "
-                + ("is query_probability right?" if far else "are all labelled that were drawn?")
+                + ("is query_probability right?" if is_far else "are all labelled that were drawn?")
             )
-            yield Note("probabilities", "warning" if far else "info", text, n)
+            yield Note("probabilities", "warning" if is_far else "info", text, n)
 
 
-def _chance_notes(ours: AlignedScores, f: Floats, chance: Floats | None, base: int) -> Iterator[Note]:
+def _chance_notes(scores: AlignedScores, f: Floats, chance: Floats | None, baseline: int) -> Iterator[Note]:
     """Warn where the labelled queries do not look drawn by chance, by the model's own labels.
 
     By the mean over the systems, and by each difference from the baseline.
     """
     n = f.shape[1]
     weight = np.ones(n) if chance is None else 1 / chance
-    others = [i for i in range(len(ours.system_names)) if i != base]
-    for m, measure in enumerate(ours.measures):
+    others = [i for i in range(len(scores.system_names)) if i != baseline]
+    for m, measure in enumerate(scores.measures):
         for other in (None, *others):
-            mine, every = (
-                means(part.T) if other is None else part[:, other] - part[:, base]
-                for part in (f[m], ours.scores[m])
+            labelled_scores, all_scores = (
+                means(columns.T) if other is None else columns[:, other] - columns[:, baseline]
+                for columns in (f[m], scores.scores[m])
             )
-            found = deviation_from_chance(mine, every, chance)
-            if found is None or found[1] >= MIN_P / (1 if other is None else len(others)):
+            deviation = deviation_from_chance(labelled_scores, all_scores, chance)
+            if deviation is None or deviation[1] >= MIN_P / (1 if other is None else len(others)):
                 continue
-            off, p = found
-            what, how = f"mean {measure}", "easy" if (off > 0) == ours.is_higher_better(measure) else "hard"
+            n_errors, p = deviation
+            quantity, choice_phrase = f"mean {measure}", "easy" if (n_errors > 0) == scores.is_higher_better(measure) else "hard"
             if other is not None:
-                names = escape_unprintable(ours.system_names[other]), escape_unprintable(ours.system_names[base])
-                what = f"mean difference of {names[0]} and {names[1]} ({measure})"
-                how = "those with a large difference"
+                names = escape_unprintable(scores.system_names[other]), escape_unprintable(scores.system_names[baseline])
+                quantity = f"mean difference of {names[0]} and {names[1]} ({measure})"
+                choice_phrase = "those with a large difference"
             text = (
                 f"The labelled queries do not look drawn by chance: by the model's labels their "
-                f"{what} is {format_number(float(np.average(mine, weights=weight)))}, that of all "
-                f"queries {format_number(float(means(every[:, None])[0]))} (p {format_p(p)}). Were "
-                f"{how} {'ones ' * (other is None)}chosen? Then the interval does not hold."
+                f"{quantity} is {format_number(float(np.average(labelled_scores, weights=weight)))}, that of all "
+                f"queries {format_number(float(means(all_scores[:, None])[0]))} (p {format_p(p)}). Were "
+                f"{choice_phrase} {'ones ' * (other is None)}chosen? Then the interval does not hold."
             )
             yield Note("not-by-chance", "warning", text, n)
             return
 
 
-def _few_differ_notes(ours: AlignedScores, y: Floats) -> Iterator[Note]:
+def _few_differ_notes(scores: AlignedScores, y: Floats) -> Iterator[Note]:
     """Say where human labels show few differences between systems."""
-    n_differing = [int((np.ptp(scores, axis=1) > TIE).sum()) for scores in y]
-    pairs = zip(ours.measures, n_differing, strict=True)
-    few = [f"{measure} {n}" for measure, n in pairs if n < _MIN_DIFFERING_QUERIES]
-    if few:
+    n_differing = [int((np.ptp(measure_scores, axis=1) > TIE).sum()) for measure_scores in y]
+    pairs = zip(scores.measures, n_differing, strict=True)
+    differing_texts = [f"{measure} {n}" for measure, n in pairs if n < _MIN_DIFFERING_QUERIES]
+    if differing_texts:
         text = (
             f"By human labels, systems differ on fewer than {_MIN_DIFFERING_QUERIES} queries "
-            f"({', '.join(few)}): a rare, large difference is not ruled out, and intervals may be "
+            f"({', '.join(differing_texts)}): a rare, large difference is not ruled out, and intervals may be "
             "too narrow."
         )
         yield Note("few-differ", "warning", text, y.shape[1])
 
 
-def _little_labelled_notes(ours: AlignedScores, theirs: AlignedScores, shared: Ints, rows: Ints) -> Iterator[Note]:
+def _little_labelled_notes(scores: AlignedScores, human_scores: AlignedScores, human_rows: Ints, model_rows: Ints) -> Iterator[Note]:
     """Warn where people labelled less than the model of what a measure looks at."""
-    if ours.judged_share is None or theirs.judged_share is None:
+    if scores.judged_share is None or human_scores.judged_share is None:
         return
-    for m, measure in enumerate(ours.measures):
-        mine, others = ours.judged_share[m][rows], theirs.judged_share[m][shared]
-        if not (others < mine - ROUNDING).any():
+    for m, measure in enumerate(scores.measures):
+        model_share, human_share = scores.judged_share[m][model_rows], human_scores.judged_share[m][human_rows]
+        if not (human_share < model_share - ROUNDING).any():
             continue
         text = (
-            f"In the labelled queries, people labelled {format_share(others.mean().item())} of the "
+            f"In the labelled queries, people labelled {format_share(human_share.mean().item())} of the "
             f"retrieved documents that {measure} looks at, the model "
-            f"{format_share(mine.mean().item())}: those without a "
+            f"{format_share(model_share.mean().item())}: those without a "
             "human label count as not relevant there. Label them, too; or draw documents by "
             "chance (cranfield pool --by chance --draw documents), whose labels have a column "
             "probability."
         )
-        yield Note("little-labelled", "warning", text, len(rows))
+        yield Note("little-labelled", "warning", text, len(model_rows))
         return
 
 
-def _few_of_all_notes(ours: AlignedScores, judged: Qrels | None, rows: Ints) -> Iterator[Note]:
+def _few_of_all_notes(scores: AlignedScores, human_labels: Qrels | None, model_rows: Ints) -> Iterator[Note]:
     """Warn where the model's scores depend on documents that people did not label.
 
     Of the labelled queries, the model's own labels of those documents alone that people labelled
     are to give the same scores.
     """
-    source = ours.evaluated_runs
-    if judged is None or source is None or source.qrels.has_groups or judged.has_groups:
+    source = scores.evaluated_runs
+    if human_labels is None or source is None or source.qrels.has_groups or human_labels.has_groups:
         return
-    query_ids = [ours.query_ids[row] for row in rows.tolist()]
-    model, people = (one.select_queries(query_ids).to_dict() for one in (source.qrels, judged))
-    both = {
-        query: {doc: grade for doc, grade in model[query].items() if doc in people.get(query, {})}
+    query_ids = [scores.query_ids[row] for row in model_rows.tolist()]
+    model_docs, human_docs = (qrels.select_queries(query_ids).to_dict() for qrels in (source.qrels, human_labels))
+    shared_docs = {
+        query: {doc: grade for doc, grade in model_docs[query].items() if doc in human_docs.get(query, {})}
         for query in query_ids
-        if query in model
+        if query in model_docs
     }
-    both = {query: docs for query, docs in both.items() if docs}
-    if not both:
+    shared_docs = {query: docs for query, docs in shared_docs.items() if docs}
+    if not shared_docs:
         return
-    measures, alignment = list(ours.measures), Alignment(missing="zero")
-    less = align(Qrels(both), dict(source.runs), measures, alignment, source.judging)
-    place = {query: i for i, query in enumerate(less.query_ids)}
-    for m, measure in enumerate(ours.measures):
-        whole = ours.scores[m][rows]
-        part = np.array(
+    measures, alignment = list(scores.measures), Alignment(missing="zero")
+    partial_scores = align(Qrels(shared_docs), dict(source.runs), measures, alignment, source.judging)
+    row_of_query = {query: i for i, query in enumerate(partial_scores.query_ids)}
+    for m, measure in enumerate(scores.measures):
+        full_scores = scores.scores[m][model_rows]
+        scores_of_shared = np.array(
             [
-                less.scores[m][place[query]] if query in place else np.zeros(len(ours.system_names))
+                partial_scores.scores[m][row_of_query[query]] if query in row_of_query else np.zeros(len(scores.system_names))
                 for query in query_ids
             ]
         )
-        if not (np.abs(whole - part) > ROUNDING).any():
+        if not (np.abs(full_scores - scores_of_shared) > ROUNDING).any():
             continue
         text = (
             f"{measure} depends on documents that the model labelled and people did not, such as "
             "relevant ones that no run found: by the model's labels its mean over the labelled "
-            f"queries is {format_number(whole.mean().item())}, and {format_number(part.mean().item())} without "
+            f"queries is {format_number(full_scores.mean().item())}, and {format_number(scores_of_shared.mean().item())} without "
             "these. So far off may the human scores be, which the interval does not know: label "
             "what is missing, or take a measure of retrieved documents alone, such as P@10."
         )
-        yield Note("few-of-all", "warning", text, len(rows))
+        yield Note("few-of-all", "warning", text, len(model_rows))
         return

@@ -39,17 +39,17 @@ class _Contributions(NamedTuple):
 
     def select(self, rows: Ints) -> "_Contributions":
         """Return the same of some of the labelled documents."""
-        y, f, looked_at = (part[:, :, rows] for part in (self.y, self.f, self.is_looked_at))
+        y, f, looked_at = (column[:, :, rows] for column in (self.y, self.f, self.is_looked_at))
         return self._replace(y=y, f=f, looked_at=looked_at)
 
 
 def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None) -> Sample:
     """Return the sample where people labelled single documents."""
     _check_documents(source.judging, human_labels)
-    known = human_labels.find_codes(encode_ids(scores.query_ids))
-    of_ours = np.full(len(human_labels.query_ids), -1)
-    of_ours[known[known >= 0]] = np.flatnonzero(known >= 0)
-    query = of_ours[human_labels.query]
+    label_codes = human_labels.find_codes(encode_ids(scores.query_ids))
+    query_of_code = np.full(len(human_labels.query_ids), -1)
+    query_of_code[label_codes[label_codes >= 0]] = np.flatnonzero(label_codes >= 0)
+    query = query_of_code[human_labels.query]
     rows = np.flatnonzero((query >= 0) & (human_labels.grade >= 0))
     rows = rows[np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))]  # in any order
     if not len(rows):
@@ -60,46 +60,46 @@ def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels:
         )
     if len(scores.query_ids) < 2:
         raise InputError("one query: an interval needs two at least")
-    measures = [one for name in scores.measures if (one := scores.find_measure(name)) is not None]
-    adds = _compute_contributions(scores, source, human_labels, measures).select(rows)
+    measures = [measure for name in scores.measures if (measure := scores.find_measure(name)) is not None]
+    contributions = _compute_contributions(scores, source, human_labels, measures).select(rows)
     chance = np.asarray(human_labels.columns["probability"], np.float64)[rows]
 
     def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
         y, f, of_model = (
-            part[m, i] - (0.0 if base is None else part[m, base])
-            for part in (adds.y, adds.f, adds.model_scores)
+            column[m, i] - (0.0 if base is None else column[m, base])
+            for column in (contributions.y, contributions.f, contributions.model_scores)
         )
         return estimate_by_documents(query[rows], y, f, chance, of_model, lam)
 
     low, high = chance.min().item(), chance.max().item()
-    how = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
+    chance_phrase = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
     text = (
         f"{format_count(len(rows), 'document')} of "
         f"{format_count(len(np.unique(query[rows])), 'query', 'queries')} drawn by chance, with a "
-        f"probability of {how}, from all that the measure looks at."
+        f"probability of {chance_phrase}, from all that the measure looks at."
     )
     notes = [Note("sample", "info", text, count=len(rows))]
     notes += _whole_query_notes(query[rows], len(scores.query_ids))
-    notes += _chance_notes(scores, adds, chance)
-    notes += _few_document_notes(scores, adds)
+    notes += _chance_notes(scores, contributions, chance)
+    notes += _few_document_notes(scores, contributions)
     n = len(scores.query_ids)
     return Sample("document", len(rows), n, n - 1, estimate, notes)
 
 
 def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:
     """Warn where it looks as if whole queries were drawn, not single documents."""
-    without = n_queries - len(np.unique(query))
+    n_without_label = n_queries - len(np.unique(query))
     # A query would have no label with a probability of about exp(-each) by chance.
-    if (each := len(query) / n_queries) >= _MANY_PER_QUERY and without > n_queries / 4:
+    if (n_per_query := len(query) / n_queries) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
         text = (
-            f"{without:,} of {n_queries:,} queries have no labelled document, though there are "
-            f"{format_number(each, 1)} to a query: were whole queries drawn? Their probabilities are in a "
+            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there are "
+            f"{format_number(n_per_query, 1)} to a query: were whole queries drawn? Their probabilities are in a "
             "column query_probability."
         )
-        yield Note("whole-queries", "warning", text, without)
+        yield Note("whole-queries", "warning", text, n_without_label)
 
 
-def _check_documents(judging: Judging, judged: Qrels) -> None:
+def _check_documents(judging: Judging, human_labels: Qrels) -> None:
     """Raise OptionError or InputError where labelled documents cannot be used."""
     if judging.judged_only or judging.unretrieved == "below" or judging.keeps_repeats:
         raise OptionError(
@@ -110,52 +110,52 @@ def _check_documents(judging: Judging, judged: Qrels) -> None:
         raise OptionError(
             f"ties={judging.ties!r} ranks by the labels: choose another rule for ties"
         )
-    if "query_probability" in judged.columns:
+    if "query_probability" in human_labels.columns:
         raise InputError(
             "the human labels have probabilities of queries and of documents",
-            source=judged.source,
+            source=human_labels.source,
             hint="Leave out the column of what was not drawn by chance.",
         )
 
 
 def _compute_contributions(
-    ours: AlignedScores, source: EvaluatedRuns, judged: Qrels, measures: Sequence[Measure]
+    scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, measures: Sequence[Measure]
 ) -> _Contributions:
     """Ask each measure what the documents of each run add, by people's and the model's labels."""
-    runs, n_rows = list(source.runs.values()), len(judged)
-    numbered = judged.replace_fields(columns={**judged.columns, "number": np.arange(n_rows)})
+    runs, n_rows = list(source.runs.values()), len(human_labels)
+    numbered_labels = human_labels.replace_fields(columns={**human_labels.columns, "number": np.arange(n_rows)})
     shape = len(measures), len(runs)
     y, f = np.zeros((2, *shape, n_rows))
     looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
-    of_model = np.zeros((*shape, len(ours.query_ids)))
-    index = {one: i for i, one in enumerate(ours.query_ids)}
-    both = zip(
+    of_model = np.zeros((*shape, len(scores.query_ids)))
+    row_of_query = {query_id: i for i, query_id in enumerate(scores.query_ids)}
+    meetings = zip(
         judge_all(source.qrels, runs, source.judging),
-        judge_all(numbered, runs, source.judging, defer_check=True),
+        judge_all(numbered_labels, runs, source.judging, defer_check=True),
         strict=True,
     )
-    for s, (by_model, by_people) in enumerate(both):
-        in_ours, in_theirs = (
-            np.array([index.get(one, -1) for one in met.query_ids], np.int64)
-            for met in (by_model, by_people)
+    for s, (model_meeting, human_meeting) in enumerate(meetings):
+        model_query, human_query = (
+            np.array([row_of_query.get(query_id, -1) for query_id in meeting.query_ids], np.int64)
+            for meeting in (model_meeting, human_meeting)
         )
-        hits, labelled = by_model.judged.hits, by_people.judged.hits
-        number_of_row = labelled.columns["number"]
-        _, of_hits, of_people = np.intersect1d(  # each pair of a query and a rank is there once
-            _query_rank_keys(in_ours[hits.query], hits.rank),
-            _query_rank_keys(in_theirs[labelled.query], labelled.rank),
+        hits, labelled_hits = model_meeting.judged.hits, human_meeting.judged.hits
+        number_of_row = labelled_hits.columns["number"]
+        _, hit_rows, labelled_rows = np.intersect1d(  # each pair of a query and a rank is there once
+            _query_rank_keys(model_query[hits.query], hits.rank),
+            _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
             return_indices=True,
         )
-        retrieved = by_model.judged.n_retrieved[in_ours >= 0, 0]
+        retrieved = model_meeting.judged.n_retrieved[model_query >= 0, 0]
         for m, measure in enumerate(measures):
-            deepest = deepest_rank(measure)
-            adds = score_contributions(measure, by_model.judged)
-            y[m, s, number_of_row] = score_contributions(measure, by_people.judged)
-            f[m, s, number_of_row[of_people]] = adds[of_hits]
-            looked_at[m, s, number_of_row] = labelled.rank <= deepest
-            n_looked_at[m, s] = np.minimum(retrieved, deepest).sum()
-            sums = np.bincount(hits.query, adds, len(in_ours))
-            of_model[m, s, in_ours[in_ours >= 0]] = sums[in_ours >= 0]
+            last_rank = deepest_rank(measure)
+            hit_contributions = score_contributions(measure, model_meeting.judged)
+            y[m, s, number_of_row] = score_contributions(measure, human_meeting.judged)
+            f[m, s, number_of_row[labelled_rows]] = hit_contributions[hit_rows]
+            looked_at[m, s, number_of_row] = labelled_hits.rank <= last_rank
+            n_looked_at[m, s] = np.minimum(retrieved, last_rank).sum()
+            query_sums = np.bincount(hits.query, hit_contributions, len(model_query))
+            of_model[m, s, model_query[model_query >= 0]] = query_sums[model_query >= 0]
     return _Contributions(y, f, looked_at, of_model, n_looked_at)
 
 
@@ -164,7 +164,7 @@ def _query_rank_keys(query: Ints, rank: Ints) -> Ints:
     return (query.astype(np.int64) << 32) + rank
 
 
-def _chance_notes(ours: AlignedScores, adds: _Contributions, chance: Floats) -> Iterator[Note]:
+def _chance_notes(scores: AlignedScores, contributions: _Contributions, chance: Floats) -> Iterator[Note]:
     """Warn where the labelled documents do not look drawn with their probabilities.
 
     Each stands for 1 / chance of all documents: so many they should be, and that relevant by the
@@ -172,42 +172,42 @@ def _chance_notes(ours: AlignedScores, adds: _Contributions, chance: Floats) -> 
     """
     from scipy.special import ndtr
 
-    for m, measure in enumerate(ours.measures):
-        n_all = float(adds.n_looked_at[m].mean())
-        for whole, each, said in (
+    for m, measure in enumerate(scores.measures):
+        n_all = float(contributions.n_looked_at[m].mean())
+        for expected_sum, contribution, phrase in (
             (
                 n_all,
-                means(adds.is_looked_at[m] * 1.0),
+                means(contributions.is_looked_at[m] * 1.0),
                 "stand for {:,.0f} of the {:,.0f} documents of a run that {measure} looks at",
             ),
             (
-                float(np.sum(means(adds.model_scores[m]))),
-                means(adds.f[m]),
+                float(np.sum(means(contributions.model_scores[m]))),
+                means(contributions.f[m]),
                 "make scores by the model's labels of {:.4g} in all, all documents of {:.4g}",
             ),
         ):
-            seen = float(np.sum(each / chance))
-            error = float(np.sqrt(np.sum((1 - chance) * (each / chance) ** 2)))
-            off = abs(seen - whole)
-            p = 2 * float(ndtr(-off / error)) if error > 0 else float(off <= ROUNDING * whole)
+            estimated_sum = float(np.sum(contribution / chance))
+            error = float(np.sqrt(np.sum((1 - chance) * (contribution / chance) ** 2)))
+            deviation = abs(estimated_sum - expected_sum)
+            p = 2 * float(ndtr(-deviation / error)) if error > 0 else float(deviation <= ROUNDING * expected_sum)
             if p >= MIN_P:
                 continue
             text = (
                 "The labelled documents do not look drawn with these probabilities: they "
-                f"{said.format(seen, whole, measure=measure)} (p {format_p(p)}). Was the top of "
+                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). Was the top of "
                 "the rankings labelled only, is the pool less deep than the measure looks, or were "
                 "some left out? Then the interval does not hold."
             )
-            yield Note("not-by-chance", "warning", text, len(ours.query_ids))
+            yield Note("not-by-chance", "warning", text, len(scores.query_ids))
             return
 
 
-def _few_document_notes(ours: AlignedScores, adds: _Contributions) -> Iterator[Note]:
+def _few_document_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
     """Warn where few of the labelled documents matter."""
-    for m, measure in enumerate(ours.measures):
-        n = int(adds.is_looked_at[m].sum(axis=1).min())
-        some = (adds.y[m] != 0) | (adds.f[m] != 0)
-        relevant = int(some.sum(axis=1).min())
+    for m, measure in enumerate(scores.measures):
+        n = int(contributions.is_looked_at[m].sum(axis=1).min())
+        is_relevant = (contributions.y[m] != 0) | (contributions.f[m] != 0)
+        relevant = int(is_relevant.sum(axis=1).min())
         if n < _MIN_DOCUMENTS or relevant < _MIN_RELEVANT:
             text = (
                 f"{measure} looks at {format_count(n, 'labelled document')} of a run, of which "

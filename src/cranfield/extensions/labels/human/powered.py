@@ -64,53 +64,53 @@ def estimate_by_queries(
     (0.5, 0.4, 1.0, 0.75)
     """
     n, n_others = len(y), len(other_scores)
-    every = np.concatenate((f, other_scores))
-    model = mean(every)
+    all_scores = np.concatenate((f, other_scores))
+    model = mean(all_scores)
     if chance is not None and np.ptp(chance) > 0:
-        return _estimate_weighted(y, f, every, 1 / chance, lam)
+        return _estimate_weighted(y, f, all_scores, 1 / chance, lam)
     covariance = _covariance(y, f) / n
-    spread = _variance(every) * (1 / n + (1 / n_others if n_others else 0.0))
+    spread = _variance(all_scores) * (1 / n + (1 / n_others if n_others else 0.0))
     lam = _choose_lam(covariance, spread, lam) if n_others else 0.0
-    ours = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_others else 0.0)
-    of_others = lam**2 * _variance(other_scores) / n_others if n_others > 1 else 0.0
-    error = np.sqrt(_variance(y - lam * f) / n + of_others).item()
+    estimate = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_others else 0.0)
+    other_variance = lam**2 * _variance(other_scores) / n_others if n_others > 1 else 0.0
+    error = np.sqrt(_variance(y - lam * f) / n + other_variance).item()
     human_error = np.sqrt(_variance(y) / n).item()
-    return PoweredEstimate(ours, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
+    return PoweredEstimate(estimate, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
 
 
-def _estimate_weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | None) -> PoweredEstimate:
+def _estimate_weighted(y: Floats, f: Floats, all_scores: Floats, weight: Floats, lam: float | None) -> PoweredEstimate:
     """Return the mean where queries were drawn with different probabilities, 1 / weight.
 
     The model's mean over all queries, corrected by the weighted mean of what it is off by (Hájek's
     ratio; Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 1992, chapters 5 and 6). The
     variance is that of each query's share in the estimate, where queries are a sample, too.
     """
-    n, n_all = len(y), len(every)
+    n, n_all = len(y), len(all_scores)
     weight = weight / total(weight)
-    centred = every - mean(every)
+    deviations = all_scores - mean(all_scores)
 
-    def of(values: Floats) -> tuple[float, Floats]:
+    def weighted_mean(values: Floats) -> tuple[float, Floats]:
         """Return a weighted mean, and what each labelled query adds to its error."""
-        middle = total(weight * values)
-        return middle, weight * (values - middle) * np.sqrt(n / (n - 1))
+        average = total(weight * values)
+        return average, weight * (values - average) * np.sqrt(n / (n - 1))
 
-    (human, ours), (_, theirs) = of(y), of(f)
-    inside = total(theirs * (f - mean(every))) / n_all  # labelled queries are among all
-    spread = total(theirs * theirs) - 2 * inside + _variance(every) / n_all
-    covariance = total(ours * theirs) - total(ours * (f - mean(every))) / n_all
+    (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
+    shared_covariance = total(model_shares * (f - mean(all_scores))) / n_all  # labelled queries are among all
+    spread = total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
+    covariance = total(human_shares * model_shares) - total(human_shares * (f - mean(all_scores))) / n_all
     lam = _choose_lam(covariance, spread, lam)
-    middle, off = of(y - lam * f)
-    variance = total(off * off) + lam**2 * total(centred * centred) / (n_all * (n_all - 1))
-    variance += 2 * lam * total(off * (f - mean(every))) / n_all
-    human_error = np.sqrt(total(ours * ours)).item()
+    corrected_mean, shares = weighted_mean(y - lam * f)
+    variance = total(shares * shares) + lam**2 * total(deviations * deviations) / (n_all * (n_all - 1))
+    variance += 2 * lam * total(shares * (f - mean(all_scores))) / n_all
+    human_error = np.sqrt(total(human_shares * human_shares)).item()
     error = np.sqrt(max(variance, 0.0)).item()
     return PoweredEstimate(
-        middle + lam * mean(every),
+        corrected_mean + lam * mean(all_scores),
         error,
         lam,
         human,
         human_error,
-        mean(every),
+        mean(all_scores),
         _worth(n, human_error, error),
     )
 
@@ -136,8 +136,8 @@ def estimate_by_documents(
     lam = _choose_lam(total(weight * y * f), total(weight * f * f), lam)
     human = np.bincount(query, y / chance, n_queries)
     scores = human + lam * (model_scores - np.bincount(query, f / chance, n_queries))
-    of_labels = [total(weight * (y - part * f) ** 2) / n_queries**2 for part in (0.0, lam)]
-    alone, both = np.sqrt(of_labels).tolist()
+    label_variances = [total(weight * (y - lam_or_0 * f) ** 2) / n_queries**2 for lam_or_0 in (0.0, lam)]
+    human_error, label_error = np.sqrt(label_variances).tolist()
     return PoweredEstimate(
         mean(scores),
         np.sqrt(_variance(scores) / n_queries).item(),
@@ -145,8 +145,8 @@ def estimate_by_documents(
         mean(human),
         np.sqrt(_variance(human) / n_queries).item(),
         mean(model_scores),
-        _worth(len(query), alone, both),
-        both,
+        _worth(len(query), human_error, label_error),
+        label_error,
     )
 
 
@@ -171,37 +171,37 @@ def deviation_from_chance(
         return None
     degrees = math.inf
     if chance is None:
-        middle, variance = mean(f), _variance(all_scores) / n
+        average, variance = mean(f), _variance(all_scores) / n
     else:
         weight = 1 / chance / total(1 / chance)
-        middle, degrees = total(weight * f), n - 1.0
-        variance = total((weight * (f - middle)) ** 2) * n / (n - 1)
+        average, degrees = total(weight * f), n - 1.0
+        variance = total((weight * (f - average)) ** 2) * n / (n - 1)
     variance *= 1 - n / n_all
     if not variance:
         return None
-    far = (middle - mean(all_scores)) / math.sqrt(variance)
-    return far, float(2 * (ndtr(-abs(far)) if degrees == math.inf else stdtr(degrees, -abs(far))))
+    n_errors = (average - mean(all_scores)) / math.sqrt(variance)
+    return n_errors, float(2 * (ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors))))
 
 
-def _choose_lam(covariance: float, variance: float, stated: float | None) -> float:
+def _choose_lam(covariance: float, variance: float, stated_lam: float | None) -> float:
     """Return how much the model counts: what is stated, else the share with the least variance."""
-    if stated is not None:
-        return stated
+    if stated_lam is not None:
+        return stated_lam
     return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
 
 
-def _worth(n: int, alone: float, both: float) -> float | None:
+def _worth(n: int, error_alone: float, error_together: float) -> float | None:
     """Return how many labels have alone the error that n of them have with the model's."""
-    return n * (alone / both) ** 2 if both > 0 else None
+    return n * (error_alone / error_together) ** 2 if error_together > 0 else None
 
 
 def _variance(values: Floats) -> float:
     """Return the variance with n - 1; 0 for one value, and where it is only rounding."""
     if len(values) < 2:
         return 0.0
-    found = values.var(ddof=1).item()
-    greatest = np.abs(values).max().item()
-    return found if found > (_ROUNDING * greatest) ** 2 else 0.0
+    variance = values.var(ddof=1).item()
+    greatest_size = np.abs(values).max().item()
+    return variance if variance > (_ROUNDING * greatest_size) ** 2 else 0.0
 
 
 def _covariance(a: Floats, b: Floats) -> float:

@@ -96,7 +96,7 @@ class PredictionPowered(Shown):
     (0.75, 0.875, 0.875, 4)
     """
 
-    header = tuple(one.name for one in fields(PoweredMean))
+    header = tuple(one_field.name for one_field in fields(PoweredMean))
 
     means: Mapping[str, Mapping[str, PoweredMean]]
     differences: Mapping[str, Mapping[str, PoweredMean]]
@@ -108,25 +108,25 @@ class PredictionPowered(Shown):
 
     def tables(self) -> list[Table]:
         """Return, for each measure, a table of the means, and one of the differences, if any."""
-        found: list[Table] = []
-        for measure, of_measure in self.means.items():
-            found.append(self._means_table(measure, of_measure.values(), () if found else self.notes))
+        tables: list[Table] = []
+        for measure, mean_of_system in self.means.items():
+            tables.append(self._means_table(measure, mean_of_system.values(), () if tables else self.notes))
             if differences := self.differences.get(measure):
-                found.append(self._means_table(measure, differences.values(), ()))
-        return found
+                tables.append(self._means_table(measure, differences.values(), ()))
+        return tables
 
     def _means_table(self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
         """Return a table with three rows for each number: by both kinds of labels, and by each."""
         results = list(results)
-        first = results[0]
+        first_mean = results[0]
         n_model = f"{self.n_queries:,}" if self.unit == "query" else ""
-        lines = [line for result in results for line in _list_lines(result, n_model)]
-        quantity = f"difference from {first.other}" if first.other is not None else "mean"
+        lines = [line for powered_mean in results for line in _list_lines(powered_mean, n_model)]
+        quantity = f"difference from {first_mean.other}" if first_mean.other is not None else "mean"
         title = (
             f"{measure}   {quantity}   {self.n_queries:,} queries with a model's labels, "
-            f"{format_count(first.labelled, self.unit, self._units)} with human ones"
+            f"{format_count(first_mean.labelled, self.unit, self._units)} with human ones"
         )
-        columns = self._columns(first.other is not None, has_several=len(results) > 1)
+        columns = self._columns(first_mean.other is not None, has_several=len(results) > 1)
         rules = range(3, len(lines), 3)
         return make_table(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
 
@@ -137,12 +137,12 @@ class PredictionPowered(Shown):
     def _columns(self, is_difference: bool, *, has_several: bool) -> list[Column]:
         """Return the columns of a table of means, or of differences; `several`: more than one."""
 
-        def of_both(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
+        def combined_cell(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
             return lambda line: cell(line.result) if line.labels == "both" else ""
 
         error = "an error as small" if self.unit == "query" else "as small an error from labelling"
         return [
-            Column("system", of_both(lambda result: result.system)),
+            Column("system", combined_cell(lambda powered_mean: powered_mean.system)),
             Column("labels", lambda line: line.labels),
             Column("diff" if is_difference else "mean", _Line.show_estimate),
             Column(
@@ -151,16 +151,16 @@ class PredictionPowered(Shown):
                 "The model's labels alone have no interval that holds: they may be wrong "
                 "throughout.",
             ),
-            Column("p", of_both(lambda result: format_p(result.p)), "", is_difference),
+            Column("p", combined_cell(lambda powered_mean: format_p(powered_mean.p)), "", is_difference),
             Column(
                 "p Holm",
-                of_both(lambda result: format_p(result.p_adjusted)),
+                combined_cell(lambda powered_mean: format_p(powered_mean.p_adjusted)),
                 "p: of the t-test; p Holm: corrected for all comparisons.",
                 is_difference and has_several,
             ),
             Column(
                 "lam",
-                of_both(lambda result: format_number(result.lam, 2)),
+                combined_cell(lambda powered_mean: format_number(powered_mean.lam, 2)),
                 "lam: how much the model's labels count, from 0 to 1.",
             ),
             Column(
@@ -173,15 +173,15 @@ class PredictionPowered(Shown):
 
     def _all_means(self) -> list[PoweredMean]:
         return [
-            one
-            for part in (self.means, self.differences)
-            for of_measure in part.values()
-            for one in of_measure.values()
+            powered_mean
+            for means_of_measure in (self.means, self.differences)
+            for mean_of_system in means_of_measure.values()
+            for powered_mean in mean_of_system.values()
         ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each mean, then one for each difference."""
-        return [asdict(one) for one in self._all_means()]
+        return [asdict(powered_mean) for powered_mean in self._all_means()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with what is needed to repeat it."""
@@ -191,5 +191,5 @@ class PredictionPowered(Shown):
             "queries": self.n_queries,
             "estimates": self.rows(),
             "recipe": dict(self.recipe),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }

@@ -51,20 +51,20 @@ class HumanLabels(Way):
         left_out = {option.name for option in list_options(Settings)} - {"alpha", "baseline"}
         left_out |= flags.option_names(comparing.families) | {"slices"}
         flags.refuse_options(left_out, self.refusal)
-        several = comparing.choose_files(str(qrels), runs)
+        inputs_of_runs = comparing.choose_files(str(qrels), runs)
         self._refuse_model_file([str(qrels)], [str(qrels), *runs])
-        files = several.files
-        judgments, opened = several.read(files)
+        files = inputs_of_runs.files
+        judgments, opened_runs = inputs_of_runs.read(files)
         labels: Any = self.human  # a file of saved scores
-        if opened is not None:
+        if opened_runs is not None:
             labels = self._read_labels(comparing.data, comparing.judging.duplicates)
-        options: Any = {"lam": self.lam, "alpha": comparing.settings.alpha, **several.score_options}
+        options: Any = {"lam": self.lam, "alpha": comparing.settings.alpha, **inputs_of_runs.score_options}
         return prediction_powered(
             judgments,
-            opened,
-            several.measures(DEFAULT_MEASURES),
+            opened_runs,
+            inputs_of_runs.measures(DEFAULT_MEASURES),
             human=labels,
-            baseline=several.find_baseline(comparing.baseline, files, opened),
+            baseline=inputs_of_runs.find_baseline(comparing.baseline, files, opened_runs),
             **options,
         )
 
@@ -83,8 +83,8 @@ class HumanLabels(Way):
         estimates = prediction_powered(
             judgments, runs, inputs.measures(judgments), human=labels, **options
         )
-        of_means = tuple(note for note in estimates.notes if note.code != "few-differ")
-        return replace(estimates, differences={}, notes=of_means)
+        mean_notes = tuple(note for note in estimates.notes if note.code != "few-differ")
+        return replace(estimates, differences={}, notes=mean_notes)
 
     def _refuse_model_file(self, model_files: Sequence[str], files: Sequence[str]) -> None:
         """Raise InputError if people's labels are a file of the model's, or two inputs are `-`."""
@@ -99,18 +99,18 @@ class HumanLabels(Way):
 
     def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels, which are in a file of their own form, and of documents."""
-        own = replace(data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
+        label_data = replace(data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
         try:
-            return own.read_qrels(str(self.human), duplicates)
+            return label_data.read_qrels(str(self.human), duplicates)
         except InputError as error:
-            named = error.add_reason("This is the file of --human: people's labels.")
+            named_error = error.add_reason("This is the file of --human: people's labels.")
             if error.kind == "columns":
-                raise named.replace(
+                raise named_error.replace(
                     hint="Its columns are called query_id, doc_id and relevance, with "
                     "query_probability or probability: options on QRELS do not apply."
                 ) from None
             if error.kind != "number":
-                raise named from None
+                raise named_error from None
             raise error.replace(
                 hint="All that was drawn needs a label, and its probability: what is left out is "
                 "not drawn by chance."

@@ -89,9 +89,9 @@ class Labels(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document with a label."""
         queries, docs = zip(*self.pairs, strict=True)
-        who = ["; ".join(names) for names in self.by]
+        assessor_names = ["; ".join(names) for names in self.by]
         return self._rows_as_dicts(
-            zip(queries, docs, self.grades, *self.drawing.values(), who, strict=True)
+            zip(queries, docs, self.grades, *self.drawing.values(), assessor_names, strict=True)
         )
 
     def qrels(self) -> Qrels:
@@ -102,18 +102,18 @@ class Labels(Shown):
     def tables(self) -> list[Table]:
         """Return a table of the people who labelled."""
         columns = [
-            Column("assessor", lambda one: one.assessor),
-            Column("labels", lambda one: f"{one.labels:,}"),
+            Column("assessor", lambda assessor: assessor.assessor),
+            Column("labels", lambda assessor: f"{assessor.labels:,}"),
             Column(
-                "relevant", lambda one: f"{one.relevant:,}", "relevant: labels of grade 1 or more."
+                "relevant", lambda assessor: f"{assessor.relevant:,}", "relevant: labels of grade 1 or more."
             ),
             Column(
                 "shared",
-                lambda one: f"{one.shared:,}",
+                lambda assessor: f"{assessor.shared:,}",
                 "shared: documents that another person labelled, too; differing: of these, those "
                 "with different labels.",
             ),
-            Column("differing", lambda one: f"{one.differing:,}"),
+            Column("differing", lambda assessor: f"{assessor.differing:,}"),
         ]
         title = [f"{count_of(sum(map(bool, self.by)), 'document')} with a label"]
         return [make_table(self.assessors, columns, notes=self.notes, title=title)]
@@ -123,10 +123,10 @@ class Labels(Shown):
         return {
             "recipe": dict(self.recipe),
             "settings": vars(self.settings),
-            "assessors": [vars(one) for one in self.assessors],
-            "missing": [list(one) for one in self.missing],
+            "assessors": [vars(assessor) for assessor in self.assessors],
+            "missing": [list(query_doc) for query_doc in self.missing],
             "rows": self.rows(),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
@@ -170,20 +170,20 @@ def collect(
     refuse_unknown_options(collect, options)
     settings = CollectSettings.of(options)
     sources = dict(_list_sources(labels))
-    every: list[Label] = []
-    people: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
+    all_labels: list[Label] = []
+    named_assessors: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
     for name, source in sources.items():
         rows = read_labels(source)
-        people |= dict.fromkeys(one.assessor for one in rows if one.assessor is not None)
-        if not any(one.assessor is not None or one.label is not None for one in rows):
-            people[name] = None
-        every += [one._replace(assessor=one.assessor or name) for one in rows]
-    asked = list_requests(every, pool)
-    check_drawing(every if pool is None else asked.values())
-    if not asked and pool is not None:
+        named_assessors |= dict.fromkeys(label.assessor for label in rows if label.assessor is not None)
+        if not any(label.assessor is not None or label.label is not None for label in rows):
+            named_assessors[name] = None
+        all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
+    requests = list_requests(all_labels, pool)
+    check_drawing(all_labels if pool is None else requests.values())
+    if not requests and pool is not None:
         raise InputError("the pool names no document", source=_pool_name(pool))
-    given, notes = grade_labels(every, asked, settings)
-    if not given:
+    graded_labels, notes = grade_labels(all_labels, requests, settings)
+    if not graded_labels:
         raise InputError(
             "no document has a label",
             source=", ".join(
@@ -192,30 +192,30 @@ def collect(
             ),
             hint="The column relevance is to be filled in with grades.",
         )
-    by_pair: dict[QueryDoc, list[tuple[Label, float]]] = {}
-    for one, grade in given:
-        by_pair.setdefault((one.query, one.doc), []).append((one, grade))
-    notes += _check_repeated(by_pair, settings)
-    settled = _settle_grades(by_pair, settings.differing)
-    settled |= {pair: NOT_DRAWN for pair, one in asked.items() if one.label is not None}
-    pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
-    missing = [pair for pair in asked if pair not in settled]
-    notes += _missing_notes(missing, sum(one.label is None for one in asked.values()))
-    if pool is not None and any(is_task(one) for one in asked.values()):
+    labels_of_document: dict[QueryDoc, list[tuple[Label, float]]] = {}
+    for label, grade in graded_labels:
+        labels_of_document.setdefault((label.query, label.doc), []).append((label, grade))
+    notes += _check_repeated(labels_of_document, settings)
+    grade_of_document = _settle_grades(labels_of_document, settings.differing)
+    grade_of_document |= {pair: NOT_DRAWN for pair, label in requests.items() if label.label is not None}
+    pairs = sorted(grade_of_document, key=lambda pair: (encode(pair[0]), encode(pair[1])))
+    missing = [pair for pair in requests if pair not in grade_of_document]
+    notes += _missing_notes(missing, sum(label.label is None for label in requests.values()))
+    if pool is not None and any(is_task(label) for label in requests.values()):
         text = (
             "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
             "of a sample by chance, state the .csv that cranfield pool wrote beside it."
         )
         notes.append(Note("tasks", "warning", text))
-    if pool is None and not any(one.drawing for one in asked.values()):
+    if pool is None and not any(label.drawing for label in requests.values()):
         text = "No pool is stated, to tell what is missing and how documents were drawn."
         notes.append(Note("no-pool", "info", text))
     return Labels(
         pairs,
-        [_simplify_grade(settled[pair]) for pair in pairs],
-        [[*dict.fromkeys(str(one.assessor) for one, _ in by_pair.get(pair, ()))] for pair in pairs],
-        _collect_drawing(pairs, asked),
-        list(_count_assessors(by_pair, people if settings.assessor is None else [])),
+        [_simplify_grade(grade_of_document[pair]) for pair in pairs],
+        [[*dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))] for pair in pairs],
+        _collect_drawing(pairs, requests),
+        list(_count_assessors(labels_of_document, named_assessors if settings.assessor is None else [])),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
@@ -231,18 +231,18 @@ def _simplify_grade(grade: float) -> float:
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
     """Yield each source of labels, with the name of the person if no row has one."""
     if isinstance(labels, Mapping):
-        yield from ((str(name), one) for name, one in labels.items())
+        yield from ((str(name), source) for name, source in labels.items())
         return
-    several = isinstance(labels, list | tuple) and all(
-        isinstance(one, str | os.PathLike) for one in labels
+    are_files = isinstance(labels, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in labels
     )
     if isinstance(labels, list | tuple) and not labels:
         raise InputError("no labels were given")
-    if not several:
+    if not are_files:
         is_file = isinstance(labels, str | os.PathLike)
         yield stem_of(Source(labels)) if is_file else "assessor", labels
         return
-    paths = [os.fspath(one) for one in labels]
+    paths = [os.fspath(path) for path in labels]
     if len({*map(os.path.realpath, paths)}) < len(paths):
         raise InputError(f"a file is named twice: {', '.join(paths):.200}")
     stems = [stem_of(Source(path)) for path in paths]
@@ -258,102 +258,102 @@ def _pool_name(pool: Any) -> str | None:
 
 
 def _check_repeated(
-    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
+    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
 ) -> list[Note]:
     """Say how many documents have several labels; DuplicateError where they may not differ."""
-    twice, by_others, differ = 0, 0, 0
-    for (query, doc), its in by_pair.items():
-        people = Counter(str(one.assessor) for one, _ in its)
-        twice += any(n > 1 for n in people.values())
-        by_others += len(people) > 1
-        if len({grade for _, grade in its}) > 1:
-            differ += 1
+    n_labelled_twice, n_shared, n_differing = 0, 0, 0
+    for (query, doc), graded_labels in labels_of_document.items():
+        n_labels_of_assessor = Counter(str(label.assessor) for label, _ in graded_labels)
+        n_labelled_twice += any(n > 1 for n in n_labels_of_assessor.values())
+        n_shared += len(n_labels_of_assessor) > 1
+        if len({grade for _, grade in graded_labels}) > 1:
+            n_differing += 1
             if settings.differing == "refuse":
-                said = ", ".join(
-                    f"{grade:g} by {escape_unprintable(str(one.assessor))}" for one, grade in its
+                grade_texts = ", ".join(
+                    f"{grade:g} by {escape_unprintable(str(label.assessor))}" for label, grade in graded_labels
                 )
-                last = its[-1][0]
+                last_label = graded_labels[-1][0]
                 problem = (
-                    f"query {query!r:.80}, document {doc!r:.80} has different labels: {said:.200}"
+                    f"query {query!r:.80}, document {doc!r:.80} has different labels: {grade_texts:.200}"
                 )
                 hint = (
                     "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
                     "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
                 )
-                raise last.origin.row_error(last.row, problem, hint, kind=DuplicateError)
+                raise last_label.origin.row_error(last_label.row, problem, hint, kind=DuplicateError)
     notes = []
-    if twice:
-        text = f"{count_of(twice, 'document')} labelled twice by one person."
-        notes.append(Note("labelled-twice", "warning", text, count=twice))
-    if by_others:
-        text = f"{count_of(by_others, 'document')} labelled by several people."
-        notes.append(Note("labelled-by-several", "info", text, count=by_others))
-    if differ:
-        counts = COUNTED_GRADE[settings.differing]
-        text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
-        notes.append(Note("differing", "warning", text, count=differ))
+    if n_labelled_twice:
+        text = f"{count_of(n_labelled_twice, 'document')} labelled twice by one person."
+        notes.append(Note("labelled-twice", "warning", text, count=n_labelled_twice))
+    if n_shared:
+        text = f"{count_of(n_shared, 'document')} labelled by several people."
+        notes.append(Note("labelled-by-several", "info", text, count=n_shared))
+    if n_differing:
+        counting_rule = COUNTED_GRADE[settings.differing]
+        text = f"{count_of(n_differing, 'document')} with different labels: {counting_rule} counts."
+        notes.append(Note("differing", "warning", text, count=n_differing))
     return notes
 
 
 def _settle_grades(
-    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
+    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
 ) -> dict[QueryDoc, float]:
     """Return the grade that counts of each document, as judgments that are merged.
 
     Of one person's labels the last counts.
     """
-    turns: list[dict[str, dict[str, float]]] = []
-    for (query, doc), its in by_pair.items():
-        last = {str(one.assessor): (turn, grade) for turn, (one, grade) in enumerate(its)}
-        for turn, (_, grade) in enumerate(sorted(last.values())):
-            if turn == len(turns):
-                turns.append({})
-            turns[turn].setdefault(query, {})[doc] = grade
-    first, *others = map(Qrels, turns)
-    merged = first.merge(*others, differing=differing) if others else first
+    judgments_of_turn: list[dict[str, dict[str, float]]] = []
+    for (query, doc), graded_labels in labels_of_document.items():
+        last_grades = {str(label.assessor): (turn, grade) for turn, (label, grade) in enumerate(graded_labels)}
+        for turn, (_, grade) in enumerate(sorted(last_grades.values())):
+            if turn == len(judgments_of_turn):
+                judgments_of_turn.append({})
+            judgments_of_turn[turn].setdefault(query, {})[doc] = grade
+    first_judgments, *other_judgments = map(Qrels, judgments_of_turn)
+    merged_judgments = first_judgments.merge(*other_judgments, differing=differing) if other_judgments else first_judgments
     return {
         (query, doc): grade
-        for query, docs in merged.to_dict().items()
+        for query, docs in merged_judgments.to_dict().items()
         for doc, grade in docs.items()
     }
 
 
-def _missing_notes(missing: Sequence[QueryDoc], n_asked: int) -> list[Note]:
+def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
     if not missing:
         return []
-    shown = ", ".join(f"{escape_unprintable(query)} {escape_unprintable(doc)}" for query, doc in missing[:N_SHOWN])
-    more = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
+    examples = ", ".join(f"{escape_unprintable(query)} {escape_unprintable(doc)}" for query, doc in missing[:N_SHOWN])
+    remainder = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
-        f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
+        f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. Of a sample "
         "drawn by chance, all need one."
     )
     return [Note("missing", "warning", text, count=len(missing))]
 
 
 def _collect_drawing(
-    pairs: Sequence[QueryDoc], asked: Mapping[QueryDoc, Label]
+    pairs: Sequence[QueryDoc], requests: Mapping[QueryDoc, Label]
 ) -> dict[Role, Sequence[Any]]:
     """Return how each document was drawn, by the columns that all have."""
-    roles = [role for role in DRAWING if any(role in asked[pair].drawing for pair in pairs)]
+    roles = [role for role in DRAWING if any(role in requests[pair].drawing for pair in pairs)]
     return {
-        role: [_simplify_grade(parse_number(asked[pair].drawing[role]) or 0) for pair in pairs]
+        role: [_simplify_grade(parse_number(requests[pair].drawing[role]) or 0) for pair in pairs]
         if role == "stratum"
-        else [parse_number(asked[pair].drawing[role]) for pair in pairs]
+        else [parse_number(requests[pair].drawing[role]) for pair in pairs]
         for role in roles
     }
 
 
 def _count_assessors(
-    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], people: Iterable[str]
+    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], named_assessors: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
-    for its in by_pair.values():
-        last = {str(one.assessor): grade for one, grade in its}
-        for name, grade in last.items():
+    for graded_labels in labels_of_document.values():
+        grade_of_assessor = {str(label.assessor): grade for label, grade in graded_labels}
+        for name, grade in grade_of_assessor.items():
             labels[name] += 1
             relevant[name] += grade >= 1
-            shared[name] += len(last) > 1
-            differing[name] += len(last) > 1 and len({*last.values()}) > 1
-    for name in sorted({*labels, *people}, key=encode):
+            shared[name] += len(grade_of_assessor) > 1
+            differing[name] += len(grade_of_assessor) > 1 and len({*grade_of_assessor.values()}) > 1
+    for name in sorted({*labels, *named_assessors}, key=encode):
         yield Assessor(name, labels[name], relevant[name], shared[name], differing[name])

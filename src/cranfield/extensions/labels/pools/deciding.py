@@ -52,45 +52,45 @@ def find_deciding(
     nDCG; InputError for runs that share no judged query.
     """
     systems = score_runs(judgments, runs, [measure], judging)
-    one, other = systems.values()
-    there = set(other.query_ids)
-    query_ids = [query for query in one.query_ids if query in there]
+    first_scores, second_scores = systems.values()
+    second_query_ids = set(second_scores.query_ids)
+    query_ids = [query for query in first_scores.query_ids if query in second_query_ids]
     if not query_ids:
         raise InputError("the two runs share no query of the judgments")
-    every = np.array([0]), np.array([1])
-    [bounds] = pair_bounds(judgments, runs, systems, *every, query_ids, separate=False)
+    columns = np.array([0]), np.array([1])
+    [bounds] = pair_bounds(judgments, runs, systems, *columns, query_ids, separate=False)
     if bounds is None:
         raise MeasureError(
             f"{measure}: which documents decide is known for measures to which documents add one "
             "by one, such as P, DCG and RBP, and for nDCG"
         )
-    some = judgments.select_queries(query_ids)
-    query_ids = [*some.query_ids]
+    judgments_of_shared = judgments.select_queries(query_ids)
+    query_ids = [*judgments_of_shared.query_ids]
     is_sum = measure.linear == "exact"
-    kind = LinearExtremes(measure, some) if is_sum else RatioExtremes(measure, some)
-    if kind.zero_share:
+    score_form = LinearExtremes(measure, judgments_of_shared) if is_sum else RatioExtremes(measure, judgments_of_shared)
+    if score_form.zero_share:
         raise MeasureError(
             f"{measure}: grade 0 does not count as unjudged, so that no order of judging is known"
         )
-    docs, at, moved = _find_moves(kind, some, list(runs.values()), judging)
-    first, second = (its.per_query(measure) for its in (one, other))
-    difference = np.array([first[query] - second[query] for query in query_ids])
-    low, high = kind.ends(at, moved, difference)
+    docs, query, move = _find_moves(score_form, judgments_of_shared, list(runs.values()), judging)
+    first_values, second_values = (scores.per_query(measure) for scores in (first_scores, second_scores))
+    difference = np.array([first_values[query] - second_values[query] for query in query_ids])
+    low, high = score_form.ends(query, move, difference)
     # Each document's part of the width of its query's bounds. What moves neither run may change
     # the ideal ranking, and comes last, from the query with the widest bounds.
-    sums = np.bincount(at, np.abs(moved), len(query_ids))
-    share = np.divide(np.abs(moved), sums[at], out=np.zeros(len(at)), where=sums[at] > 0)
-    width = (high - low)[at]
+    sums = np.bincount(query, np.abs(move), len(query_ids))
+    share = np.divide(np.abs(move), sums[query], out=np.zeros(len(query)), where=sums[query] > 0)
+    width = (high - low)[query]
     order = np.lexsort((-width, -share * width))
-    order = order[(moved[order] != 0) if is_sum else (width[order] > ROUNDING)]
-    at, moved = at[order], moved[order]
+    order = order[(move[order] != 0) if is_sum else (width[order] > ROUNDING)]
+    query, move = query[order], move[order]
 
     def ends_after(n: int) -> tuple[float, float]:
-        left = kind.ends(at[n:], moved[n:], difference)
-        return float(means(left[0][:, None])[0]), float(means(left[1][:, None])[0])
+        ends = score_form.ends(query[n:], move[n:], difference)
+        return float(means(ends[0][:, None])[0]), float(means(ends[1][:, None])[0])
 
     return DecidingDocuments(
-        [(query_ids[query], docs[i]) for query, i in zip(at.tolist(), order.tolist(), strict=True)],
+        [(query_ids[query], docs[i]) for query, i in zip(query.tolist(), order.tolist(), strict=True)],
         float(means(difference[:, None])[0]),
         *ends_after(0),
         _count_needed(ends_after, len(order)),
@@ -109,16 +109,16 @@ def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> i
 
 
 def _find_moves(
-    kind: LinearExtremes | RatioExtremes, judgments: Qrels, runs: Sequence[Run], judging: Judging
+    score_form: LinearExtremes | RatioExtremes, judgments: Qrels, runs: Sequence[Run], judging: Judging
 ) -> tuple[Sequence[str], Ints, Floats]:
     """Return the unjudged documents, each one's query, and what it adds to the difference."""
-    depth = min(kind.max_rank, judging.depth or NO_CUTOFF)
-    both, ids = find_unjudged_with_ids(judgments, runs, depth, judging)
-    at, moved = np.full(len(ids), -1), np.zeros(len(ids))
-    for sign, one in zip((1, -1), both, strict=True):
-        at[one.document] = one.query
-        moved[one.document] += sign * kind.weights(one)
-    there = np.flatnonzero(at >= 0)
+    depth = min(score_form.max_rank, judging.depth or NO_CUTOFF)
+    unjudged_of_run, ids = find_unjudged_with_ids(judgments, runs, depth, judging)
+    query, move = np.full(len(ids), -1), np.zeros(len(ids))
+    for sign, unjudged in zip((1, -1), unjudged_of_run, strict=True):
+        query[unjudged.document] = unjudged.query
+        move[unjudged.document] += sign * score_form.weights(unjudged)
+    rows = np.flatnonzero(query >= 0)
     # Numbers are others in each process: by query and id, sums and ties are always the same.
-    there = there[np.lexsort((ids.take(there).sort_keys(), at[there]))]
-    return ids.take(there).to_texts(), at[there], moved[there]
+    rows = rows[np.lexsort((ids.take(rows).sort_keys(), query[rows]))]
+    return ids.take(rows).to_texts(), query[rows], move[rows]

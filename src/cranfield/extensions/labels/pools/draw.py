@@ -22,10 +22,10 @@ def read_strata(raw_shares: Any) -> Strata:
         "{10: 1, 100: 0.1}; ranks rise, shares are above 0 and at most 1"
     )
     try:
-        found = _parse_strata(raw_shares)
+        share_of_rank = _parse_strata(raw_shares)
     except (AttributeError, TypeError, ValueError):
         raise ValueError(expected) from None
-    ranks, shares = [*found], [*found.values()]
+    ranks, shares = [*share_of_rank], [*share_of_rank.values()]
     if (
         not ranks
         or ranks[0] < 1
@@ -33,14 +33,14 @@ def read_strata(raw_shares: Any) -> Strata:
         or not 0 < min(shares) <= max(shares) <= 1
     ):
         raise ValueError(expected)
-    return found
+    return share_of_rank
 
 
-def _parse_strata(value: Any) -> dict[int, float]:
-    if isinstance(value, Mapping):
-        pairs = [(finite_number(rank), finite_number(share)) for rank, share in value.items()]
+def _parse_strata(shares: Any) -> dict[int, float]:
+    if isinstance(shares, Mapping):
+        pairs = [(finite_number(rank), finite_number(share)) for rank, share in shares.items()]
     else:
-        parts = [part.partition("=") for part in value.split(",")]
+        parts = [part.partition("=") for part in shares.split(",")]
         pairs = [(int(rank), _parse_share(share.strip())) for rank, _, share in parts]
     if any(rank is None or rank != int(rank) or share is None for rank, share in pairs):
         raise ValueError
@@ -62,17 +62,17 @@ def proportional_chances(size: Floats, n: int) -> Floats:
     >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
-    found = np.ones(len(size))
-    open_, left = np.ones(len(size), np.bool_), min(n, len(size))
-    while left > 0 and open_.any():
-        found[open_] = size[open_] * (left / size[open_].sum())
-        above = open_ & (found >= 1)
-        if not above.any():
+    chance = np.ones(len(size))
+    is_open, n_left = np.ones(len(size), np.bool_), min(n, len(size))
+    while n_left > 0 and is_open.any():
+        chance[is_open] = size[is_open] * (n_left / size[is_open].sum())
+        is_certain = is_open & (chance >= 1)
+        if not is_certain.any():
             break
-        found[above] = 1.0
-        open_ &= ~above
-        left -= int(np.count_nonzero(above))
-    return found
+        chance[is_certain] = 1.0
+        is_open &= ~is_certain
+        n_left -= int(np.count_nonzero(is_certain))
+    return chance
 
 
 def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
@@ -85,13 +85,13 @@ def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
     2
     """
     order = np.argsort(generator.random(len(chance)), kind="stable")
-    ends = np.cumsum(chance[order])
-    if len(ends):
-        ends *= round(float(ends[-1])) / ends[-1]  # rounding is to add none, and to lose none
-    passed = np.floor(ends + generator.random())
-    found = np.zeros(len(chance), np.bool_)
-    found[order] = np.diff(passed, prepend=0) > 0
-    return found
+    cumulative_chances = np.cumsum(chance[order])
+    if len(cumulative_chances):
+        cumulative_chances *= round(float(cumulative_chances[-1])) / cumulative_chances[-1]  # rounding is to add none, and to lose none
+    n_passed = np.floor(cumulative_chances + generator.random())
+    is_drawn = np.zeros(len(chance), np.bool_)
+    is_drawn[order] = np.diff(n_passed, prepend=0) > 0
+    return is_drawn
 
 
 def draw_from_strata(
@@ -104,14 +104,14 @@ def draw_from_strata(
     """
     stratum = np.searchsorted(list(shares), rank) + 1
     share = np.array([1.0, *shares.values()])
-    found, chance = np.zeros(len(rank), np.bool_), np.ones(len(rank))
+    is_drawn, chance = np.zeros(len(rank), np.bool_), np.ones(len(rank))
     order = np.lexsort((stratum, query))
-    begins = np.flatnonzero(np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1))
-    for rows in np.split(order, begins[1:]):  # of one stratum of a query
+    first_rows = np.flatnonzero(np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1))
+    for rows in np.split(order, first_rows[1:]):  # of one stratum of a query
         n = max(1, int(share[stratum[rows[0]]] * len(rows) + 0.5))
         chance[rows] = n / len(rows)
-        found[rows] = draw_rows(chance[rows], generator)
-    return found, chance, stratum
+        is_drawn[rows] = draw_rows(chance[rows], generator)
+    return is_drawn, chance, stratum
 
 
 def draw_sample(

@@ -91,14 +91,14 @@ class Holes(Shown):
 
     def __getitem__(self, run: str) -> Hole:
         """Return what is known of one run."""
-        for one in self.runs:
-            if one.run == run:
-                return one
-        raise KeyError(f"{run}: there are {', '.join(one.run for one in self.runs)}")
+        for hole in self.runs:
+            if hole.run == run:
+                return hole
+        raise KeyError(f"{run}: there are {', '.join(hole.run for hole in self.runs)}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each run, to every digit."""
-        return self._rows_as_dicts(tuple(vars(one).values()) for one in self.runs)
+        return self._rows_as_dicts(tuple(vars(hole).values()) for hole in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON."""
@@ -116,46 +116,46 @@ class Holes(Shown):
         """Return a row for each run."""
         k, depth = self.settings.k, self.settings.pool_depth
         columns = [
-            Column("run", lambda one: one.run),
+            Column("run", lambda hole: hole.run),
             Column(
                 f"unjudged@{k}",
-                lambda one: f"{one.unjudged:,}",
+                lambda hole: f"{hole.unjudged:,}",
                 f"unjudged@{k}: documents without a judgment in the first {k}, over all queries.",
             ),
             Column(
                 "unique",
-                lambda one: f"{one.unique:,}",
+                lambda hole: f"{hole.unique:,}",
                 f"unique: judged documents that no other run has in its first {depth}; rel.: of "
                 "these, relevant ones (grade 1 or more).",
             ),
-            Column("rel.", lambda one: f"{one.unique_relevant:,}"),
-            Column(self.measure, lambda one: format_number(one.mean)),
+            Column("rel.", lambda hole: f"{hole.unique_relevant:,}"),
+            Column(self.measure, lambda hole: format_number(hole.mean)),
             Column(
                 "left out",
-                lambda one: format_number(one.left_out),
+                lambda hole: format_number(hole.left_out),
                 "left out: the mean, had the run not been pooled: without its unique judgments "
                 "(Zobel, SIGIR 1998).",
             ),
-            Column("diff", lambda one: format_signed(one.left_out - one.mean)),
+            Column("diff", lambda hole: format_signed(hole.left_out - hole.mean)),
             Column(
                 "place",
-                lambda one: (
-                    f"{one.place}"
-                    + (f" > {one.place_left_out}" if one.place_left_out != one.place else "")
+                lambda hole: (
+                    f"{hole.place}"
+                    + (f" > {hole.place_left_out}" if hole.place_left_out != hole.place else "")
                 ),
                 "place: rank among the runs; behind >, that without its unique judgments, if it is "
                 "another.",
             ),
         ]
-        said = []
+        sentences = []
         if self.tau is not None:
-            said = [
+            sentences = [
                 f"Kendall's tau of the order with that of the means left out: {format_number(self.tau)}."
             ]
         title = [
             f"{self.measure}   {format_query_count(self.n_queries)}, {format_count(len(self.runs), 'run')}"
         ]
-        return [make_table(self.runs, columns, sentences=said, notes=self.notes, title=title)]
+        return [make_table(self.runs, columns, sentences=sentences, notes=self.notes, title=title)]
 
 
 @add_progress
@@ -197,35 +197,35 @@ def holes(
     measure = parse(measures) if isinstance(measures, str) else measures
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
-    judgments, named, _ = arrange_arguments(
+    judgments, run_or_runs, _ = arrange_arguments(
         *(qrels, runs, None, None),
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=holes,
     )
-    several = {named.name: named} if isinstance(named, Run) else named
-    run_warnings = list_warnings(judgments, several.values())
+    run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+    run_warnings = list_warnings(judgments, run_of_name.values())
     warn_about(run_warnings)
-    if len(several) < 2:
+    if len(run_of_name) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"
         )
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
-    unjudged = find_unjudged(judgments, list(several.values()), settings.k, judging)
-    each_run = list(_leave_out_each(judgments, several, unjudged, measure, settings, judging))
+    unjudged = find_unjudged(judgments, list(run_of_name.values()), settings.k, judging)
+    holes_of_runs = list(_leave_out_each(judgments, run_of_name, unjudged, measure, settings, judging))
     tau = None
-    if len(each_run) > 2:
-        tau = kendall([run.mean for run in each_run], [run.left_out for run in each_run]).tau_b
-    recipe = {"cranfield": __version__, "runs": list(several), **judging.changed_options()}
+    if len(holes_of_runs) > 2:
+        tau = kendall([run.mean for run in holes_of_runs], [run.left_out for run in holes_of_runs]).tau_b
+    recipe = {"cranfield": __version__, "runs": list(run_of_name), **judging.changed_options()}
     return Holes(
-        each_run,
+        holes_of_runs,
         str(measure),
         len(judgments.query_ids),
         tau,
         settings,
         recipe,
-        (*run_warnings, *_list_notes(several, unjudged)),
+        (*run_warnings, *_list_notes(run_of_name, unjudged)),
     )
 
 
@@ -241,13 +241,13 @@ def _leave_out_each(
     unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
     rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
     means = _mean_scores(judgments, runs, measure, judging)
-    for name, lacking, rows in zip(runs, watch_steps(unjudged, "leaving out"), unique, strict=True):
+    for name, unjudged_of_run, rows in zip(runs, watch_steps(unjudged, "leaving out"), unique, strict=True):
         left_out = _mean_scores(judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging)
-        n, n_first = len(lacking.rank), int(np.minimum(lacking.n_retrieved, settings.k).sum())
+        n_unjudged, n_first = len(unjudged_of_run.rank), int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum())
         yield Hole(
             run=name,
-            unjudged=n,
-            judged=1 - n / n_first if n_first else 1.0,
+            unjudged=n_unjudged,
+            judged=1 - n_unjudged / n_first if n_first else 1.0,
             unique=len(rows),
             unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
             mean=means[name],
@@ -260,13 +260,13 @@ def _leave_out_each(
 def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
     """Return the judged documents that each run alone has in its first `depth`, by their rows."""
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
-    numbered = judgments.replace_fields(columns=columns)
-    rows = []
-    for met in judge_all(numbered, runs, judging):
-        hits = met.judged.hits
-        rows.append(hits.columns["number"][hits.rank <= depth])
-    times = np.bincount(np.concatenate(rows), minlength=len(judgments))
-    return [np.sort(one[times[one] == 1]) for one in rows]
+    numbered_judgments = judgments.replace_fields(columns=columns)
+    rows_of_run = []
+    for meeting in judge_all(numbered_judgments, runs, judging):
+        hits = meeting.judged.hits
+        rows_of_run.append(hits.columns["number"][hits.rank <= depth])
+    n_runs_of_row = np.bincount(np.concatenate(rows_of_run), minlength=len(judgments))
+    return [np.sort(rows[n_runs_of_row[rows] == 1]) for rows in rows_of_run]
 
 
 def _mean_scores(
@@ -274,18 +274,18 @@ def _mean_scores(
 ) -> dict[str, float]:
     """Return the mean of each run over the judged queries."""
     scores = score_runs(judgments, runs, [measure], judging)
-    return {name: one[measure] for name, one in scores.items()}
+    return {name: run_scores[measure] for name, run_scores in scores.items()}
 
 
 def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
     """Return a run's place in the order of the means, 1 the best."""
-    own = means[name]
-    return 1 + sum(one - own > TIE if rising else own - one > TIE for one in means.values())
+    run_mean = means[name]
+    return 1 + sum(mean - run_mean > TIE if rising else run_mean - mean > TIE for mean in means.values())
 
 
 def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:
     """Say for how many queries a run has nothing."""
-    for name, one in zip(runs, unjudged, strict=True):
-        if n := int(np.count_nonzero(one.n_retrieved == 0)):
-            text = f"{format_query_count(n)} of the judgments without a document."
-            yield Note("nothing-retrieved", "info", text, n, name)
+    for name, unjudged_of_run in zip(runs, unjudged, strict=True):
+        if n_queries := int(np.count_nonzero(unjudged_of_run.n_retrieved == 0)):
+            text = f"{format_query_count(n_queries)} of the judgments without a document."
+            yield Note("nothing-retrieved", "info", text, n_queries, name)

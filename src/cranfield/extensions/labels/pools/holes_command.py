@@ -36,6 +36,6 @@ def command(
     cranfield holes demo/qrels.txt demo/*.run -m AP -k 20 --pool-depth 20
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_stdin(qrels, *runs)
-    chosen: Any = {**settings.changed_options(), **judging.changed_options()}
+    options: Any = {**settings.changed_options(), **judging.changed_options()}
     judgments = data.read_qrels(qrels, judging.duplicates)
-    show(holes(judgments, data.read_runs(runs), measure, **chosen), form)
+    show(holes(judgments, data.read_runs(runs), measure, **options), form)

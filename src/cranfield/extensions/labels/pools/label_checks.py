@@ -33,17 +33,17 @@ def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
     Those with a label were not drawn.
     """
     if pool is None:
-        found = {(one.query, one.doc): one._replace(label=None) for one in labels}
-        undrawn = {(one.query, one.doc): one for one in labels if _is_not_drawn(one)}
-        return {**found, **undrawn}
-    found = {}
-    for one in read_labels(pool.rows() if isinstance(pool, Pool) else pool):
-        if one.label is not None and parse_number(one.label) != NOT_DRAWN:
-            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} has a label in the pool"
+        requests = {(label.query, label.doc): label._replace(label=None) for label in labels}
+        not_drawn = {(label.query, label.doc): label for label in labels if _is_not_drawn(label)}
+        return {**requests, **not_drawn}
+    requests = {}
+    for label in read_labels(pool.rows() if isinstance(pool, Pool) else pool):
+        if label.label is not None and parse_number(label.label) != NOT_DRAWN:
+            problem = f"query {label.query!r:.80}, document {label.doc!r:.80} has a label in the pool"
             hint = "The pool is the file before labelling; labels are the first argument."
-            raise one.origin.row_error(one.row, problem, hint)
-        found[one.query, one.doc] = one
-    return found
+            raise label.origin.row_error(label.row, problem, hint)
+        requests[label.query, label.doc] = label
+    return requests
 
 
 def _is_not_drawn(label: Label) -> bool:
@@ -58,94 +58,94 @@ def is_task(label: Label) -> bool:
 
 def check_drawing(labels: Iterable[Label]) -> None:
     """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
-    first: Label | None = None
-    known: dict[QueryDoc, Mapping[Role, Any]] = {}
-    for one in labels:
-        first = first or one
-        for role, value in one.drawing.items():
-            number = parse_number(value)
+    first_label: Label | None = None
+    drawing_of_document: dict[QueryDoc, Mapping[Role, Any]] = {}
+    for label in labels:
+        first_label = first_label or label
+        for role, cell in label.drawing.items():
+            number = parse_number(cell)
             if number is None or not math.isfinite(number):
-                problem = f"expected a number as {COLUMNS[role].public}, got {value!r:.80}"
-                raise one.origin.row_error(one.row, problem)
-        if {*one.drawing} != {*first.drawing}:
+                problem = f"expected a number as {COLUMNS[role].public}, got {cell!r:.80}"
+                raise label.origin.row_error(label.row, problem)
+        if {*label.drawing} != {*first_label.drawing}:
             problem = "some rows tell how their documents were drawn, and some do not"
-            raise one.origin.row_error(one.row, problem, _STATE_POOL_HINT)
-        drawn = {role: parse_number(value) for role, value in one.drawing.items()}
-        if known.setdefault((one.query, one.doc), drawn) != drawn:
-            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} was drawn in another way"
-            raise one.origin.row_error(one.row, f"{problem} above", _STATE_POOL_HINT)
+            raise label.origin.row_error(label.row, problem, _STATE_POOL_HINT)
+        drawing = {role: parse_number(cell) for role, cell in label.drawing.items()}
+        if drawing_of_document.setdefault((label.query, label.doc), drawing) != drawing:
+            problem = f"query {label.query!r:.80}, document {label.doc!r:.80} was drawn in another way"
+            raise label.origin.row_error(label.row, f"{problem} above", _STATE_POOL_HINT)
 
 
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
 ) -> tuple[list[tuple[Label, float]], list[Note]]:
     """Return the labels that count, with their grades, and notes on those that do not."""
-    found: list[tuple[Label, float]] = []
+    graded_labels: list[tuple[Label, float]] = []
     left_out: Counter[str] = Counter()
-    examples: dict[str, list[str]] = {}
+    examples_of_reason: dict[str, list[str]] = {}
     words = read_grades(settings.grades_of) if settings.grades_of else {}
     words = {_label_word(word): grade for word, grade in words.items()}
-    unused = {*words}
-    people = dict.fromkeys(str(one.assessor) for one in labels if not _is_not_drawn(one))
-    if settings.assessor is not None and settings.assessor not in people:
+    unused_words = {*words}
+    assessors = dict.fromkeys(str(label.assessor) for label in labels if not _is_not_drawn(label))
+    if settings.assessor is not None and settings.assessor not in assessors:
         raise OptionError(
             f"assessor={settings.assessor!r:.80}: the labels are by "
-            f"{', '.join(map(escape_unprintable, people)):.200}"
+            f"{', '.join(map(escape_unprintable, assessors)):.200}"
         )
-    for one in labels:
-        there = requests.get((one.query, one.doc))
-        undrawn = there is not None and there.label is not None
-        if settings.assessor not in (None, str(one.assessor)):
+    for label in labels:
+        request = requests.get((label.query, label.doc))
+        is_undrawn = request is not None and request.label is not None
+        if settings.assessor not in (None, str(label.assessor)):
             continue
-        left_out["discarded by the person"] += one.is_discarded
-        if (one.label is None and one.problem is None) or _is_not_drawn(one):
+        left_out["discarded by the person"] += label.is_discarded
+        if (label.label is None and label.problem is None) or _is_not_drawn(label):
             continue
-        word = _label_word(one.label)
-        unused.discard(word)
-        grade = words.get(word, parse_number(one.label))
-        if undrawn and grade == NOT_DRAWN:
+        word = _label_word(label.label)
+        unused_words.discard(word)
+        grade = words.get(word, parse_number(label.label))
+        if is_undrawn and grade == NOT_DRAWN:
             continue
-        if one.problem is not None or grade is None or not 0 <= grade < math.inf:
-            problem = one.problem or f"expected a grade, got {one.label!r:.80}"
-            hint, why = (_WORDS_HINT if grade is None else _NO_GRADE_HINT), "of no grade"
-        elif there is None or undrawn:
-            how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
-            problem = f"a label of a document that {how}"
-            hint, why = _NOT_REQUESTED_HINT, "of a document that nobody asked for"
+        if label.problem is not None or grade is None or not 0 <= grade < math.inf:
+            problem = label.problem or f"expected a grade, got {label.label!r:.80}"
+            hint, reason = (_WORDS_HINT if grade is None else _NO_GRADE_HINT), "of no grade"
+        elif request is None or is_undrawn:
+            location = "is not in the pool" if request is None else "was not drawn (-1 in the pool)"
+            problem = f"a label of a document that {location}"
+            hint, reason = _NOT_REQUESTED_HINT, "of a document that nobody asked for"
         else:
-            found.append((one, float(grade)))
+            graded_labels.append((label, float(grade)))
             continue
         if settings.errors == "strict":
-            raise one.origin.row_error(one.row, f"{problem}{_describe_label(one)}", hint)
-        left_out[why] += 1
-        examples.setdefault(why, []).append(repr(one.label)[:40])
+            raise label.origin.row_error(label.row, f"{problem}{_describe_label(label)}", hint)
+        left_out[reason] += 1
+        examples_of_reason.setdefault(reason, []).append(repr(label.label)[:40])
     notes = [
         Note(
             "left-out",
             "warning",
-            f"{count_of(n, 'label')} left out, {why}{_list_examples(examples.get(why, []))}.",
+            f"{count_of(n, 'label')} left out, {reason}{_list_examples(examples_of_reason.get(reason, []))}.",
             count=n,
         )
-        for why, n in left_out.items()
+        for reason, n in left_out.items()
         if n
     ]
-    if unused:
-        words_ = ", ".join(repr(escape_unprintable(one)) for one in sorted(unused))
-        text = f"Words of grades_of (--grades-of) that are no label: {words_:.200}."
-        notes.append(Note("unused-grades", "warning", text, count=len(unused)))
-    return found, notes
+    if unused_words:
+        word_list = ", ".join(repr(escape_unprintable(word)) for word in sorted(unused_words))
+        text = f"Words of grades_of (--grades-of) that are no label: {word_list:.200}."
+        notes.append(Note("unused-grades", "warning", text, count=len(unused_words)))
+    return graded_labels, notes
 
 
-def _describe_label(one: Label) -> str:
+def _describe_label(label: Label) -> str:
     """Return what a label is about, for an error."""
-    who = "" if one.assessor is None else f", by {escape_unprintable(one.assessor)}"
-    return f": query {one.query!r:.80}, document {one.doc!r:.80}{who}"
+    assessor = "" if label.assessor is None else f", by {escape_unprintable(label.assessor)}"
+    return f": query {label.query!r:.80}, document {label.doc!r:.80}{assessor}"
 
 
-def _list_examples(shown: Sequence[str]) -> str:
+def _list_examples(label_texts: Sequence[str]) -> str:
     """Return some of what was left out."""
-    some_of = dict.fromkeys(map(escape_unprintable, shown))
-    return f": {', '.join([*some_of][:N_SHOWN])}" if some_of else ""
+    distinct_texts = dict.fromkeys(map(escape_unprintable, label_texts))
+    return f": {', '.join([*distinct_texts][:N_SHOWN])}" if distinct_texts else ""
 
 
 def _label_word(label: Any) -> str:

@@ -83,8 +83,8 @@ class PoolSettings(Options):
                 "(-n 200) or strata"
             )
         if self.n is not None and not by_chance and self.by not in IN_ORDER:
-            ways = ", ".join(("chance", *IN_ORDER))
-            raise OptionError(f"n={self.n} applies to by={ways}, and by={self.by!r} takes all")
+            methods = ", ".join(("chance", *IN_ORDER))
+            raise OptionError(f"n={self.n} applies to by={methods}, and by={self.by!r} takes all")
         if self.by != "decide" and self.measure is not None:
             raise OptionError(
                 f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
@@ -131,10 +131,10 @@ def read_grades(grades: Any) -> dict[str, float]:
         grades = {word.strip(): parse_number(grade.strip()) for word, _, grade in parts}
     if not isinstance(grades, Mapping) or not grades:
         raise ValueError(expected)
-    found = {str(word): parse_number(grade) for word, grade in grades.items()}
-    if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
+    number_of_word = {str(word): parse_number(grade) for word, grade in grades.items()}
+    if any(not word or grade is None or not 0 <= grade < math.inf for word, grade in number_of_word.items()):
         raise ValueError(expected)
-    return {word: one for word, one in found.items() if one is not None}
+    return {word: grade for word, grade in number_of_word.items() if grade is not None}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,36 +91,36 @@ def pool(
     """
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
-    judgments, named, _ = arrange_arguments(
+    judgments, run_or_runs, _ = arrange_arguments(
         *(qrels, runs, None, None),
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=pool,
     )
-    several = {named.name: named} if isinstance(named, Run) else named
-    warn_about(list_order_notes(several.values()))
-    make = _order_unjudged if settings.by in IN_ORDER else _draw_pool
-    made = make(judgments, several, settings, judging)
-    return _add_texts(made, query_texts, doc_texts)
+    run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+    warn_about(list_order_notes(run_of_name.values()))
+    make_pool = _order_unjudged if settings.by in IN_ORDER else _draw_pool
+    new_pool = make_pool(judgments, run_of_name, settings, judging)
+    return _add_texts(new_pool, query_texts, doc_texts)
 
 
-def _add_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
+def _add_texts(pool_without_texts: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
-    texts, notes = {}, [*made.notes]
-    given = (
-        (QUERY_TEXT, query_texts, made.query_ids, "queries"),
-        (DOC_TEXT, doc_texts, made.doc_ids, "documents"),
+    texts, notes = {}, [*pool_without_texts.notes]
+    text_sources = (
+        (QUERY_TEXT, query_texts, pool_without_texts.query_ids, "queries"),
+        (DOC_TEXT, doc_texts, pool_without_texts.doc_ids, "documents"),
     )
-    for name, data, row_ids, word in given:
-        if data is None:
+    for name, texts_source, row_ids, id_noun in text_sources:
+        if texts_source is None:
             continue
         ids = {*row_ids}
-        of_docs = name == DOC_TEXT
-        texts[name] = read_texts(data, ids, role="doc" if of_docs else "query", with_titles=of_docs)
+        is_of_docs = name == DOC_TEXT
+        texts[name] = read_texts(texts_source, ids, role="doc" if is_of_docs else "query", with_titles=is_of_docs)
         if n := len(ids) - len(texts[name]):
-            text = f"{n:,} of {len(ids):,} {word} have no text."
+            text = f"{n:,} of {len(ids):,} {id_noun} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
-    return replace(made, texts=texts, notes=tuple(notes))
+    return replace(pool_without_texts, texts=texts, notes=tuple(notes))
 
 
 def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
@@ -136,46 +136,46 @@ def _draw_pool(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
     """Return all documents of the pool, or those that are drawn by chance."""
-    sources = _choose_runs(runs, settings.by, judging)
-    pooled = _find_best_ranks(
-        judgments, sources, settings, judging if sources is runs else Judging(ties=judging.ties)
+    source_runs = _choose_runs(runs, settings.by, judging)
+    rank_of_doc = _find_best_ranks(
+        judgments, source_runs, settings, judging if source_runs is runs else Judging(ties=judging.ties)
     )
-    query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
-    every = [
+    query_ids = sorted((query for query in rank_of_doc if rank_of_doc[query]), key=encode)
+    documents = [
         (query, doc, rank)
         for query in query_ids
-        for doc, rank in sorted(pooled[query].items(), key=lambda one: encode(one[0]))
+        for doc, rank in sorted(rank_of_doc[query].items(), key=lambda doc_rank: encode(doc_rank[0]))
     ]
-    _refuse_empty(every, settings)
-    place = {query: i for i, query in enumerate(query_ids)}
-    at = np.array([place[query] for query, _, _ in every])
-    rank = np.array([rank for _, _, rank in every])
+    _refuse_empty(documents, settings)
+    row_of_query = {query: i for i, query in enumerate(query_ids)}
+    query_row = np.array([row_of_query[query] for query, _, _ in documents])
+    rank = np.array([rank for _, _, rank in documents])
     generator = np.random.default_rng(settings.seed)
-    shuffled = generator.random(len(every))
+    shuffle_key = generator.random(len(documents))
     drawing: dict[Role, Any] = {}
-    taken = np.ones(len(every), np.bool_)
+    is_drawn = np.ones(len(documents), np.bool_)
     if settings.shares is not None:
-        taken, chance, stratum = draw_from_strata(at, rank, settings.shares, generator)
+        is_drawn, chance, stratum = draw_from_strata(query_row, rank, settings.shares, generator)
         drawing = {"stratum": stratum, "probability": chance}
     elif settings.n is not None:
         whole_queries = settings.draw == "queries"
         by_rank = settings.likely == "rank"
-        taken, chance = draw_sample(
-            at, rank, settings.n, generator, whole_queries=whole_queries, by_rank=by_rank
+        is_drawn, chance = draw_sample(
+            query_row, rank, settings.n, generator, whole_queries=whole_queries, by_rank=by_rank
         )
         drawing = {"query_probability" if whole_queries else "probability": chance}
     # Of strata, the rest of the pool is there, too, behind what is to be labelled.
-    kept = np.arange(len(every)) if settings.strata is not None else np.flatnonzero(taken)
-    rows = kept[np.lexsort((shuffled[kept], at[kept], ~taken[kept]))].tolist()
-    grades = [None if taken[i] else NOT_DRAWN for i in rows]
+    pool_rows = np.arange(len(documents)) if settings.strata is not None else np.flatnonzero(is_drawn)
+    rows = pool_rows[np.lexsort((shuffle_key[pool_rows], query_row[pool_rows], ~is_drawn[pool_rows]))].tolist()
+    grades = [None if is_drawn[i] else NOT_DRAWN for i in rows]
     return Pool(
-        [every[i][0] for i in rows],
-        [every[i][1] for i in rows],
+        [documents[i][0] for i in rows],
+        [documents[i][1] for i in rows],
         settings,
         len(query_ids),
-        len(every),
+        len(documents),
         {"cranfield": __version__, "runs": list(runs), **judging.changed_options()},
-        tuple(_list_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
+        tuple(_list_notes(settings, len(documents), len(query_ids), len(judgments.query_ids))),
         {role: column[rows].tolist() for role, column in drawing.items()},
         grades,
     )
@@ -196,11 +196,11 @@ def _choose_runs(runs: Mapping[str, Run], by: PoolMethod, judging: Judging) -> M
     """
     if by not in ("fusion", "rbp"):
         return runs
-    stated = judging.changed_options()
-    if others := [name for name in stated if name not in _FUSION_OPTIONS]:
-        raise OptionError(f"{others[0]} applies to single runs, and by={by!r} ranks them fused")
-    made = fuse(runs, "rrf" if by == "fusion" else "rbc", **stated)
-    return {made.name: made}
+    stated_options = judging.changed_options()
+    if other_options := [name for name in stated_options if name not in _FUSION_OPTIONS]:
+        raise OptionError(f"{other_options[0]} applies to single runs, and by={by!r} ranks them fused")
+    fused_run = fuse(runs, "rrf" if by == "fusion" else "rbc", **stated_options)
+    return {fused_run.name: fused_run}
 
 
 _FUSION_OPTIONS = ("order", "ties", "duplicates")
@@ -210,17 +210,17 @@ def _find_best_ranks(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> dict[str, dict[str, int]]:
     """Return {query: {document: its best rank in any run}}."""
-    found: dict[str, dict[str, int]] = {}
+    best_ranks: dict[str, dict[str, int]] = {}
     for query, lists in _list_top_documents(judgments, runs, settings.depth, judging).items():
-        its = found[query] = {}
-        for one in lists:
-            for rank, doc in enumerate(one, 1):
-                its[doc] = min(rank, its.get(doc, rank))
+        rank_of_doc = best_ranks[query] = {}
+        for ranking in lists:
+            for rank, doc in enumerate(ranking, 1):
+                rank_of_doc[doc] = min(rank, rank_of_doc.get(doc, rank))
     if settings.unjudged:
         for query, docs in zip(judgments.query_ids, judgments.doc_lists, strict=True):
             for doc in docs:
-                found[query].pop(doc, None)
-    return found
+                best_ranks[query].pop(doc, None)
+    return best_ranks
 
 
 def _list_top_documents(
@@ -228,7 +228,7 @@ def _list_top_documents(
 ) -> dict[str, list[Sequence[str]]]:
     """Return the first documents of each run, for each query of the judgments."""
     query_ids = list(judgments.query_ids)
-    found: dict[str, list[Sequence[str]]] = {query: [] for query in query_ids}
+    top_documents: dict[str, list[Sequence[str]]] = {query: [] for query in query_ids}
     for run in watch_steps(runs.values(), "pooling"):
         rankings = run.read_rankings(query_ids, judging)
         tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
@@ -236,31 +236,31 @@ def _list_top_documents(
             score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # says what is wrong
             raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
         for query, top in zip(query_ids, tops, strict=True):
-            found[query].append(top)
-    return found
+            top_documents[query].append(top)
+    return top_documents
 
 
 def _order_unjudged(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
     """Return unjudged documents in the order in which to judge them."""
-    more: dict[str, Any] = {}
+    recipe_of_method: dict[str, Any] = {}
     if settings.by == "decide":
         documents, measure, notes = _order_deciding(judgments, runs, settings, judging)
         unjudged = Counter(query for query, _ in documents)
-        more = {"measure": measure}
+        recipe_of_method = {"measure": measure}
     else:
         documents, unjudged, notes = _order_by_move_to_front(judgments, runs, settings, judging)
-    first = documents[: settings.n]
+    first_documents = documents[: settings.n]
     if settings.n is not None and settings.n > unjudged.total():
         notes.append(_all_drawn_note(unjudged.total(), "documents"))
     return Pool(
-        [query for query, _ in first],
-        [doc for _, doc in first],
+        [query for query, _ in first_documents],
+        [doc for _, doc in first_documents],
         settings,
         len(unjudged),
         unjudged.total(),
-        {"cranfield": __version__, "runs": list(runs), **more, **judging.changed_options()},
+        {"cranfield": __version__, "runs": list(runs), **recipe_of_method, **judging.changed_options()},
         tuple(notes),
     )
 
@@ -275,35 +275,35 @@ def _order_deciding(
     if len(runs) != 2:
         raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
     measure = parse(settings.measure or "nDCG@10")
-    found = find_deciding(judgments, runs, measure, judging)
-    n = len(found.documents)
-    left, right = map(escape_unprintable, runs)
-    first, second = (left, right) if found.difference > 0 else (right, left)
+    decision = find_deciding(judgments, runs, measure, judging)
+    n = len(decision.documents)
+    first_name, second_name = map(escape_unprintable, runs)
+    better_name, worse_name = (first_name, second_name) if decision.difference > 0 else (second_name, first_name)
     better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
-        f"{measure} of {left} minus {right}: {format_signed(found.difference)}; from "
-        f"{format_signed(found.low)} to {format_signed(found.high)} for all ways to grade the {n:,} unjudged."
+        f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; from "
+        f"{format_signed(decision.low)} to {format_signed(decision.high)} for all ways to grade the {n:,} unjudged."
     )
     notes = [Note("bounds", "info", text, count=n)]
-    if found.is_certain:
+    if decision.is_certain:
         text = (
             f"No judgment can change which is {better} on these queries: you need no labels for "
             "it. Whether other queries would say so, compare tells."
         )
     elif not n:
         text = "No judgment can change this difference."
-    elif found.n_needed is None:
+    elif decision.n_needed is None:
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
         text = (
-            f"If the first {format_count(found.n_needed, 'turns', 'turn')} out not relevant, no other "
-            f"judgment can change that {first} is {better} than {second}. Judge some, merge them "
+            f"If the first {format_count(decision.n_needed, 'turns', 'turn')} out not relevant, no other "
+            f"judgment can change that {better_name} is {better} than {worse_name}. Judge some, merge them "
             "(Qrels.merge, convert --merge), and ask again."
         )
-    notes.append(Note("decided", "info", text, count=found.n_needed))
-    if n and not found.is_certain:
+    notes.append(Note("decided", "info", text, count=decision.n_needed))
+    if n and not decision.is_certain:
         notes.append(_TO_LABEL)
-    return found.documents, str(measure), notes
+    return decision.documents, str(measure), notes
 
 
 def _order_by_move_to_front(
@@ -315,28 +315,28 @@ def _order_by_move_to_front(
     """
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
-    named = {name: runs[name] for name in sorted(runs, key=encode)}
-    rankings = _list_top_documents(judgments, named, settings.depth, judging)
+    run_of_name = {name: runs[name] for name in sorted(runs, key=encode)}
+    rankings = _list_top_documents(judgments, run_of_name, settings.depth, judging)
     generator = np.random.default_rng(settings.seed)
     for query in sorted(rankings, key=encode):  # no run is always the first of its value
-        rankings[query] = [rankings[query][i] for i in generator.permutation(len(named)).tolist()]
+        rankings[query] = [rankings[query][i] for i in generator.permutation(len(run_of_name)).tolist()]
     relevant = {
         query: {doc: grade >= 1 for doc, grade in judged.items()}
         for query, judged in judgments.to_dict().items()
     }
-    unjudged = Counter[str]()
+    n_unjudged = Counter[str]()
     for query, lists in rankings.items():
-        if n := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
-            unjudged[query] = n
-    found = next_documents(rankings, relevant, settings.n)
-    _refuse_empty(found, settings)
+        if n_unjudged_docs := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
+            n_unjudged[query] = n_unjudged_docs
+    documents = next_documents(rankings, relevant, settings.n)
+    _refuse_empty(documents, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
         "with each judgment. Until then, these count as not relevant."
     )
     notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
-    return found, unjudged, [*_empty_query_notes(n_missing, len(rankings)), *notes]
+    return documents, n_unjudged, [*_empty_query_notes(n_missing, len(rankings)), *notes]
 
 
 def _empty_query_notes(n: int, n_judged: int) -> list[Note]:
@@ -348,15 +348,15 @@ def _empty_query_notes(n: int, n_judged: int) -> list[Note]:
     return [Note("nothing-pooled", "warning", text, n)] if n else []
 
 
-def _all_drawn_note(n: int, of: str) -> Note:
+def _all_drawn_note(n: int, unit_plural: str) -> Note:
     """Say that as many were asked for as there are, or more."""
-    text = f"All {n:,} {of} are to be labelled: there are no more."
+    text = f"All {n:,} {unit_plural} are to be labelled: there are no more."
     return Note("all-drawn", "info", text, count=n)
 
 
 def _list_notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
     """Say what to do with the rows, what they are not enough for, and where all are drawn."""
-    found = []
+    notes = []
     draws_queries = settings.by == "chance" and settings.draw == "queries"
     if draws_queries and n_queries < n_judged and not settings.unjudged:
         text = (
@@ -364,29 +364,29 @@ def _list_notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged:
             "document, and cannot be drawn: a mean estimated from the labels is that of the "
             "others. Leave these queries out of the judgments for it."
         )
-        found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
+        notes.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
     elif not settings.unjudged:
-        found += _empty_query_notes(n_judged - n_queries, n_judged)
+        notes += _empty_query_notes(n_judged - n_queries, n_judged)
     n_all = n_pooled if settings.draw == "documents" else n_queries
     if settings.n is not None and settings.n >= n_all:
-        found.append(_all_drawn_note(n_all, settings.draw))
+        notes.append(_all_drawn_note(n_all, settings.draw))
     note = _TO_LABEL
     if settings.strata is not None:
-        how = (
+        instruction = (
             "Fill in the column relevance where it is empty, leave -1 (not drawn), and read the "
             "file as judgments: for xinfAP and statAP. Labels of other tools need this file, too: "
             "cranfield collect --pool."
         )
-        note = Note(note.code, note.severity, how)
+        note = Note(note.code, note.severity, instruction)
     elif settings.by == "chance" and not settings.unjudged:
-        how = f"{note.text[:-1]}: --human labels.csv, beside those of a model."
-        note = Note(note.code, note.severity, how)
-    found.append(note)
+        instruction = f"{note.text[:-1]}: --human labels.csv, beside those of a model."
+        note = Note(note.code, note.severity, instruction)
+    notes.append(note)
     if draws_queries and not settings.unjudged:
         text = (
             "Enough for measures of retrieved documents, such as P@10. nDCG, AP and R depend on "
             "relevant documents that no run found, too: these need labels, or such measures are "
             "estimated too high."
         )
-        found.append(Note("retrieved-alone", "info", text))
-    return found
+        notes.append(Note("retrieved-alone", "info", text))
+    return notes

@@ -70,5 +70,5 @@ def command(
     refuse_unreadable_forms(form, Pool.forms)
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
-    chosen: Any = {**settings.changed_options(), **judging.changed_options(), **texts}
-    show(pool(judgments, data.read_runs(runs, says_order=True), **chosen), form)
+    options: Any = {**settings.changed_options(), **judging.changed_options(), **texts}
+    show(pool(judgments, data.read_runs(runs, says_order=True), **options), form)

@@ -59,17 +59,17 @@ class Pool(Shown):
         """The columns of the file for labelling."""
         query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
         drawing = (COLUMNS[role].public for role in self.drawing)
-        beside = {query: QUERY_TEXT, doc: DOC_TEXT}
-        ids = (name for one, text in beside.items() for name in (one, text))
-        return (*(one for one in ids if one in beside or one in self.texts), grade, *drawing)
+        text_column_of_ids = {query: QUERY_TEXT, doc: DOC_TEXT}
+        ids = (name for id_column, text_column in text_column_of_ids.items() for name in (id_column, text_column))
+        return (*(column for column in ids if column in text_column_of_ids or column in self.texts), grade, *drawing)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document; the grade of one to label is None, to be filled in."""
         columns: list[Iterable[Any]] = [self.query_ids, self.doc_ids]
-        beside = {QUERY_TEXT: self.query_ids, DOC_TEXT: self.doc_ids}
-        for at, (name, ids) in enumerate(beside.items()):
+        ids_of_text_column = {QUERY_TEXT: self.query_ids, DOC_TEXT: self.doc_ids}
+        for i, (name, ids) in enumerate(ids_of_text_column.items()):
             if name in self.texts:
-                columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
+                columns.insert(2 * i + 1, [self.texts[name].get(text_id) for text_id in ids])
         columns.append(self.grades or [None] * len(self.doc_ids))
         return self._rows_as_dicts(zip(*columns, *self.drawing.values(), strict=True))
 
@@ -87,37 +87,37 @@ class Pool(Shown):
 
     def tables(self) -> list[Table]:
         """Return a table that counts what is pooled, and what is to be labelled."""
-        asked = self._rows_to_label()
-        n = len({row["query_id"] for row in asked})
+        rows_to_label = self._rows_to_label()
+        n_queries = len({row["query_id"] for row in rows_to_label})
         rows = [
-            ["queries", f"{self.n_queries:,}", f"{n:,}"],
-            ["documents", f"{self.n_pooled:,}", f"{len(asked):,}"],
+            ["queries", f"{self.n_queries:,}", f"{n_queries:,}"],
+            ["documents", f"{self.n_pooled:,}", f"{len(rows_to_label):,}"],
             *self._stratum_rows(),
         ]
-        below = [str(one) for one in self.notes]
-        how = {
+        note_lines = [str(note) for note in self.notes]
+        method_phrase = {
             "fusion": " by their fusion",
             "rbp": " by RBP",
             "move-to-front": " by move-to-front",
         }.get(self.settings.by, "")
         n_runs = format_count(len(self.recipe["runs"]), "run")
-        title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
+        title = [f"Pool of {n_runs}{method_phrase}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
-        pooled = "unjudged" if self.settings.by in IN_ORDER else "pooled"
-        return [Table(["", pooled, "to label"], rows, below, title=title)]
+        pooled_heading = "unjudged" if self.settings.by in IN_ORDER else "pooled"
+        return [Table(["", pooled_heading, "to label"], rows, note_lines, title=title)]
 
     def _stratum_rows(self) -> Iterable[list[str]]:
         """Yield for each stratum how many are pooled, and to be labelled."""
         if self.settings.shares is None:
             return
-        number, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
-        first = 1
-        for one, last in enumerate(self.settings.shares, 1):
-            mine = number == one
-            asked = np.count_nonzero(mine & (grades != NOT_DRAWN))
-            yield [f"  best rank {first} to {last}", f"{np.count_nonzero(mine):,}", f"{asked:,}"]
-            first = last + 1
+        stratum_of_row, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
+        first_rank = 1
+        for stratum, last_rank in enumerate(self.settings.shares, 1):
+            is_in_stratum = stratum_of_row == stratum
+            n_to_label = np.count_nonzero(is_in_stratum & (grades != NOT_DRAWN))
+            yield [f"  best rank {first_rank} to {last_rank}", f"{np.count_nonzero(is_in_stratum):,}", f"{n_to_label:,}"]
+            first_rank = last_rank + 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, and what is needed to draw them again."""
@@ -127,5 +127,5 @@ class Pool(Shown):
             "queries": self.n_queries,
             "documents": self.n_pooled,
             "rows": self.rows(),
-            "notes": [one.to_dict() for one in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }

@@ -57,10 +57,10 @@ def spread(
     names, scores = found.aligned.system_names, found.aligned.measure_scores(result.measure)
     quantiles = np.quantile(scores, [*_QUANTILES.values()], axis=0)
     points = []
-    for one in result.ranked_systems:
-        at = names.index(one.name)
-        shares = dict(zip(_QUANTILES, quantiles[:, at].tolist(), strict=True))
-        points.append({"system": one.name, **shares, "scores": scores[:, at].tolist()})
+    for system in result.ranked_systems:
+        column = names.index(system.name)
+        quantile_of_name = dict(zip(_QUANTILES, quantiles[:, column].tolist(), strict=True))
+        points.append({"system": system.name, **quantile_of_name, "scores": scores[:, column].tolist()})
     return Figure(
         points,
         f"{result.measure} of each query",
@@ -72,20 +72,20 @@ def spread(
     )
 
 
-def _draw_boxes(found: Comparison, result: Result, points: Points) -> Draw:
+def _draw_boxes(comparison: Comparison, result: Result, points: Points) -> Draw:
     def draw(style: Style) -> Drawing:
-        every = [str(one["system"]) for one in points]
-        kept, said = select_best(every, style.rows, [found.settings.baseline])
-        names = shorten_names(kept, style)
+        best_first = [str(point["system"]) for point in points]
+        drawn_systems, sentences = select_best(best_first, style.rows, [comparison.settings.baseline])
+        names = shorten_names(drawn_systems, style)
         rows = [
-            {**one, "system": names[one["system"]], "scores": None}
-            for one in points
-            if one["system"] in names
+            {**point, "system": names[point["system"]], "scores": None}
+            for point in points
+            if point["system"] in names
         ]
-        x = number_channel("least", title=axis_title(result), scale=_score_scale(found, result))
+        x = number_channel("least", title=axis_title(result), scale=_score_scale(comparison, result))
         y = row_axis("system", [*names.values()])
-        n = len(found.aligned.query_ids)
-        dots = n <= _MAX_QUERIES and n * len(rows) <= _MAX_DOTS
+        n_queries = len(comparison.aligned.query_ids)
+        has_dots = n_queries <= _MAX_QUERIES and n_queries * len(rows) <= _MAX_DOTS
         base = make_chart(rows, x=x, y=y)
         layers = [
             base.mark_rule(color=GREY, strokeWidth=style.line, aria=False).encode(
@@ -98,12 +98,12 @@ def _draw_boxes(found: Comparison, result: Result, points: Points) -> Draw:
                 color=INK, thickness=1.6 * style.line, size=0.55 * style.rows_height(len(rows)) / len(rows)
             ).encode(x={**x, "field": "median"}),
         ]
-        if dots:
+        if has_dots:
             scores = [
-                {"system": names[one["system"]], "least": score}
-                for one in points
-                if one["system"] in names
-                for score in one["scores"]
+                {"system": names[point["system"]], "least": score}
+                for point in points
+                if point["system"] in names
+                for score in point["scores"]
             ]
             strip = make_chart(scores, x=x, y=y)
             layers.append(
@@ -111,13 +111,13 @@ def _draw_boxes(found: Comparison, result: Result, points: Points) -> Draw:
                     filled=True, color=A, opacity=0.5, size=0.3 * style.point, aria=False
                 )
             )
-            said = [*said, "A dot for each query"]
-        return Drawing(layers, style.rows_height(len(rows)), said)
+            sentences = [*sentences, "A dot for each query"]
+        return Drawing(layers, style.rows_height(len(rows)), sentences)
 
     return draw
 
 
-def _score_scale(found: Comparison, result: Result) -> dict[str, object]:
+def _score_scale(comparison: Comparison, result: Result) -> dict[str, object]:
     """Return the scale of the scores: as far as the measure goes, if that is known."""
-    low, high = possible_range(find_measure(found, result.measure))
+    low, high = possible_range(find_measure(comparison, result.measure))
     return {"zero": False, "nice": not np.isfinite(low + high)}

@@ -40,16 +40,16 @@ def find_result(comparison: Comparison, measure: str | Measure | None) -> Result
     try:
         return comparison[comparison.aligned.measures[0] if measure is None else measure]
     except KeyError:
-        known = ", ".join(comparison.aligned.measures)
-        raise MeasureError(f"{measure} was not compared; these were: {known}") from None
+        measure_names = ", ".join(comparison.aligned.measures)
+        raise MeasureError(f"{measure} was not compared; these were: {measure_names}") from None
 
 
 def find_measure(comparison: Comparison, name: str) -> Measure | None:
     """Return a measure that was compared, with its stated parameters; None if unknown."""
-    aligned = comparison.aligned
-    if aligned.evaluated_runs is None:
-        return aligned.find_measure(name)
-    return next(iter(aligned.evaluated_runs.systems.values())).measures[aligned.measures.index(name)]
+    aligned_scores = comparison.aligned
+    if aligned_scores.evaluated_runs is None:
+        return aligned_scores.find_measure(name)
+    return next(iter(aligned_scores.evaluated_runs.systems.values())).measures[aligned_scores.measures.index(name)]
 
 
 def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
@@ -71,8 +71,8 @@ def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
 
 def list_doubts(comparison: Comparison, *results: Result) -> tuple[Note, ...]:
     """Return the errors and warnings on the data, and on the comparisons of some results."""
-    every = [*comparison.data_notes, *(note for one in results for note in one.notes)]
-    return tuple(note for note in sort_by_severity(every) if note.is_grave)
+    notes = [*comparison.data_notes, *(note for result in results for note in result.notes)]
+    return tuple(note for note in sort_by_severity(notes) if note.is_grave)
 
 
 def find_system(comparison: Comparison, name: str, option: str = "system") -> str:
@@ -81,11 +81,11 @@ def find_system(comparison: Comparison, name: str, option: str = "system") -> st
     if name in names:
         return name
     for system, run in () if source is None else source.runs.items():
-        if os.path.realpath(str(name)) in [os.path.realpath(one.path) for one in run.sources]:
+        if os.path.realpath(str(name)) in [os.path.realpath(run_source.path) for run_source in run.sources]:
             return system
-    near = nearest_words(str(name), names) or names[:5]
-    shown = ", ".join(shorten_name(one, NAME_LETTERS) for one in near)
-    raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
+    nearest_names = nearest_words(str(name), names) or names[:5]
+    names_text = ", ".join(shorten_name(system, NAME_LETTERS) for system in nearest_names)
+    raise OptionError(f"{option}={name!r:.80}: there is no such system; try {names_text}")
 
 
 @dataclass(frozen=True)
@@ -114,19 +114,19 @@ class OrderedPair:
     @classmethod
     def of(cls, pair: Pair) -> "OrderedPair":
         """Return what a pair says."""
-        return cls(**{one.name: getattr(pair, one.name) for one in fields(cls)})
+        return cls(**{field.name: getattr(pair, field.name) for field in fields(cls)})
 
     @property
     def reversal(self) -> "OrderedPair":
         """The same two systems in the other order."""
-        low, high = (None if one is None else 0.0 - one for one in (self.high, self.low))
+        low, high = (None if end is None else 0.0 - end for end in (self.high, self.low))
         difference = 0.0 - self.difference
         by_ratio = self.ratio is not None
         ratio, ratio_low, ratio_high = (
-            math.exp(one) if by_ratio and one is not None else None
-            for one in (difference, low, high)
+            math.exp(logarithm) if by_ratio and logarithm is not None else None
+            for logarithm in (difference, low, high)
         )
-        verdict: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
+        opposite: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
         return replace(
             self,
             system=self.other,
@@ -137,7 +137,7 @@ class OrderedPair:
             ratio=ratio,
             ratio_low=ratio_low,
             ratio_high=ratio_high,
-            verdict=verdict.get(self.verdict),
+            verdict=opposite.get(self.verdict),
             wins=self.losses,
             losses=self.wins,
         )
@@ -152,17 +152,17 @@ def choose_two(
     """
     if len(result.systems) < 2:
         raise InputError("this picture compares two systems, and there is only one")
-    best_first = [one.name for one in result.ranked_systems]
+    best_first = [candidate.name for candidate in result.ranked_systems]
     system = None if system is None else find_system(comparison, system)
     other = None if other is None else find_system(comparison, other, "other")
     if other is None:
-        base = comparison.settings.baseline
-        usual = [one for one in (base, *best_first[:2]) if one is not None]
-        if system is None and base is None:
+        baseline = comparison.settings.baseline
+        defaults = [name for name in (baseline, *best_first[:2]) if name is not None]
+        if system is None and baseline is None:
             system = best_first[0]
-        other = next(one for one in usual if one != system)
+        other = next(name for name in defaults if name != system)
     if system is None:
-        system = next(one for one in best_first if one != other)
+        system = next(name for name in best_first if name != other)
     if system == other:
         raise OptionError(f"system={system!r:.80}: compared with itself; name another")
     return system, other
@@ -187,12 +187,12 @@ def select_best(
     """Return `most` of the systems, the best and those in `kept`, and a sentence on the others."""
     if len(best_first) <= n_most:
         return [*best_first], []
-    keep = {one for one in required_names if one in best_first}
-    first = [one for one in best_first if one not in keep][: max(0, n_most - len(keep))]
-    shown = [one for one in best_first if one in keep or one in first]
-    named = f" and {', '.join(shorten_name(one, NAME_LETTERS) for one in shown if one in keep)}"
-    text = f"{len(shown)} of {len(best_first)} systems are drawn: the best{named if keep else ''}"
-    return shown, [text]
+    required_systems = {system for system in required_names if system in best_first}
+    best_systems = [system for system in best_first if system not in required_systems][: max(0, n_most - len(required_systems))]
+    drawn_systems = [system for system in best_first if system in required_systems or system in best_systems]
+    required_text = f" and {', '.join(shorten_name(system, NAME_LETTERS) for system in drawn_systems if system in required_systems)}"
+    text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best{required_text if required_systems else ''}"
+    return drawn_systems, [text]
 
 
 def read_stated_rel(measure: Measure) -> float | None:
@@ -205,15 +205,15 @@ def choose_systems(comparison: Comparison, result: Result, systems: Iterable[str
 
     By default, all of up to four; else the best one and the baseline, or the next best.
     """
-    best_first = [one.name for one in result.ranked_systems]
+    best_first = [system.name for system in result.ranked_systems]
     if systems is not None:
-        wanted: Sequence[str] = [systems] if isinstance(systems, str) else list(systems)
-        known = [find_system(comparison, one, "systems") for one in wanted]
-        chosen = [one for one in best_first if one in known]
-        if not chosen or len(chosen) > MAX_COLOURED_SYSTEMS:
-            raise OptionError(f"systems: {len(chosen)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}")
-        return chosen
+        names: Sequence[str] = [systems] if isinstance(systems, str) else list(systems)
+        named_systems = [find_system(comparison, name, "systems") for name in names]
+        ordered_systems = [system for system in best_first if system in named_systems]
+        if not ordered_systems or len(ordered_systems) > MAX_COLOURED_SYSTEMS:
+            raise OptionError(f"systems: {len(ordered_systems)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}")
+        return ordered_systems
     if len(best_first) <= MAX_DEFAULT_SYSTEMS:
         return best_first
-    base = comparison.settings.baseline
-    return [best_first[0], best_first[1] if base in (None, best_first[0]) else str(base)]
+    baseline = comparison.settings.baseline
+    return [best_first[0], best_first[1] if baseline in (None, best_first[0]) else str(baseline)]

@@ -87,67 +87,67 @@ def by_cutoff(
 
     """
     source = find_source(check_comparison(found, "by_cutoff"), "a measure by its cutoff")
-    result, one = _find_measure_result(found, measure)
+    result, cut_measure = _find_measure_result(found, measure)
     ranks = _check_cutoffs(cutoffs)
-    chosen = choose_systems(found, result, systems)
-    if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
+    chosen_systems = choose_systems(found, result, systems)
+    if cut_measure.definition.cutoff == "none" or cut_measure.definition.cutoff_kind != "depth":
         raise MeasureError(
-            f"{one} has no cutoff at a rank; name a measure that has one, such as nDCG"
+            f"{cut_measure} has no cutoff at a rank; name a measure that has one, such as nDCG"
         )
-    values = rejudge_runs(found, source, [one @ rank for rank in ranks]).scores
-    points = _mean_points(found, one, "cutoff", ranks, values)
+    scores = rejudge_runs(found, source, [cut_measure @ rank for rank in ranks]).scores
+    points = _mean_points(found, cut_measure, "cutoff", ranks, scores)
     low, high = ranks[0], ranks[-1]
     scale: dict[str, Any] = {"domain": [low, max(high, low + 1)], "nice": False, "zero": False}
     scale |= {"type": "log"} if high >= _LOG_RATIO * low else {}
     ticks = [rank for rank in _TICKS if low <= rank <= high] or [low]
     axis = {"values": ticks, "format": "d", "grid": False}
     x = number_channel("cutoff", title="cutoff k", scale=scale, axis=axis)
-    kind = replace(one, cutoff=None)
-    falling = one.definition.higher_is_better is False
-    y = number_channel("mean", title=f"{kind}@k" + " (less is better)" * falling)
+    base_measure = replace(cut_measure, cutoff=None)
+    less_is_better = cut_measure.definition.higher_is_better is False
+    y = number_channel("mean", title=f"{base_measure}@k" + " (less is better)" * less_is_better)
     return Figure(
         points,
-        f"{kind} at every cutoff",
+        f"{base_measure} at every cutoff",
         describe_means(result, found.settings),
-        _draw_curves(result, points, chosen, x, y),
+        _draw_curves(result, points, chosen_systems, x, y),
         style,
         list_doubts(found),
     )
 
 
-def _find_measure_result(found: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
+def _find_measure_result(comparison: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
     """Return a measure, and the result by which systems are ordered: its own, if it has one."""
-    names = found.aligned.measures
+    names = comparison.aligned.measures
     if measure is None or str(measure) in names:
-        result = find_result(found, measure)
-        known = find_measure(found, result.measure)
-        if known is not None:
-            return result, known
+        result = find_result(comparison, measure)
+        compared_measure = find_measure(comparison, result.measure)
+        if compared_measure is not None:
+            return result, compared_measure
         raise MeasureError(f"{result.measure} is not a measure known here: name another")
-    one = measure if isinstance(measure, Measure) else parse(measure)
-    return find_result(found, str(one) if str(one) in names else None), one
+    other_measure = measure if isinstance(measure, Measure) else parse(measure)
+    return find_result(comparison, str(other_measure) if str(other_measure) in names else None), other_measure
 
 
-def _draw_curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
+def _draw_curves(result: Result, points: Points, chosen_systems: Sequence[str], x: Channel, y: Channel) -> Draw:
     """Draw the chosen systems in colours, with bands, the others in grey."""
 
     def draw(style: Style) -> Drawing:
-        names = shorten_names([one.name for one in result.ranked_systems], style)
-        shown = [names[name] for name in chosen]
-        every = [{**one, "system": names[one["system"]]} for one in points]
-        rows = [one for one in every if one["system"] in shown]
-        others = [one for one in every if one["system"] not in shown]
-        up = {**y, "scale": {"zero": False, "nice": True, **y.get("scale", {})}}
-        base = make_chart(rows, x=x, y=up)
-        colour = series_channel("system", shown, choose_colours(shown), style)
-        dash = series_channel("system", shown, scale_dashes(style), style)
-        shape = series_channel("system", shown, SHAPES, style)
+        names = shorten_names([system.name for system in result.ranked_systems], style)
+        labels = [names[name] for name in chosen_systems]
+        renamed_points = [{**point, "system": names[point["system"]]} for point in points]
+        rows = [point for point in renamed_points if point["system"] in labels]
+        other_rows = [point for point in renamed_points if point["system"] not in labels]
+        mean_axis = {**y, "scale": {"zero": False, "nice": True, **y.get("scale", {})}}
+        base = make_chart(rows, x=x, y=mean_axis)
+        colour = series_channel("system", labels, choose_colours(labels), style)
+        dash = series_channel("system", labels, scale_dashes(style), style)
+        shape = series_channel("system", labels, SHAPES, style)
         layers = []
-        if others:
-            grey = make_chart(others, x=x, y=up, detail=word_channel("system"))
+        if other_rows:
+            grey = make_chart(other_rows, x=x, y=mean_axis, detail=word_channel("system"))
             layers.append(grey.mark_line(color=GREY, opacity=0.55, strokeWidth=0.5 * style.line))
-        if any(one["low"] is not None for one in rows):
-            band = base.mark_area(opacity=0.16 if len(shown) <= 2 else 0.1, aria=False)
+        if any(row["low"] is not None for row in rows):
+            band = base.mark_area(opacity=0.16 if len(labels) <= 2 else 0.1, aria=False)
             layers.append(
                 band.encode(y=number_channel("low", title=y["title"]), y2={"field": "high"}, color=colour)
             )
@@ -157,69 +157,69 @@ def _draw_curves(result: Result, points: Points, chosen: Sequence[str], x: Chann
             line.encode(color=colour, strokeDash=dash),
             heads.encode(color=colour, shape=shape),
         ]
-        n = len(result.systems) - len(shown)
-        others_are = f"Grey: {format_count(n, 'other system')}, without intervals"
-        return Drawing(layers, style.height, [others_are] * bool(n))
+        n_grey = len(result.systems) - len(labels)
+        grey_text = f"Grey: {format_count(n_grey, 'other system')}, without intervals"
+        return Drawing(layers, style.height, [grey_text] * bool(n_grey))
 
     return draw
 
 
 def _draw_mean_curve(
-    found: Comparison, rel: float | None, systems: Iterable[str] | None, style: StyleName
+    comparison: Comparison, rel: float | None, systems: Iterable[str] | None, style: StyleName
 ) -> Figure:
     """Return the picture of all systems' mean interpolated precision: see `precision_recall`."""
-    source = find_source(found, "precision by recall")
-    result = find_result(found, None)
-    chosen = choose_systems(found, result, systems)
-    one = _interpolated_precision(found, rel)
-    values = rejudge_runs(found, source, [one @ recall for recall in RECALL_POINTS]).scores
+    source = find_source(comparison, "precision by recall")
+    result = find_result(comparison, None)
+    chosen_systems = choose_systems(comparison, result, systems)
+    measure = _interpolated_precision(comparison, rel)
+    scores = rejudge_runs(comparison, source, [measure @ recall for recall in RECALL_POINTS]).scores
     points = [
         {**point, "precision": point.pop("mean")}
-        for point in _mean_points(found, one, "recall", RECALL_POINTS, values)
+        for point in _mean_points(comparison, measure, "recall", RECALL_POINTS, scores)
     ]
-    level = "" if one.parameters["rel"] == 1 else f" (grade {format_shortest(one.parameters['rel'])} or more)"
+    grade_text = "" if measure.parameters["rel"] == 1 else f" (grade {format_shortest(measure.parameters['rel'])} or more)"
     domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
-    x = number_channel("recall", title=f"recall{level}", **domain)
+    x = number_channel("recall", title=f"recall{grade_text}", **domain)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
-    n = format_query_count(len(found.aligned.query_ids))
-    said = f"The mean of {n} at eleven recalls, and its {interval_name(found.settings)} (Student's t)"
-    draw = _draw_curves(result, points, chosen, x, y)
-    return Figure(points, "Interpolated precision by recall", said, draw, style, list_doubts(found))
+    queries_text = format_query_count(len(comparison.aligned.query_ids))
+    subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval_name(comparison.settings)} (Student's t)"
+    draw = _draw_curves(result, points, chosen_systems, x, y)
+    return Figure(points, "Interpolated precision by recall", subtitle, draw, style, list_doubts(comparison))
 
 
-def _interpolated_precision(found: Comparison, rel: float | None) -> Measure:
+def _interpolated_precision(comparison: Comparison, rel: float | None) -> Measure:
     """Return interpolated precision with the lowest grade that counts as relevant.
 
     If `rel` is not stated, it is that of the first compared measure that states one.
     """
-    one = Measure("IPrec")
+    measure = Measure("IPrec")
     if rel is not None:
-        return one(rel=check_option("rel", rel, level_check()))
-    for name in found.aligned.measures:
-        known = find_measure(found, name)
-        stated = read_stated_rel(known) if known is not None else None
-        if stated is not None:
-            return one(rel=stated)
-    return one
+        return measure(rel=check_option("rel", rel, level_check()))
+    for name in comparison.aligned.measures:
+        compared_measure = find_measure(comparison, name)
+        stated_grade = read_stated_rel(compared_measure) if compared_measure is not None else None
+        if stated_grade is not None:
+            return measure(rel=stated_grade)
+    return measure
 
 
 def _mean_points(
-    found: Comparison, measure: Measure, by: str, at: Sequence[float], values: Floats
+    comparison: Comparison, measure: Measure, x_field: str, x_values: Sequence[float], scores: Floats
 ) -> list[dict[str, Any]]:
     """Return the points of means: of each system, at each of `at`."""
-    alpha, units = found.settings.alpha, found.aligned.units
-    means = [mean_intervals(measure, scores, alpha, units) for scores in values]
+    alpha, units = comparison.settings.alpha, comparison.aligned.units
+    intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
-        {"system": name, by: x, **dict(zip(("mean", "low", "high"), of_all[i], strict=True))}
-        for i, name in enumerate(found.aligned.system_names)
-        for x, of_all in zip(at, means, strict=True)
+        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), intervals_of_system[i], strict=True))}
+        for i, name in enumerate(comparison.aligned.system_names)
+        for x, intervals_of_system in zip(x_values, intervals, strict=True)
     ]
 
 
 def _check_cutoffs(cutoffs: Iterable[int]) -> list[int]:
     """Return the cutoffs in their order, each once."""
-    given = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
-    ranks = sorted({check_option("cutoffs", one, whole_check(1, _MAX_RANK)) for one in given})
+    cutoff_list = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
+    ranks = sorted({check_option("cutoffs", cutoff, whole_check(1, _MAX_RANK)) for cutoff in cutoff_list})
     if not 0 < len(ranks) <= _MAX_CUTOFFS:
         raise OptionError(f"cutoffs: {len(ranks)} of them; 1 to {_MAX_CUTOFFS:,} are drawn")
     return ranks
@@ -283,10 +283,10 @@ def precision_recall(
     refuse_unknown_options(precision_recall, judging)
     if isinstance(qrels, Comparison):
         if run is not None or query is not None or judging:
-            given = {"run": run, "query": query, **judging}
+            arguments = {"run": run, "query": query, **judging}
             raise OptionError(
                 "for a Comparison, the mean over its queries is drawn, judged as before: leave out "
-                f"{', '.join(name for name, one in given.items() if one is not None)}"
+                f"{', '.join(name for name, argument in arguments.items() if argument is not None)}"
             )
         return _draw_mean_curve(qrels, rel, systems, style)
     if run is None or query is None:
@@ -299,7 +299,7 @@ def precision_recall(
     check_qrels_and_runs(qrels, run, precision_recall)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
-    how = Judging.of(judging)
-    judgments = make_qrels(qrels, duplicates=how.duplicates)
-    wanted = 1 if rel is None else rel
-    return draw_query_curve(judgments, make_run(run), str(query), wanted, how, style)
+    judging_options = Judging.of(judging)
+    judgments = make_qrels(qrels, duplicates=judging_options.duplicates)
+    relevant_grade = 1 if rel is None else rel
+    return draw_query_curve(judgments, make_run(run), str(query), relevant_grade, judging_options, style)

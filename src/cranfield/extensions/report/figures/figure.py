@@ -59,13 +59,13 @@ class Figure:
     @property
     def caption(self) -> str:
         """What the picture shows, in sentences: its title, how to read it, what is left out."""
-        return " ".join(f"{one.rstrip('.')}." for one in self._sentences)
+        return " ".join(f"{sentence.rstrip('.')}." for sentence in self._sentences)
 
     @property
     def _sentences(self) -> list[str]:
         codes = ", ".join(dict.fromkeys(note.code for note in self.notes))
         doubts = f"Warnings: {codes}" if codes else ""
-        return [one for one in (self.title, self.subtitle, *self._drawing.sentences, doubts) if one]
+        return [text for text in (self.title, self.subtitle, *self._drawing.sentences, doubts) if text]
 
     @cached_property
     def chart(self) -> "alt.LayerChart":
@@ -122,14 +122,14 @@ class Figure:
         """
         suffix = read_suffix(path)
         if suffix == ".png":
-            content = self.to_png()
+            picture = self.to_png()
         elif suffix == ".pdf":
-            content = self.to_pdf()
+            picture = self.to_pdf()
         else:
             text = self.to_svg() if suffix == ".svg" else json.dumps(self.spec, indent=2) + "\n"
-            content = text.encode()
+            picture = text.encode()
         with open_to_write(path) as stream:
-            stream.write(content)
+            stream.write(picture)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

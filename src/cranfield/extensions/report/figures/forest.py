@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-def _mean_point(one: System, pair: Pair | None) -> dict[str, Any]:
+def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
     """Return a system's mean with its interval, and its pair with the baseline, if it has one."""
     return {
-        "system": one.name,
-        "mean": one.mean,
-        "low": one.low,
-        "high": one.high,
+        "system": system.name,
+        "mean": system.mean,
+        "low": system.low,
+        "high": system.high,
         "difference": pair and pair.difference,
         "difference_low": pair and pair.low,
         "difference_high": pair and pair.high,
@@ -90,22 +90,22 @@ def leaderboard(
 
     """
     result = find_result(check_comparison(found, "leaderboard"), measure)
-    base = found.settings.baseline
+    baseline = found.settings.baseline
     points = [
         {
-            **_mean_point(one, result.pair_of_names.get((one.name, str(base)))),
+            **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
             "place": place,
-            "judged": one.judged,
-            "little_judged": one.little_judged,
+            "judged": system.judged,
+            "little_judged": system.little_judged,
         }
-        for place, one in enumerate(result.ranked_systems, 1)
+        for place, system in enumerate(result.ranked_systems, 1)
     ]
-    n = format_count(len(points), "system")
-    said = describe_means(result, found.settings)
+    systems_text = format_count(len(points), "system")
+    means_text = describe_means(result, found.settings)
     return Figure(
         points,
-        f"{result.measure} of {n}",
-        said,
+        f"{result.measure} of {systems_text}",
+        means_text,
         _draw_leaderboard(found, result),
         style,
         list_doubts(found, result),
@@ -117,58 +117,58 @@ _COLOURS = (A, GREY, B, INK)
 _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
-def _draw_leaderboard(found: Comparison, result: Result) -> Draw:
-    base, best_first = found.settings.baseline, [one.name for one in result.ranked_systems]
+def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
+    baseline, best_first = comparison.settings.baseline, [system.name for system in result.ranked_systems]
 
-    def kind_of(name: str, than: str) -> str:
+    def find_kind(name: str, reference: str) -> str:
         """Return how a system compares with the baseline, or the best one."""
-        if name == than:
-            return _KINDS[3] if name == base else "the best"
-        verdict = result.between(name, than)[1]
+        if name == reference:
+            return _KINDS[3] if name == baseline else "the best"
+        verdict = result.between(name, reference)[1]
         return _KINDS[1] if verdict is None else verdict
 
     def draw(style: Style) -> Drawing:
-        than = base or best_first[0]
-        kept, said = select_best(best_first, style.rows, [base])
-        names = shorten_names(kept, style)
+        reference = baseline or best_first[0]
+        drawn_systems, sentences = select_best(best_first, style.rows, [baseline])
+        names = shorten_names(drawn_systems, style)
         rows = [
             {
-                "system": names[one.name],
-                "mean": one.mean,
-                "low": one.mean if one.low is None else one.low,
-                "high": one.mean if one.high is None else one.high,
-                "kind": kind_of(one.name, than),
-                "shown": number_text(one.mean),
+                "system": names[system.name],
+                "mean": system.mean,
+                "low": system.mean if system.low is None else system.low,
+                "high": system.mean if system.high is None else system.high,
+                "kind": find_kind(system.name, reference),
+                "shown": number_text(system.mean),
             }
-            for one in result.ranked_systems
-            if one.name in names
+            for system in result.ranked_systems
+            if system.name in names
         ]
-        kinds = [one for one in (*_KINDS, "the best") if any(row["kind"] == one for row in rows)]
-        several = len(best_first) > 1
+        kinds = [kind for kind in (*_KINDS, "the best") if any(row["kind"] == kind for row in rows)]
+        has_rivals = len(best_first) > 1
         x = number_channel("mean", title=axis_title(result), scale=_mean_scale(style))
         y = row_axis("system", [*names.values()])
-        one = make_chart(rows, x=x, y=y)
-        marks = {kind: (_COLOURS[i], _SHAPES[i]) for i, kind in enumerate(_KINDS)}
-        marks["the best"] = marks["baseline"]
-        legend = {} if several else {"legend": None}
+        board = make_chart(rows, x=x, y=y)
+        mark_of_kind = {kind: (_COLOURS[i], _SHAPES[i]) for i, kind in enumerate(_KINDS)}
+        mark_of_kind["the best"] = mark_of_kind["baseline"]
+        legend = {} if has_rivals else {"legend": None}
         colour, shape = (
-            {**series_channel("kind", kinds, [marks[kind][i] for kind in kinds], style), **legend}
+            {**series_channel("kind", kinds, [mark_of_kind[kind][i] for kind in kinds], style), **legend}
             for i in (0, 1)
         )
-        ends = one.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
-        heads = one.mark_point(filled=True, opacity=1, size=1.3 * style.point)
+        ends = board.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
+        heads = board.mark_point(filled=True, opacity=1, size=1.3 * style.point)
         layers = [
             ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
             heads.encode(color=colour, shape=shape),
         ]
-        if several:
-            line = make_chart([row for row in rows if row["system"] == names[than]], x=x)
+        if has_rivals:
+            line = make_chart([row for row in rows if row["system"] == names[reference]], x=x)
             layers.insert(0, draw_dashed(line, style))
-            said = [describe_marks(result, found.settings, than), *said]
+            sentences = [describe_marks(result, comparison.settings, reference), *sentences]
         if style.numbers:
-            texts = one.mark_text(align="right", aria=False)
+            texts = board.mark_text(align="right", aria=False)
             layers.append(texts.encode(x={"value": "width"}, text=word_channel("shown")))
-        return Drawing(layers, style.rows_height(len(rows)), said)
+        return Drawing(layers, style.rows_height(len(rows)), sentences)
 
     return draw
 
@@ -214,75 +214,75 @@ def by_slice(
     [('how', 'a', 0.5), ('how', 'b', 0.0), ('what', 'a', 1.0), ('what', 'b', 1.0)]
 
     """
-    whole = find_result(check_comparison(found, "by_slice"), measure)
+    overall = find_result(check_comparison(found, "by_slice"), measure)
     results = [
-        one for one in found.results if one.measure == whole.measure and one.slice is not None
+        result for result in found.results if result.measure == overall.measure and result.slice is not None
     ]
     if not results:
         raise InputError(
             "there are no slices of the queries to draw",
             hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
         )
-    chosen = choose_systems(found, whole, systems)
-    base = found.settings.baseline
+    chosen_systems = choose_systems(found, overall, systems)
+    baseline = found.settings.baseline
     points = [
         {
             "label": result.label,
             "slice": result.slice,
             "queries": len(result.query_ids),
-            **_mean_point(one, result.pair_of_names.get((one.name, str(base)))),
+            **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
         }
         for result in results
-        for one in result.systems
+        for system in result.systems
     ]
-    n = format_count(len(results), "slice")
+    slices_text = format_count(len(results), "slice")
     return Figure(
         points,
-        f"{whole.measure} on {n} of the queries",
-        describe_means(whole, found.settings, "each slice's queries"),
-        _draw_slices([whole, *results], chosen, found),
+        f"{overall.measure} on {slices_text} of the queries",
+        describe_means(overall, found.settings, "each slice's queries"),
+        _draw_slices([overall, *results], chosen_systems, found),
         style,
         list_doubts(found),
     )
 
 
-def _draw_slices(results: Sequence[Result], chosen: Sequence[str], found: Comparison) -> Draw:
-    several = len({one.label for one in results[1:]}) > 1
+def _draw_slices(results: Sequence[Result], chosen_systems: Sequence[str], comparison: Comparison) -> Draw:
+    has_labels = len({result.label for result in results[1:]}) > 1
 
-    def name_of(one: Result) -> str:
-        if one.slice is None:
+    def name_slice(result: Result) -> str:
+        if result.slice is None:
             return "all queries"
-        return f"{one.label}: {one.slice}" if several else str(one.slice)
+        return f"{result.label}: {result.slice}" if has_labels else str(result.slice)
 
     def draw(style: Style) -> Drawing:
-        names = shorten_names(chosen, style)
-        most = max(2, 2 * style.rows // (1 + len(chosen)))
-        largest = sorted(results, key=lambda one: -len(one.query_ids))[:most]
-        kept = [one for one in results if one in largest]
-        left = len(results) - len(kept)
-        said = [f"The {len(kept) - 1} largest of {len(results) - 1} slices are drawn"] * (left > 0)
-        labels = [*shorten_names(map(name_of, kept), style).values()]
+        names = shorten_names(chosen_systems, style)
+        max_slices = max(2, 2 * style.rows // (1 + len(chosen_systems)))
+        largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_slices]
+        drawn_results = [result for result in results if result in largest_results]
+        n_left = len(results) - len(drawn_results)
+        sentences = [f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"] * (n_left > 0)
+        labels = [*shorten_names(map(name_slice, drawn_results), style).values()]
         labels = [
-            f"{text} ({len(one.query_ids):,})" for text, one in zip(labels, kept, strict=True)
+            f"{text} ({len(result.query_ids):,})" for text, result in zip(labels, drawn_results, strict=True)
         ]
         rows = [
             {
                 "slice": label,
-                "system": names[one.name],
-                "mean": one.mean,
-                "low": one.mean if one.low is None else one.low,
-                "high": one.mean if one.high is None else one.high,
+                "system": names[system.name],
+                "mean": system.mean,
+                "low": system.mean if system.low is None else system.low,
+                "high": system.mean if system.high is None else system.high,
             }
-            for label, result in zip(labels, kept, strict=True)
-            for one in result.systems
-            if one.name in names
+            for label, result in zip(labels, drawn_results, strict=True)
+            for system in result.systems
+            if system.name in names
         ]
-        shown = [*names.values()]
+        system_labels = [*names.values()]
         x = number_channel("mean", title=axis_title(results[0]), scale={"zero": False})
-        layers = _draw_intervals(rows, x, row_axis("slice", labels, scale=_PADDING), shown, style)
-        others = len(found.aligned.system_names) - len(chosen)
-        said += [f"{format_count(others, 'other system')} not drawn"] * (others > 0)
-        return Drawing(layers, _plot_height(len(kept), len(chosen), style), said)
+        layers = _draw_intervals(rows, x, row_axis("slice", labels, scale=_PADDING), system_labels, style)
+        n_undrawn = len(comparison.aligned.system_names) - len(chosen_systems)
+        sentences += [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
+        return Drawing(layers, _plot_height(len(drawn_results), len(chosen_systems), style), sentences)
 
     return draw
 
@@ -299,13 +299,13 @@ def _draw_intervals(
     rows: Sequence[dict[str, Any]],
     x: dict[str, Any],
     y: dict[str, Any],
-    shown: Sequence[str],
+    labels: Sequence[str],
     style: Style,
 ) -> "list[alt.Chart]":
     """Return points with intervals, in the rows of an axis: a colour and shape for each system."""
-    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=shown))
-    colour = series_channel("system", shown, choose_colours(shown), style)
-    shape = series_channel("system", shown, SHAPES, style)
+    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=labels))
+    colour = series_channel("system", labels, choose_colours(labels), style)
+    shape = series_channel("system", labels, SHAPES, style)
     ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
     heads = base.mark_point(filled=True, opacity=1, size=style.point)
     return [
@@ -360,18 +360,18 @@ def by_collection(
             "by_collection: draws differences to a baseline, and all pairs were compared",
             hint="Leave all_pairs (--all-pairs) out.",
         )
-    at = _find_measure_index(found, measure)
-    result = found.results[at]
-    chosen = _choose_compared(result, systems)
+    measure_index = _find_measure_index(found, measure)
+    result = found.results[measure_index]
+    chosen_systems = _choose_compared(result, systems)
     points: list[dict[str, Any]] = []
-    for name, one in (*found.comparisons.items(), (None, None)):
-        of_one = result if one is None else one[one.aligned.measures[at]]
-        n = found.n_queries if isinstance(of_one, MacroResult) else len(of_one.query_ids)
-        pairs: dict[str, Pair | MacroPair] = {pair.system: pair for pair in of_one.pairs}
+    for name, comparison in (*found.comparisons.items(), (None, None)):
+        collection_result = result if comparison is None else comparison[comparison.aligned.measures[measure_index]]
+        n_queries = found.n_queries if isinstance(collection_result, MacroResult) else len(collection_result.query_ids)
+        pairs: dict[str, Pair | MacroPair] = {pair.system: pair for pair in collection_result.pairs}
         points += [
             {
                 "collection": name,
-                "queries": n,
+                "queries": n_queries,
                 "system": pair.system,
                 "difference": pair.difference,
                 "low": None if pair.low is None else finite_or_none(pair.low),
@@ -379,23 +379,23 @@ def by_collection(
                 "p_adjusted": pair.p_adjusted,
                 "verdict": pair.verdict,
             }
-            for pair in map(pairs.__getitem__, chosen)
+            for pair in map(pairs.__getitem__, chosen_systems)
         ]
-    base = format_name(result.pairs[0].other)
-    level = f"{format_percent(1 - found.settings.alpha)} interval"
+    baseline = format_name(result.pairs[0].other)
+    interval_text = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
         f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
-        f"Mean difference from {base}, and its {level}; below, the mean of the collections",
-        _draw_collections(points, result, chosen),
+        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the collections",
+        _draw_collections(points, result, chosen_systems),
         style,
-        tuple(one for one in found.notes if one.is_grave),
+        tuple(note for note in found.notes if note.is_grave),
     )
 
 
-def _find_measure_index(found: CollectionComparison, measure: str | Measure | None) -> int:
+def _find_measure_index(comparison: CollectionComparison, measure: str | Measure | None) -> int:
     """Return the place of a measure among those that were compared."""
-    names = [one.measure for one in found.results]
+    names = [result.measure for result in comparison.results]
     if measure is not None and str(measure) not in names:
         raise MeasureError(f"{measure} was not compared; these were: {', '.join(names)}")
     return 0 if measure is None else names.index(str(measure))
@@ -403,50 +403,50 @@ def _find_measure_index(found: CollectionComparison, measure: str | Measure | No
 
 def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
     """Return the systems to draw."""
-    compared_ones = [
-        one.name for one in result.ranked_systems if (one.name, result.pairs[0].other) in result.pair_of_names
+    candidates = [
+        system.name for system in result.ranked_systems if (system.name, result.pairs[0].other) in result.pair_of_names
     ]
     if systems is None:
-        return compared_ones[:_MAX_DEFAULT_SYSTEMS]
-    chosen = list(dict.fromkeys([systems] if isinstance(systems, str) else systems))
-    for one in chosen:
-        if one not in compared_ones:
+        return candidates[:_MAX_DEFAULT_SYSTEMS]
+    named_systems = list(dict.fromkeys([systems] if isinstance(systems, str) else systems))
+    for system in named_systems:
+        if system not in candidates:
             raise OptionError(
-                f"systems={one!r:.80}: there is no such system beside the baseline, with an "
-                f"average; these are {', '.join(compared_ones)}"
+                f"systems={system!r:.80}: there is no such system beside the baseline, with an "
+                f"average; these are {', '.join(candidates)}"
             )
-    if len(chosen) > len(SHAPES):
-        raise OptionError(f"systems: {len(chosen)} are named, and {len(SHAPES)} can be drawn")
-    return chosen
+    if len(named_systems) > len(SHAPES):
+        raise OptionError(f"systems: {len(named_systems)} are named, and {len(SHAPES)} can be drawn")
+    return named_systems
 
 
 def _draw_collections(
-    points: Sequence[dict[str, Any]], result: MacroResult, chosen: Sequence[str]
+    points: Sequence[dict[str, Any]], result: MacroResult, chosen_systems: Sequence[str]
 ) -> Draw:
     def draw(style: Style) -> Drawing:
-        names = shorten_names(chosen, style)
-        collections = list(dict.fromkeys(one["collection"] for one in points))
-        said = shorten_names([one or "average" for one in collections], style)
-        queries = {one["collection"]: one["queries"] for one in points}
-        labels = {one: f"{said[one or 'average']} ({queries[one]:,})" for one in collections}
+        names = shorten_names(chosen_systems, style)
+        collections = list(dict.fromkeys(point["collection"] for point in points))
+        label_of_name = shorten_names([name or "average" for name in collections], style)
+        queries = {point["collection"]: point["queries"] for point in points}
+        labels = {name: f"{label_of_name[name or 'average']} ({queries[name]:,})" for name in collections}
         rows = [
             {
-                **one,
-                "collection": labels[one["collection"]],
-                "system": names[one["system"]],
-                "low": one["difference"] if one["low"] is None else one["low"],
-                "high": one["difference"] if one["high"] is None else one["high"],
+                **point,
+                "collection": labels[point["collection"]],
+                "system": names[point["system"]],
+                "low": point["difference"] if point["low"] is None else point["low"],
+                "high": point["difference"] if point["high"] is None else point["high"],
             }
-            for one in points
+            for point in points
         ]
-        shown = [*names.values()]
+        system_labels = [*names.values()]
         title = f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
         x = number_channel("difference", title=title)
         y = row_axis("collection", [*labels.values()], scale=_PADDING)
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
-        layers = [zero, *_draw_intervals(rows, x, y, shown, style)]
-        others = len(result.pairs) - len(chosen)
-        more = [f"{format_count(others, 'other system')} not drawn"] * (others > 0)
-        return Drawing(layers, _plot_height(len(labels), len(chosen), style), more)
+        layers = [zero, *_draw_intervals(rows, x, y, system_labels, style)]
+        n_undrawn = len(result.pairs) - len(chosen_systems)
+        sentences = [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
+        return Drawing(layers, _plot_height(len(labels), len(chosen_systems), style), sentences)
 
     return draw

@@ -30,8 +30,8 @@ SHARE_AXIS = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0
 
 def shorten_names(names: Iterable[str], style: Style) -> dict[str, str]:
     """Return each name as a picture shows it: escaped, cut in its middle, and unique."""
-    numbered = make_unique_namer()
-    return {name: numbered(shorten_name(name, style.letters)) for name in names}
+    make_unique = make_unique_namer()
+    return {name: make_unique(shorten_name(name, style.letters)) for name in names}
 
 
 def shorten_name(name: str, max_letters: int) -> str:
@@ -51,8 +51,8 @@ def make_chart(rows: Rows, **channels: Channel) -> "alt.Chart":
     """Return a chart of rows without a mark."""
     import altair as alt
 
-    found: alt.Chart = alt.Chart(alt.InlineData([*rows])).encode(**channels)
-    return found
+    base: alt.Chart = alt.Chart(alt.InlineData([*rows])).encode(**channels)
+    return base
 
 
 def number_channel(field: str, **options: Any) -> Channel:
@@ -78,9 +78,9 @@ def row_axis(field: str, labels: Sequence[str], **options: Any) -> Channel:
 
 def count_axis(field: str, title: str, lowest_count: int, highest_count: int) -> Channel:
     """Return an axis of counts, on which small ones are farther apart."""
-    steps = (base * 10**power for power in range(9) for base in (1, 2, 5))
-    ticks = [one for one in (0, *steps) if lowest_count <= one <= highest_count]
-    ticks = ticks if len(ticks) <= _MAX_TICKS else [one for one in ticks if str(one)[0] in "01"]
+    round_counts = (base * 10**power for power in range(9) for base in (1, 2, 5))
+    ticks = [count for count in (0, *round_counts) if lowest_count <= count <= highest_count]
+    ticks = ticks if len(ticks) <= _MAX_TICKS else [count for count in ticks if str(count)[0] in "01"]
     scale = {"type": "symlog", "nice": False, "domain": [0.94 * lowest_count, 1.06 * max(highest_count, 1)]}
     return number_channel(field, title=title, scale=scale, axis={"values": ticks, "format": ",d"})
 
@@ -91,8 +91,8 @@ def tint(share: float, colour: str) -> str:
     >>> tint(0, "#1c62b9"), tint(1, "#1c62b9"), tint(0.5, "#000000")
     ('#ffffff', '#1c62b9', '#808080')
     """
-    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - share * (255 - one)):02x}" for one in parts)
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - share * (255 - channel)):02x}" for channel in channels)
 
 
 def contrasting_ink(colour: str) -> str:
@@ -101,9 +101,9 @@ def contrasting_ink(colour: str) -> str:
     >>> ink_on("#ffffff"), ink_on("#1c62b9")
     ('#171b20', '#ffffff')
     """
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
-    luminance = sum(w * one for w, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels)
+    luminance = sum(w * channel for w, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
     return INK if luminance > _MIDDLE_LUMINANCE else "#ffffff"
 
 
@@ -128,13 +128,13 @@ def make_legend(names: Sequence[str], style: Style, **options: Any) -> Channel:
     """Return a legend above the plot, in as many columns as these names leave room for."""
     widest = max(map(len, names), default=0) * 0.58 * style.size + 4 * style.size
     columns = max(1, min(len(names), int((style.width - 2 * style.size) / widest)))
-    usual = {"title": None, "orient": "top", "direction": "horizontal", "symbolOpacity": 1}
-    return {**usual, "columns": columns, **options}
+    defaults = {"title": None, "orient": "top", "direction": "horizontal", "symbolOpacity": 1}
+    return {**defaults, "columns": columns, **options}
 
 
 def scale_dashes(style: Style) -> list[list[float]]:
     """Return the dashes of lines, scaled to the lines' width."""
-    return [[length * style.line / _DASHED_WIDTH for length in one] for one in DASHES]
+    return [[length * style.line / _DASHED_WIDTH for length in dash] for dash in DASHES]
 
 
 def draw_lines(
@@ -143,18 +143,18 @@ def draw_lines(
     """Return the lines of some series, silent for screen readers: the points say the same."""
     colour = series_channel(field, names, COLOURS, style)
     dash = series_channel(field, names, scale_dashes(style), style)
-    found: alt.Chart = base.mark_line(strokeWidth=style.line, aria=False, **options)
-    return found.encode(color=colour, strokeDash=dash)
+    line_chart: alt.Chart = base.mark_line(strokeWidth=style.line, aria=False, **options)
+    return line_chart.encode(color=colour, strokeDash=dash)
 
 
 def draw_dashed(base: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule") -> "alt.Chart":
     """Return a thin dashed line, with which others are compared."""
     make = base.mark_rule if mark == "rule" else base.mark_line
     width = 0.75 * style.line
-    found: alt.Chart = make(
+    rule_chart: alt.Chart = make(
         color=INK2, strokeWidth=width, strokeDash=[5 * width, 3 * width], aria=False
     )
-    return found
+    return rule_chart
 
 
 def draw_points(
@@ -163,5 +163,5 @@ def draw_points(
     """Return the points of some series, each with its colour and shape."""
     colour = series_channel(field, names, COLOURS, style)
     shape = series_channel(field, names, SHAPES, style)
-    found: alt.Chart = base.mark_point(filled=True, size=size * style.point, opacity=1)
-    return found.encode(color=colour, shape=shape)
+    point_chart: alt.Chart = base.mark_point(filled=True, size=size * style.point, opacity=1)
+    return point_chart.encode(color=colour, shape=shape)

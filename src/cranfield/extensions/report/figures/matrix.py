@@ -72,77 +72,77 @@ def pair_matrix(
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
 
     """
-    wanted = find_result(check_comparison(found, "pair_matrix"), measure).measure
+    name = find_result(check_comparison(found, "pair_matrix"), measure).measure
     if len(found.aligned.system_names) < 2:
         raise InputError("this picture compares systems, and there is only one")
-    every = compare_all_pairs(found)
-    result = every[wanted]
+    pair_comparison = compare_all_pairs(found)
+    result = pair_comparison[name]
     points = [
         {
-            "system": one.system,
-            "other": one.other,
-            **{name: getattr(one, name) for name in ("difference", "low", "high", *PAIR_FIELDS)},
+            "system": pair.system,
+            "other": pair.other,
+            **{field: getattr(pair, field) for field in ("difference", "low", "high", *PAIR_FIELDS)},
         }
-        for one in result.pairs
+        for pair in result.pairs
     ]
-    what = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row minus"
+    statistic = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row minus"
     return Figure(
         points,
-        f"{wanted}: every pair of systems",
-        f"{what} that of the column. Filled where they differ significantly: "
-        f"{describe_marking_test(result, every.settings)}",
+        f"{name}: every pair of systems",
+        f"{statistic} that of the column. Filled where they differ significantly: "
+        f"{describe_marking_test(result, pair_comparison.settings)}",
         _draw_matrix(result),
         style,
-        list_doubts(every, result),
+        list_doubts(pair_comparison, result),
     )
 
 
 def _draw_matrix(result: Result) -> Draw:
     def draw(style: Style) -> Drawing:
-        kept, said = select_best([one.name for one in result.ranked_systems], style.rows)
-        names = shorten_names(kept, style)
-        pairs = {(one.system, one.other): OrderedPair.of(one) for one in result.pairs}
-        pairs |= {(one.other, one.system): one.reversal for one in pairs.values()}
-        most = max((abs(one.difference) for one in pairs.values()), default=0) or 1
-        numbers = len(kept) <= _MAX_NUMBERED_SYSTEMS and style.numbers
+        drawn_systems, sentences = select_best([system.name for system in result.ranked_systems], style.rows)
+        names = shorten_names(drawn_systems, style)
+        pairs = {(pair.system, pair.other): OrderedPair.of(pair) for pair in result.pairs}
+        pairs |= {(pair.other, pair.system): pair.reversal for pair in pairs.values()}
+        max_difference = max((abs(pair.difference) for pair in pairs.values()), default=0) or 1
+        has_numbers = len(drawn_systems) <= _MAX_NUMBERED_SYSTEMS and style.numbers
         rows = []
-        for (system, other), one in pairs.items():
+        for (system, other), pair in pairs.items():
             if system in names and other in names:
-                share = 0.25 + 0.75 * abs(one.difference) / most
+                share = 0.25 + 0.75 * abs(pair.difference) / max_difference
                 fill = {"better": tint(share, A), "worse": tint(share, B), None: "#ffffff"}
-                cell = {"system": names[system], "other": names[other], "fill": fill[one.verdict]}
+                cell = {"system": names[system], "other": names[other], "fill": fill[pair.verdict]}
                 signs = {
                     "better": "+",
                     "worse": "\u2212",
                     None: "",
                 }  # for readers who cannot see the colours
-                cell["shown"] = _format_cell(one) if numbers else signs[one.verdict]
+                cell["shown"] = _format_cell(pair) if has_numbers else signs[pair.verdict]
                 cell["ink"] = contrasting_ink(cell["fill"])
-                rows.append({**cell, "difference": one.difference})
-        shown = [*names.values()]
-        wide = (style.width - 0.55 * style.size * max(map(len, shown))) / len(shown)
+                rows.append({**cell, "difference": pair.difference})
+        labels = [*names.values()]
+        cell_width = (style.width - 0.55 * style.size * max(map(len, labels))) / len(labels)
         axis: Channel = {"title": None, "orient": "top", "ticks": False, "domain": False}
-        axis |= {"labelAngle": _label_angle(shown, wide, style), "labelOverlap": False}
-        axis |= {"labelFontSize": min(style.size, 0.9 * wide)}
-        x = word_channel("other", sort=shown, axis=axis, scale={"domain": shown})
-        base = make_chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
+        axis |= {"labelAngle": _label_angle(labels, cell_width, style), "labelOverlap": False}
+        axis |= {"labelFontSize": min(style.size, 0.9 * cell_width)}
+        x = word_channel("other", sort=labels, axis=axis, scale={"domain": labels})
+        base = make_chart(rows, x=x, y=row_axis("system", labels, scale={"domain": labels}))
         cells = base.mark_rect(stroke=LINE, strokeWidth=0.5 * style.line)
         cells = cells.encode(color=_literal_colour("fill"), detail=number_channel("difference"))
-        letters = 0.85 * style.size if numbers else min(style.size, 0.9 * wide)
-        texts = base.mark_text(fontSize=letters, aria=False)
+        letter_size = 0.85 * style.size if has_numbers else min(style.size, 0.9 * cell_width)
+        texts = base.mark_text(fontSize=letter_size, aria=False)
         layers = [cells, texts.encode(text=word_channel("shown"), color=_literal_colour("ink"))]
         key = "Blue, +: the row is better; orange, \u2212: it is worse"
-        return Drawing(layers, style.rows_height(len(shown)), [key, *said])
+        return Drawing(layers, style.rows_height(len(labels)), [key, *sentences])
 
     return draw
 
 
-def _label_angle(names: Sequence[str], wide: float, style: Style) -> int:
+def _label_angle(names: Sequence[str], cell_width: float, style: Style) -> int:
     """Return the angle of names above columns of a width: upright if one would be cut off."""
     ends = (
-        0.4 * style.size * len(name) - wide * (len(names) - i - 0.5) for i, name in enumerate(names)
+        0.4 * style.size * len(name) - cell_width * (len(names) - i - 0.5) for i, name in enumerate(names)
     )
-    return -45 if max(ends) < style.size and wide > 1.4 * style.size else -90
+    return -45 if max(ends) < style.size and cell_width > 1.4 * style.size else -90
 
 
 def _literal_colour(field: str) -> Channel:
@@ -150,13 +150,13 @@ def _literal_colour(field: str) -> Channel:
     return word_channel(field, scale=None)
 
 
-def _format_cell(one: OrderedPair) -> str:
+def _format_cell(pair: OrderedPair) -> str:
     """Return a difference, or a ratio, with two decimals, as it fits into a cell."""
-    if one.ratio is not None:
-        return f"{one.ratio:.2f}"
-    rounded = round(one.difference, 2) + 0.0
-    text = f"{rounded:+.2f}" if rounded else ".00"
-    return text.replace("0.", ".", 1) if 0 < abs(rounded) < 1 else text
+    if pair.ratio is not None:
+        return f"{pair.ratio:.2f}"
+    difference = round(pair.difference, 2) + 0.0
+    text = f"{difference:+.2f}" if difference else ".00"
+    return text.replace("0.", ".", 1) if 0 < abs(difference) < 1 else text
 
 
 def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = "screen") -> Figure:
@@ -187,49 +187,49 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
 
     """
     check_comparison(found, "judged_by_rank")
-    deepest = check_option("depth", depth, whole_check(1, _MAX_DEPTH))
+    n_ranks = check_option("depth", depth, whole_check(1, _MAX_DEPTH))
     source = find_source(found, "what is judged at each rank")
     if found.aligned.judged_share is None:
-        what = "are in groups" if source.qrels.has_groups else "name relevant documents alone"
-        raise InputError(f"these judgments {what}: they do not say what else was judged")
-    again = rejudge_runs(found, source, (), deepest)
+        problem = "are in groups" if source.qrels.has_groups else "name relevant documents alone"
+        raise InputError(f"these judgments {problem}: they do not say what else was judged")
+    statistics = rejudge_runs(found, source, (), n_ranks)
     points = [
-        {"system": name, "rank": rank, "judged": judged / n if n else None, "retrieved": n}
-        for name, shares, counts in zip(
-            found.aligned.system_names, again.n_judged.T.tolist(), again.n_retrieved.T.tolist(), strict=True
+        {"system": name, "rank": rank, "judged": n_judged / n_retrieved if n_retrieved else None, "retrieved": n_retrieved}
+        for name, judged_counts, retrieved_counts in zip(
+            found.aligned.system_names, statistics.n_judged.T.tolist(), statistics.n_retrieved.T.tolist(), strict=True
         )
-        for rank, (judged, n) in enumerate(zip(shares, counts, strict=True), 1)
+        for rank, (n_judged, n_retrieved) in enumerate(zip(judged_counts, retrieved_counts, strict=True), 1)
     ]
-    n = format_query_count(len(found.aligned.query_ids))
+    queries_text = format_query_count(len(found.aligned.query_ids))
     return Figure(
         points,
-        f"How much is judged at ranks 1 to {deepest}",
-        f"The share of the documents of {n} at each rank that are judged, in percent",
-        _draw_judged(found, points, deepest),
+        f"How much is judged at ranks 1 to {n_ranks}",
+        f"The share of the documents of {queries_text} at each rank that are judged, in percent",
+        _draw_judged(found, points, n_ranks),
         style,
         list_doubts(found),
     )
 
 
-def _draw_judged(found: Comparison, points: Points, depth: int) -> Draw:
-    best_first = [one.name for one in find_result(found, None).ranked_systems]
+def _draw_judged(comparison: Comparison, points: Points, depth: int) -> Draw:
+    best_first = [system.name for system in find_result(comparison, None).ranked_systems]
 
     def draw(style: Style) -> Drawing:
-        kept, said = select_best(best_first, style.rows, [found.settings.baseline])
-        names = shorten_names(kept, style)
+        drawn_systems, sentences = select_best(best_first, style.rows, [comparison.settings.baseline])
+        names = shorten_names(drawn_systems, style)
         rows = []
-        for one in points:
-            if one["system"] in names and one["judged"] is not None:
-                share = one["judged"]
+        for point in points:
+            if point["system"] in names and point["judged"] is not None:
+                share = point["judged"]
                 ink = contrasting_ink(tint(_PALEST_SHARE + (1 - _PALEST_SHARE) * share**_COLOUR_POWER, _JUDGED_COLOUR))
-                row = {"system": names[one["system"]], "rank": one["rank"], "judged": share}
+                row = {"system": names[point["system"]], "rank": point["rank"], "judged": share}
                 rows.append({**row, "shown": format_share(share).rstrip("%"), "ink": ink})
-        numbers = style.numbers and depth <= _MAX_NUMBERED_RANKS
-        step = next(one for one in (1, 5, 10) if depth <= (_MAX_NUMBERED_RANKS if numbers else 10) * one)
-        there = [*range(1, depth + 1)]
+        has_numbers = style.numbers and depth <= _MAX_NUMBERED_RANKS
+        step = next(candidate for candidate in (1, 5, 10) if depth <= (_MAX_NUMBERED_RANKS if has_numbers else 10) * candidate)
+        ranks = [*range(1, depth + 1)]
         axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
-        axis |= {"values": sorted({1, *there[step - 1 :: step]}), "labelOverlap": False}
-        x = word_channel("rank", sort=there, scale={"domain": there}, axis=axis)
+        axis |= {"values": sorted({1, *ranks[step - 1 :: step]}), "labelOverlap": False}
+        x = word_channel("rank", sort=ranks, scale={"domain": ranks}, axis=axis)
         base = make_chart(rows, x=x, y=row_axis("system", [*names.values()]))
         scale = {"type": "pow", "exponent": _COLOUR_POWER, "domain": [0, 1], "interpolate": "rgb"}
         legend = {"title": "share judged", "orient": "top", "format": "%", "tickCount": 5}
@@ -237,17 +237,17 @@ def _draw_judged(found: Comparison, points: Points, depth: int) -> Draw:
         colour = number_channel(
             "judged",
             scale={**scale, "range": [tint(_PALEST_SHARE, _JUDGED_COLOUR), _JUDGED_COLOUR]},
-            legend=None if numbers else legend,
+            legend=None if has_numbers else legend,
         )
         layers = [
             base.mark_rect(stroke="#ffffff", strokeWidth=0.5 * style.line).encode(color=colour)
         ]
-        if numbers:
+        if has_numbers:
             texts = base.mark_text(fontSize=0.85 * style.size, aria=False)
             layers.append(texts.encode(text=word_channel("shown"), color=_literal_colour("ink")))
-        if any(one["judged"] is None for one in points):
-            said = [*said, "No colour: nothing is retrieved there"]
-        apart = {"color": "independent"}  # of cells, of numbers
-        return Drawing(layers, style.rows_height(len(names)), said, apart)
+        if any(point["judged"] is None for point in points):
+            sentences = [*sentences, "No colour: nothing is retrieved there"]
+        scales = {"color": "independent"}  # of cells, of numbers
+        return Drawing(layers, style.rows_height(len(names)), sentences, scales)
 
     return draw

@@ -21,10 +21,10 @@ def axis_title(result: Result) -> str:
 def describe_means(result: Result, settings: Settings, queries: str | None = None) -> str:
     """Return what each mean is computed from, and its interval."""
     mean = "geometric mean" if result.by_ratio else "mean"
-    said = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
-    if all(one.low is None for one in result.systems):
-        return f"{said}, which has no interval"
-    return f"{said}, and its {interval_name(settings)} (Student's t)"
+    sentence = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
+    if all(system.low is None for system in result.systems):
+        return f"{sentence}, which has no interval"
+    return f"{sentence}, and its {interval_name(settings)} (Student's t)"
 
 
 def interval_name(settings: Settings) -> str:
@@ -39,20 +39,20 @@ def describe_marks(result: Result, settings: Settings, reference: str) -> str:
 
 def describe_difference(pair: OrderedPair, settings: Settings) -> str:
     """Return the mean difference of two systems, with its interval, or the ratio."""
-    what, show = "Mean difference", format_signed
-    shown = pair.difference, pair.low, pair.high
+    subject, format_end = "Mean difference", format_signed
+    numbers = pair.difference, pair.low, pair.high
     if pair.ratio is not None:
-        what, show, shown = (
+        subject, format_end, numbers = (
             "Ratio of the geometric means",
             format_number,
             (pair.ratio, pair.ratio_low, pair.ratio_high),
         )
-    mean, low, high = map(show, shown)
-    ends = "" if shown[1] is None else f" ({interval_name(settings)} {low} to {high})"
-    return f"{what} {mean}{ends}"
+    mean, low, high = map(format_end, numbers)
+    ends = "" if numbers[1] is None else f" ({interval_name(settings)} {low} to {high})"
+    return f"{subject} {mean}{ends}"
 
 
 def describe_counts(pair: OrderedPair) -> str:
     """Return on how many queries a system is better, tied and worse."""
-    n = format_count(pair.wins, "query", "queries")
-    return f"better on {n}, equal on {pair.ties:,}, worse on {pair.losses:,}"
+    wins_text = format_count(pair.wins, "query", "queries")
+    return f"better on {wins_text}, equal on {pair.ties:,}, worse on {pair.losses:,}"

@@ -29,59 +29,59 @@ def draw_query_curve(
     """Return the picture of one query's precision and recall: see `precision_recall`."""
     judged = _judge_query(judgments, system, query, judging)
 
-    def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
-        one = Measure(name) if rel == 1 else Measure(name)(rel=rel)
-        plan = Plan([one @ cutoff for cutoff in cutoffs] or [one])
+    def measure_query(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
+        measure = Measure(name) if rel == 1 else Measure(name)(rel=rel)
+        plan = Plan([measure @ cutoff for cutoff in cutoffs] or [measure])
         return cast(list[float], plan.values(judged)[0].tolist())
 
-    (wanted,) = values("NumRel")
+    (n_relevant,) = measure_query("NumRel")
     ranks = judged.hits.relevant(rel).rank.tolist()
     grade = "" if rel == 1 else f" of grade {rel} or more"
-    if not wanted:
+    if not n_relevant:
         raise InputError(f"the query {query!r} has no relevant document{grade}: nothing to recall")
     if not ranks:
         raise InputError(
             f"the run {system.name!r} has no relevant document{grade} for the query {query!r}: "
             "there is no curve"
         )
-    every = range(1, ranks[-1] + 1)
-    way = _curve_points(_RANK_CURVE, values("R", every), values("P", every))
-    way = [{**point, "rank": rank} for point, rank in zip(way, every, strict=True)]
-    hits = [way[rank - 1] for rank in ranks]
+    all_ranks = range(1, ranks[-1] + 1)
+    rank_points = _curve_points(_RANK_CURVE, measure_query("R", all_ranks), measure_query("P", all_ranks))
+    rank_points = [{**point, "rank": rank} for point, rank in zip(rank_points, all_ranks, strict=True)]
+    hits = [rank_points[rank - 1] for rank in ranks]
     levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
-    steps, eleven = (_curve_points(_INTERPOLATED_CURVE, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
+    step_points, recall_points = (_curve_points(_INTERPOLATED_CURVE, recalls, measure_query("IPrec", recalls)) for recalls in (levels, RECALL_POINTS))
 
-    found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
-    numbered = len(hits) <= _MAX_LABELS
+    summary = f"{len(hits)} of {n_relevant:.0f} relevant documents{grade} found"
+    has_labels = len(hits) <= _MAX_LABELS
 
     def draw(style: Style) -> Drawing:
         names = (_RANK_CURVE, _INTERPOLATED_CURVE)
         layers = [
-            draw_lines(_make_plane(steps), "curve", names, style, interpolate="step-before"),
-            draw_lines(_make_plane(way).encode(order="rank:Q"), "curve", names, style),
-            draw_points(_make_plane(eleven), "curve", names, style, size=1.4),
+            draw_lines(_make_plane(step_points), "curve", names, style, interpolate="step-before"),
+            draw_lines(_make_plane(rank_points).encode(order="rank:Q"), "curve", names, style),
+            draw_points(_make_plane(recall_points), "curve", names, style, size=1.4),
             draw_points(_make_plane(hits).encode(detail="rank:Q"), "curve", names, style),
         ]
-        texts = _label_ranks(hits, steps, style) if numbered else []
+        texts = _label_ranks(hits, step_points, style) if has_labels else []
         return Drawing([*layers, *texts], style.height)
 
     return Figure(
-        [*hits, *eleven],
+        [*hits, *recall_points],
         f"Precision and recall of query {escape_unprintable(query, 40)}",
-        f"run {escape_unprintable(system.name, 40)}: {found}" + "; the numbers are their ranks" * numbered,
+        f"run {escape_unprintable(system.name, 40)}: {summary}" + "; the numbers are their ranks" * has_labels,
         draw,
         style,
     )
 
 
-def _label_ranks(hits: Rows, steps: Rows, style: Style) -> "list[alt.Chart]":
+def _label_ranks(hits: Rows, step_points: Rows, style: Style) -> "list[alt.Chart]":
     """Return the ranks of documents, above their points if these are on the line of the steps."""
-    highest = {step["recall"]: step["precision"] for step in steps}
-    top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
-    under = [hit for hit in hits if hit not in top]
-    above_it = _make_plane(top).mark_text(aria=False, dy=-style.size)
-    below_it = _make_plane(under).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
-    return [text.encode(text="rank:Q") for text in (above_it, below_it)]
+    highest_precision = {step["recall"]: step["precision"] for step in step_points}
+    top_hits = [hit for hit in hits if hit["precision"] == highest_precision[hit["recall"]]]
+    lower_hits = [hit for hit in hits if hit not in top_hits]
+    top_labels = _make_plane(top_hits).mark_text(aria=False, dy=-style.size)
+    lower_labels = _make_plane(lower_hits).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
+    return [text.encode(text="rank:Q") for text in (top_labels, lower_labels)]
 
 
 def _make_plane(rows: Rows) -> "alt.Chart":

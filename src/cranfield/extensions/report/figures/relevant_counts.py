@@ -104,25 +104,25 @@ def lowest_relevant_grade(source: EvaluatedRuns, measure: Measure | None) -> flo
 
 def count_relevant(comparison: Comparison, source: EvaluatedRuns, rel: float) -> Ints:
     """Return how many documents are judged with at least a grade: (n_queries,)."""
-    place = {query: i for i, query in enumerate(source.qrels.query_ids)}
-    of_all = source.qrels.ideal.relevant(rel).count()[:, 0]
-    counts: Ints = of_all[[place[query] for query in comparison.aligned.query_ids]]
+    index_of_query = {query: i for i, query in enumerate(source.qrels.query_ids)}
+    n_relevant = source.qrels.ideal.relevant(rel).count()[:, 0]
+    counts: Ints = n_relevant[[index_of_query[query] for query in comparison.aligned.query_ids]]
     return counts
 
 
 def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:
     def draw(style: Style) -> Drawing:
         names = shorten_names((two.system, two.other), style)
-        ends = int(counts.min()), int(counts.max())
-        x = count_axis("relevant", f"relevant documents{level}", *ends)
+        count_range = int(counts.min()), int(counts.max())
+        x = count_axis("relevant", f"relevant documents{level}", *count_range)
         y = number_channel("score", title=axis_title(two.result), scale={"zero": False})
-        present = [*names.values()]
-        colour = series_channel("system", present, (A, B), style)
-        shape = series_channel("system", present, ("circle", "square"), style)
-        dash = series_channel("system", present, scale_dashes(style), style)
+        labels = [*names.values()]
+        colour = series_channel("system", labels, (A, B), style)
+        shape = series_channel("system", labels, ("circle", "square"), style)
+        dash = series_channel("system", labels, scale_dashes(style), style)
         layers = []
         if len(points) <= _MAX_DOTS:
-            rows = [{**shorten_point(one), "system": names[one["system"]]} for one in points]
+            rows = [{**shorten_point(point), "system": names[point["system"]]} for point in points]
             dots = make_chart(rows, x=x, y=y).mark_point(opacity=0.45, size=0.5 * style.point)
             layers.append(dots.encode(color=colour, shape=shape, detail=word_channel("query_id")))
         means = list(_group_means(two, counts, names))
@@ -133,9 +133,9 @@ def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) ->
         line = base.mark_line(strokeWidth=style.line).encode(color=colour, strokeDash=dash)
         heads = base.mark_point(filled=True, opacity=1, size=1.6 * style.point)
         layers += [bars, line, heads.encode(color=colour, shape=shape)]
-        n = len(means) // 2
+        n_groups = len(means) // 2
         kind = "geometric means" if two.result.by_ratio else "means"
-        groups = f"Filled: the {kind} of {format_count(n, 'group')} of queries, with their "
+        groups = f"Filled: the {kind} of {format_count(n_groups, 'group')} of queries, with their "
         left_out = (
             ""
             if len(points) <= _MAX_DOTS
@@ -151,11 +151,11 @@ def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterat
     n = max(1, min(_MAX_GROUPS, len(counts) // _MIN_GROUP_QUERIES))
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, n + 1)[1:-1], method="lower"))
     group = np.searchsorted(edges, counts)  # a count is in one group, however many queries have it
-    for one in np.unique(group).tolist():
-        rows = group == one
+    for group_index in np.unique(group).tolist():
+        rows = group == group_index
         units = two.comparison.aligned.units.select_queries(rows)
         means = mean_intervals(two.measure, two.scores[rows], two.comparison.settings.alpha, units)
         for i, (name, (mean, low, high)) in enumerate(zip(names.values(), means, strict=True)):
-            at = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
-            shown = {"low": mean if low is None else low, "high": mean if high is None else high}
-            yield {"relevant": at, "system": name, "score": mean, **shown}
+            x = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
+            ends = {"low": mean if low is None else low, "high": mean if high is None else high}
+            yield {"relevant": x, "system": name, "score": mean, **ends}

@@ -33,17 +33,17 @@ def rejudge_runs(comparison: Comparison, source: EvaluatedRuns, measures: Sequen
     meaning for these judgments.
     """
     plan = find_plan(measures)
-    values, judged, retrieved = [], [], []
-    for query_ids, of_run in source.judged_runs:
+    scores, n_judged, n_retrieved = [], [], []
+    for query_ids, judged_run in source.judged_runs:
         rows = _locate_queries(comparison.aligned.query_ids, query_ids)
-        values.append(plan.values(of_run)[rows])
+        scores.append(plan.values(judged_run)[rows])
         if depth:
             ranks = np.arange(1, depth + 1)
-            down_to = _count_judged(of_run, ranks)[rows].sum(axis=0)
-            judged.append(np.diff(down_to, prepend=0.0))
-            retrieved.append((of_run.n_retrieved[rows] >= ranks).sum(axis=0))
+            n_judged_to_rank = _count_judged(judged_run, ranks)[rows].sum(axis=0)
+            n_judged.append(np.diff(n_judged_to_rank, prepend=0.0))
+            n_retrieved.append((judged_run.n_retrieved[rows] >= ranks).sum(axis=0))
     return RunStatistics(
-        np.stack(values, axis=2).transpose(1, 0, 2), np.array(judged).T, np.array(retrieved).T
+        np.stack(scores, axis=2).transpose(1, 0, 2), np.array(n_judged).T, np.array(n_retrieved).T
     )
 
 
@@ -58,9 +58,9 @@ def _count_judged(judged: Judged, ranks: Ints) -> Floats:
     return judged.hits.top(k).count()
 
 
-def _locate_queries(query_ids: Sequence[str], of_run: Sequence[str]) -> Ints | slice:
+def _locate_queries(query_ids: Sequence[str], run_query_ids: Sequence[str]) -> Ints | slice:
     """Return where the queries of a comparison are among a run's; usually they are the same."""
-    if len(query_ids) == len(of_run):  # both are in the order of their bytes, and the run has all
+    if len(query_ids) == len(run_query_ids):  # both are in the order of their bytes, and the run has all
         return slice(None)
-    place = {query: i for i, query in enumerate(of_run)}
-    return np.array([place[query] for query in query_ids])
+    index_of_query = {query: i for i, query in enumerate(run_query_ids)}
+    return np.array([index_of_query[query] for query in query_ids])

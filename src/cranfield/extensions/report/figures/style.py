@@ -61,29 +61,29 @@ class Style:
         """Put the layers of a drawing together, under a title if the style has one."""
         import altair as alt
 
-        found = alt.layer(*drawing.layers).properties(
+        layer_chart = alt.layer(*drawing.layers).properties(
             width=self.width,
             height=drawing.height,
             autosize={"type": "fit-x", "contains": "padding"},
             description="; ".join(sentences),
         )
         if drawing.resolve:
-            found = found.resolve_scale(**drawing.resolve)
+            layer_chart = layer_chart.resolve_scale(**drawing.resolve)
         if self.title is not None:
-            first, *more = sentences
+            heading, *subtitles = sentences
             size = self.size
             room = self.width - 2 * size
-            texts = [line for one in more for line in _wrap_lines(one, room / (0.52 * size))]
-            text = _wrap_lines(first, room / (0.58 * self.title))
-            title = alt.Title(text, subtitle=texts, anchor="start", offset=14, frame="bounds")
-            found = found.properties(title=title)
-        dressed: alt.LayerChart = found.configure(**self._chart_config)
-        return dressed
+            subtitle_lines = [line for subtitle in subtitles for line in _wrap_lines(subtitle, room / (0.52 * size))]
+            heading_lines = _wrap_lines(heading, room / (0.58 * self.title))
+            title = alt.Title(heading_lines, subtitle=subtitle_lines, anchor="start", offset=14, frame="bounds")
+            layer_chart = layer_chart.properties(title=title)
+        styled_chart: alt.LayerChart = layer_chart.configure(**self._chart_config)
+        return styled_chart
 
     @property
     def _chart_config(self) -> dict[str, Any]:
         size = self.size
-        titled = {
+        title_config = {
             "fontSize": self.title,
             "fontWeight": 600,
             "subtitleFontSize": size,
@@ -98,7 +98,7 @@ class Style:
             "font": _FONT,
             "padding": 2 if self.title is None else size,
             "view": {"stroke": None},
-            **({} if self.title is None else {"title": titled}),
+            **({} if self.title is None else {"title": title_config}),
             "axis": {
                 "labelFontSize": size,
                 "titleFontSize": size,

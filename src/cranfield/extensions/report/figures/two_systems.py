@@ -74,31 +74,31 @@ class TwoSystems:
     def scores(self) -> Floats:
         """The scores of both systems: (n_queries, 2)."""
         names = self.comparison.aligned.system_names
-        both = [names.index(self.system), names.index(self.other)]
-        return self.comparison.aligned.measure_scores(self.result.measure)[:, both]
+        columns = [names.index(self.system), names.index(self.other)]
+        return self.comparison.aligned.measure_scores(self.result.measure)[:, columns]
 
     def list_points(self) -> list[dict[str, Any]]:
         """Return a point for each query, the largest difference first."""
         scores, by_ratio = self.scores, self.result.by_ratio
-        of_logs = to_compared_unit(self.measure, scores)
-        gain = (of_logs[:, 0] - of_logs[:, 1]).tolist()
-        found = []
+        log_scores = to_compared_unit(self.measure, scores)
+        gain = (log_scores[:, 0] - log_scores[:, 1]).tolist()
+        points = []
         for i in sorted(range(len(gain)), key=lambda i: -gain[i]):
-            score, other = scores[i].tolist()
+            score, other_score = scores[i].tolist()
             ratio = {"ratio": math.exp(gain[i])} if by_ratio else {}
             query = self.comparison.aligned.query_ids[i]
-            point = {"query_id": query, "score": score, "other_score": other}
-            found.append({**point, "difference": score - other, **ratio})
-        return found
+            point = {"query_id": query, "score": score, "other_score": other_score}
+            points.append({**point, "difference": score - other_score, **ratio})
+        return points
 
     def list_kinds(self, points: Rows) -> list[str]:
         """Return for each point whether the system is better there, tied or worse."""
-        tie, turn = self.comparison.settings.tie, 1 if self.result.higher_is_better else -1
+        tie_limit, direction = self.comparison.settings.tie, 1 if self.result.higher_is_better else -1
         by_ratio = self.result.by_ratio
         gains = (
-            turn * (math.log(one["ratio"]) if by_ratio else one["difference"]) for one in points
+            direction * (math.log(point["ratio"]) if by_ratio else point["difference"]) for point in points
         )
-        return [_KINDS[0 if gain > tie else 2 if gain < -tie else 1] for gain in gains]
+        return [_KINDS[0 if gain > tie_limit else 2 if gain < -tie_limit else 1] for gain in gains]
 
     @property
     def title(self) -> str:
@@ -107,8 +107,8 @@ class TwoSystems:
 
     def describe(self, pair: OrderedPair) -> str:
         """Return how the two differ over all queries."""
-        first = format_name(self.system)
-        return f"{describe_difference(pair, self.comparison.settings)}; {first} is {describe_counts(pair)}"
+        name = format_name(self.system)
+        return f"{describe_difference(pair, self.comparison.settings)}; {name} is {describe_counts(pair)}"
 
 
 def choose_two_systems(
@@ -172,23 +172,23 @@ def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
 
     def draw(style: Style) -> Drawing:
         n = len(points)
-        some = np.unique(np.linspace(0, n - 1, min(n, _MAX_LINES)).round().astype(int)).tolist()
+        indices = np.unique(np.linspace(0, n - 1, min(n, _MAX_LINES)).round().astype(int)).tolist()
         kinds = two.list_kinds(points)
-        more = ({"at": i + 1, "kind": kinds[i], "none": float(by_ratio)} for i in some)
-        rows = [{**shorten_point(points[i]), **one} for i, one in zip(some, more, strict=True)]
-        present = [kind for kind in _KINDS if kind in kinds]
+        plot_fields = ({"at": i + 1, "kind": kinds[i], "none": float(by_ratio)} for i in indices)
+        rows = [{**shorten_point(points[i]), **fields} for i, fields in zip(indices, plot_fields, strict=True)]
+        present_kinds = [kind for kind in _KINDS if kind in kinds]
         x = number_channel(
             "at",
             title=f"{format_count(n, 'query', 'queries')}, by {field}",
             scale={"domain": [0.4, n + 0.6], "nice": False, "zero": False},
             axis={"grid": False, "tickCount": 5, "tickMinStep": 1, "format": ",d"},
         )
-        what = "ratio of" if by_ratio else "difference in"
+        quantity = "ratio of" if by_ratio else "difference in"
         scale: Channel = {"type": "log", "nice": False} if by_ratio else {"zero": True}
-        y = number_channel(field, title=f"{what} {axis_title(two.result)}", scale=scale)
+        y = number_channel(field, title=f"{quantity} {axis_title(two.result)}", scale=scale)
         base = make_chart(rows, x=x, y=y)
-        colour = series_channel("kind", present, _select_marks(_COLOURS, present), style)
-        shape = series_channel("kind", present, _select_marks(_SHAPES, present), style)
+        colour = series_channel("kind", present_kinds, _select_marks(_COLOURS, present_kinds), style)
+        shape = series_channel("kind", present_kinds, _select_marks(_SHAPES, present_kinds), style)
         room = 0.8 * style.width / len(rows)  # of each query
         stems = base.mark_rule(strokeWidth=max(0.4, min(style.line, 0.7 * room)), aria=False)
         layers = [*_draw_band(pair, by_ratio, style), stems.encode(y2={"field": "none"}, color=colour)]
@@ -196,11 +196,11 @@ def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
             size = min(style.point, max(2.0, 0.8 * room**2))
             heads = base.mark_point(filled=True, opacity=1, size=size)
             layers.append(heads.encode(color=colour, shape=shape, detail=word_channel("query_id")))
-        band = f"Dashed: the mean {field}"
+        band_text = f"Dashed: the mean {field}"
         if pair.low is not None:
-            band += f", in the band of its {interval_name(two.comparison.settings)}"
+            band_text += f", in the band of its {interval_name(two.comparison.settings)}"
         left_out = [f"{len(rows)} of {n:,} queries are drawn, at equal steps"] * (n > len(rows))
-        return Drawing(layers, style.height, [band, *left_out])
+        return Drawing(layers, style.height, [band_text, *left_out])
 
     return draw
 
@@ -210,8 +210,8 @@ def shorten_point(point: Mapping[str, Any]) -> dict[str, Any]:
     return {**point, "query_id": shorten_name(point["query_id"], _ID_LETTERS)}
 
 
-def _select_marks(marks: Sequence[str], present: Sequence[str]) -> list[str]:
-    return [marks[_KINDS.index(kind)] for kind in present]
+def _select_marks(marks: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    return [marks[_KINDS.index(kind)] for kind in kinds]
 
 
 def _draw_band(pair: OrderedPair, by_ratio: bool, style: Style) -> "Iterator[alt.Chart]":
@@ -278,8 +278,8 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
             }
             for point in points
         ]
-        ends = _axis_ends(two, rows)
-        scale = {"domain": ends, "nice": False, "zero": False}
+        axis_range = _axis_ends(two, rows)
+        scale = {"domain": axis_range, "nice": False, "zero": False}
         scale |= {"type": "log"} if two.result.by_ratio else {}
         names = shorten_names((two.system, two.other), style)
         x, y = (
@@ -291,21 +291,21 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
             )
             for field, name in (("other_score", two.other), ("score", two.system))
         )
-        corners = [{"other_score": end, "score": end} for end in ends]
+        corners = [{"other_score": end, "score": end} for end in axis_range]
         diagonal = draw_dashed(make_chart(corners, x=x, y=y), style, "line")
         height = 1.35 * style.height
         if len(rows) > _MAX_POINTS:
-            squares = _draw_squares(rows, ends, two.result.by_ratio, x, y)
+            squares = _draw_squares(rows, axis_range, two.result.by_ratio, x, y)
             text = f"{len(rows):,} queries: how many are in each of {_N_SQUARES} x {_N_SQUARES} squares"
             return Drawing([squares, diagonal], height, [text])
         kinds = two.list_kinds(points)
-        present = [kind for kind in _KINDS if kind in kinds]
+        present_kinds = [kind for kind in _KINDS if kind in kinds]
         base = make_chart(
-            [{**one, "kind": kind} for one, kind in zip(rows, kinds, strict=True)], x=x, y=y
+            [{**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)], x=x, y=y
         )
         marks = base.mark_point(filled=True, opacity=0.75, size=style.point)
-        colour = series_channel("kind", present, _select_marks(_COLOURS, present), style)
-        shape = series_channel("kind", present, _select_marks(_SHAPES, present), style)
+        colour = series_channel("kind", present_kinds, _select_marks(_COLOURS, present_kinds), style)
+        shape = series_channel("kind", present_kinds, _select_marks(_SHAPES, present_kinds), style)
         layers = [diagonal, marks.encode(color=colour, shape=shape, detail=word_channel("query_id"))]
         return Drawing(layers, height, ["On the dashed line both score the same"])
 
@@ -314,14 +314,14 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
 
 def _axis_ends(two: TwoSystems, rows: Rows) -> list[float]:
     """Return where both axes begin and end: at the measure's limits, if they are known."""
-    every = [one[field] for one in rows for field in ("score", "other_score")]
+    all_scores = [row[field] for row in rows for field in ("score", "other_score")]
     low, high = possible_range(two.measure)
     if two.result.by_ratio:
         low = GEOMETRIC_FLOOR
-    if not (math.isfinite(low) and low <= min(every)):
-        low = min(every)
-    if not (math.isfinite(high) and max(every) <= high):
-        high = max(every)
+    if not (math.isfinite(low) and low <= min(all_scores)):
+        low = min(all_scores)
+    if not (math.isfinite(high) and max(all_scores) <= high):
+        high = max(all_scores)
     return [low, high if high > low else low + 1]
 
 
@@ -329,14 +329,14 @@ def _draw_squares(
     rows: Rows, ends: Sequence[float], by_ratio: bool, x: Channel, y: Channel
 ) -> "alt.Chart":
     """Return how many queries there are in each square."""
-    turn: Callable[[Any], Floats]
-    turn, back = (np.log, np.exp) if by_ratio else (np.asarray, np.asarray)
-    low, high = turn(ends).tolist()
+    transform: Callable[[Any], Floats]
+    transform, inverse = (np.log, np.exp) if by_ratio else (np.asarray, np.asarray)
+    low, high = transform(ends).tolist()
     edges = np.linspace(low, high, _N_SQUARES + 1)
-    scores = turn([[one["other_score"], one["score"]] for one in rows])
-    places = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, _N_SQUARES - 1)
-    cells, counts = np.unique(places, axis=0, return_counts=True)
-    edges = back(edges)
+    scores = transform([[row["other_score"], row["score"]] for row in rows])
+    place = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, _N_SQUARES - 1)
+    cells, counts = np.unique(place, axis=0, return_counts=True)
+    edges = inverse(edges)
     squares = [
         {
             "other_score": float(edges[i]),

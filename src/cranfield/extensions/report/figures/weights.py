@@ -46,23 +46,23 @@ def rank_weights(
     [1.0, 1.0, 0.0, 1.0, 0.5, 0.3333333333333333]
 
     """
-    wanted = list_measures(measures)
-    if len(wanted) > len(COLOURS):
+    parsed_measures = list_measures(measures)
+    if len(parsed_measures) > len(COLOURS):
         raise MeasureError(
-            f"{len(wanted)} measures in one picture: at most {len(COLOURS)} lines "
+            f"{len(parsed_measures)} measures in one picture: at most {len(COLOURS)} lines "
             "can be distinguished"
         )
-    names = [escape_unprintable(_write_name(measure)) for measure in wanted]
+    names = [escape_unprintable(_write_name(measure)) for measure in parsed_measures]
     points = [
         {"rank": rank, "weight": value / values[0], "measure": name}
-        for name, values in zip(names, _score_single_documents(wanted, depth), strict=True)
+        for name, values in zip(names, _score_single_documents(parsed_measures, depth), strict=True)
         for rank, value in enumerate(values, 1)
     ]
 
     def draw(style: Style) -> Drawing:
         y = number_channel("weight", title="weight, relative to rank 1", axis=SHARE_AXIS)
         base = make_chart(points, x=rank_axis("rank", depth), y=y)
-        layers = [one(base, "measure", names, style) for one in (draw_lines, draw_points)]
+        layers = [draw_series(base, "measure", names, style) for draw_series in (draw_lines, draw_points)]
         return Drawing(layers, style.height)
 
     return Figure(
@@ -100,8 +100,8 @@ def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figur
         base = make_chart(points, x=x, y=number_channel("value", title="reciprocal rank", axis=SHARE_AXIS))
         layers = [base.mark_bar(color=A, size=0.55 * style.width / depth)]
         if depth <= DEPTH:
-            few = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")
-            texts = few.mark_text(dy=-0.7 * style.size, aria=False)
+            first_ranks = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")
+            texts = first_ranks.mark_text(dy=-0.7 * style.size, aria=False)
             layers.append(texts.encode(text=number_channel("value", format=".2~f")))
         return Drawing(layers, style.height)
 
@@ -118,20 +118,20 @@ def _score_single_documents(measures: Sequence[Measure], depth: int) -> list[lis
     """Return what each measure gives to the only relevant document, at every rank down to depth."""
     ranks = range(1, check_option("depth", depth, whole_check(2, _MAX_DEPTH)) + 1)
     rankings = {
-        str(rank): ["relevant" if here == rank else f"other {here}" for here in ranks]
+        str(rank): ["relevant" if position == rank else f"other {position}" for position in ranks]
         for rank in ranks
     }
     scores = evaluate({query: {"relevant": 1} for query in rankings}, rankings, measures)
-    found = []
-    for one in measures:
-        values = scores.per_query(one)
-        if one.definition.is_text or not values["1"] > 0:
+    values_of_measure = []
+    for measure in measures:
+        values = scores.per_query(measure)
+        if measure.definition.is_text or not values["1"] > 0:
             raise MeasureError(
-                f"{one} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
+                f"{measure} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
                 "is the first: so ranks cannot be compared with the first"
             )
-        found.append([values[query] for query in rankings])
-    return found
+        values_of_measure.append([values[query] for query in rankings])
+    return values_of_measure
 
 
 def _write_name(measure: Measure) -> str:

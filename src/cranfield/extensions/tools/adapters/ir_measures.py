@@ -55,33 +55,33 @@ class _Evaluator(Evaluator):
 
     def __init__(self, measures: list[Any], qrels: Any) -> None:
         rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
-        ours = {measure: _parse_measure(measure) for measure in measures}
+        own_measures = {measure: _parse_measure(measure) for measure in measures}
         # Each group is a separate call, since judged documents only, and subtopics, are options of
         # a call.
         self._measures_of_call: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
-        for measure, one in ours.items():
-            how = measure.params.get("judged_only", False), _takes_subtopics(one)
-            self._measures_of_call.setdefault(how, {}).setdefault(one, []).append(measure)
+        for measure, own_measure in own_measures.items():
+            call_options = measure.params.get("judged_only", False), _takes_subtopics(own_measure)
+            self._measures_of_call.setdefault(call_options, {}).setdefault(own_measure, []).append(measure)
         # Without iterations, each query has one subtopic.
         columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
-        made = {of: Qrels(rows, columns=columns[of]) for _, of in self._measures_of_call if len(rows)}
-        self._qrels_by_subtopics = made
-        super().__init__(measures, next(iter(made.values())).query_ids if made else ())
+        qrels_by_subtopics = {has_subtopics: Qrels(rows, columns=columns[has_subtopics]) for _, has_subtopics in self._measures_of_call if len(rows)}
+        self._qrels_by_subtopics = qrels_by_subtopics
+        super().__init__(measures, next(iter(qrels_by_subtopics.values())).query_ids if qrels_by_subtopics else ())
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         rows = run if hasattr(run, "__len__") else list(run)
         if not len(rows) or not self._qrels_by_subtopics:
             return  # the base class adds the values of queries without results
-        for (judged_only, of_subtopics), asked in self._measures_of_call.items():
-            qrels = self._qrels_by_subtopics[of_subtopics]
-            scores = evaluate(qrels, rows, [*asked], judged_only=judged_only)
-            for one, measures in asked.items():
-                for query, value in scores.per_query(one).items():
+        for (judged_only, has_subtopics), foreign_measures in self._measures_of_call.items():
+            qrels = self._qrels_by_subtopics[has_subtopics]
+            scores = evaluate(qrels, rows, [*foreign_measures], judged_only=judged_only)
+            for own_measure, measures in foreign_measures.items():
+                for query, value in scores.per_query(own_measure).items():
                     yield from map(partial(Metric, query, value=value), measures)
 
 
-def _takes_subtopics(one: Measure) -> bool:
-    return one.definition.traits.takes_groups is not False
+def _takes_subtopics(measure: Measure) -> bool:
+    return measure.definition.traits.takes_groups is not False
 
 
 def _has_iterations(rows: Any) -> bool:
@@ -98,10 +98,10 @@ def _parse_measure(measure: Any) -> Measure:
         raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
     if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
         return parse(str(measure).replace("Accuracy", "AUC"))
-    params = {name: one for name, one in measure.params.items() if name != "judged_only"}
-    parsed = parse(str(type(measure)(**params)))
+    params = {name: parameter for name, parameter in measure.params.items() if name != "judged_only"}
+    own_measure = parse(str(type(measure)(**params)))
     # The providers of ir_measures 0.4.3 compute trec_eval 9.
-    return parsed.with_parameters({"version": 9}) if measure.NAME == "IPrec" else parsed
+    return own_measure.with_parameters({"version": 9}) if measure.NAME == "IPrec" else own_measure
 
 
 provider = register(CranfieldProvider())

@@ -87,9 +87,9 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         super().__init__()
         self.qrels, self.measures = make_qrels(relevant_docs), list_measures(measures)
         self.name, self.options = name, dict(options or {})
-        texts = _check_texts(queries, "the queries")
-        self.queries = {query: texts[query] for query in self.qrels.query_ids if query in texts}
-        missing = [query for query in self.qrels.query_ids if query not in texts]
+        text_of_query = _check_texts(queries, "the queries")
+        self.queries = {query: text_of_query[query] for query in self.qrels.query_ids if query in text_of_query}
+        missing = [query for query in self.qrels.query_ids if query not in text_of_query]
         if missing and (not self.queries or "queries" not in self.options):
             raise InputError(
                 f"{len(missing):,} of {len(self.qrels.query_ids):,} judged queries have no text, "
@@ -105,8 +105,8 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         self.encoding_options = {"batch_size": batch_size, "show_progress_bar": show_progress_bar}
         self.primary_metric = f"{name}_{self.measures[0]}" if name else str(self.measures[0])
         self.greater_is_better = self.measures[0].definition.higher_is_better is not False
-        cutoffs = [one.cutoff for one in self.measures if isinstance(one.cutoff, Depth)]
-        self.depth = max([_DEPTH, *(one.n_ranks or 0 for one in cutoffs)])
+        cutoffs = [measure.cutoff for measure in self.measures if isinstance(measure.cutoff, Depth)]
+        self.depth = max([_DEPTH, *(cutoff.n_ranks or 0 for cutoff in cutoffs)])
 
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
@@ -121,41 +121,41 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
 
     def retrieve(self, model: Any) -> dict[str, dict[str, float]]:
         """Return the best documents for each query, {query id: {document id: similarity}}."""
-        of_query, of_document = self.prompts
-        queries = model.encode_query([*self.queries.values()], prompt=of_query, **self.encoding_options)
+        query_prompt, document_prompt = self.prompts
+        query_embeddings = model.encode_query([*self.queries.values()], prompt=query_prompt, **self.encoding_options)
         ids, texts = np.array([*self.corpus], object), [*self.corpus.values()]
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in self.queries]
+        best_of_query = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in self.queries]
         for start in range(0, len(texts), self.chunk_size):
             chunk = texts[start : start + self.chunk_size]
-            documents = model.encode_document(chunk, prompt=of_document, **self.encoding_options)
-            places = np.arange(start, start + len(chunk))
-            similarities = np.asarray(model.similarity(queries, documents))
+            document_embeddings = model.encode_document(chunk, prompt=document_prompt, **self.encoding_options)
+            position = np.arange(start, start + len(chunk))
+            similarities = np.asarray(model.similarity(query_embeddings, document_embeddings))
             if np.isnan(similarities).any():
                 raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
-                at, scores = np.append(found[i][0], places), np.append(found[i][1], row)
-                best = _find_best(scores, self.depth)
-                found[i] = at[best], scores[best]
+                positions, scores = np.append(best_of_query[i][0], position), np.append(best_of_query[i][1], row)
+                order = _find_best(scores, self.depth)
+                best_of_query[i] = positions[order], scores[order]
         return {
-            query: dict(zip(ids[at].tolist(), scores.tolist(), strict=True))
-            for query, (at, scores) in zip(self.queries, found, strict=True)
+            query: dict(zip(ids[positions].tolist(), scores.tolist(), strict=True))
+            for query, (positions, scores) in zip(self.queries, best_of_query, strict=True)
         }
 
 
-def _check_texts(data: Mapping[Any, str], what: str) -> dict[str, str]:
+def _check_texts(text_of_id: Mapping[Any, str], source: str) -> dict[str, str]:
     """Return {id: text}; InputError for data that are not a dict."""
-    if not isinstance(data, Mapping):
+    if not isinstance(text_of_id, Mapping):
         raise InputError(
-            f"expected {{id: text}}, got {type(data).__name__}",
-            source=what,
+            f"expected {{id: text}}, got {type(text_of_id).__name__}",
+            source=source,
             hint='From a table with ids and texts: dict(zip(table["_id"], table["text"])).',
         )
-    return with_text_ids(data, what)
+    return with_text_ids(text_of_id, source)
 
 
 def _find_best(scores: Floats, depth: int) -> Ints:
     """Return the positions of the highest scores, best first, tied ones in the given order."""
-    places = np.arange(len(scores))
+    positions = np.arange(len(scores))
     if len(scores) > depth:  # so that few are sorted
-        places = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
-    return places[np.argsort(-scores[places], kind="stable")[:depth]]
+        positions = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
+    return positions[np.argsort(-scores[positions], kind="stable")[:depth]]

@@ -94,25 +94,25 @@ def requested(requests: Sequence[str], version: int = 10) -> dict[str, str | Non
     If a name occurs twice, the parameters given first apply. Raises TrecEvalError for a name that
     trec_eval does not know.
     """
-    known = measure_names(version)
-    found: dict[str, str | None] = {}
+    valid_names = measure_names(version)
+    parameters_of_name: dict[str, str | None] = {}
     for text in requests:
         name, dot, parameters = text.partition(".")
         names = NICKNAMES.get(name, [name])
-        if name not in NICKNAMES and name not in known:
-            raise TrecEvalError(USAGE, _unknown_message(name or text, known))
+        if name not in NICKNAMES and name not in valid_names:
+            raise TrecEvalError(USAGE, _unknown_message(name or text, valid_names))
         if dot and not parameters:
             raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
-        for one in names:
-            if one in known:
-                given = parameters if dot and name not in NICKNAMES else None
-                found[one] = given if found.get(one) is None else found[one]
-    return found
+        for measure_name in names:
+            if measure_name in valid_names:
+                name_parameters = parameters if dot and name not in NICKNAMES else None
+                parameters_of_name[measure_name] = name_parameters if parameters_of_name.get(measure_name) is None else parameters_of_name[measure_name]
+    return parameters_of_name
 
 
-def _unknown_message(name: str, known: Sequence[str]) -> str:
-    near = nearest_words(name, [*known, *NICKNAMES])
-    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+def _unknown_message(name: str, valid_names: Sequence[str]) -> str:
+    nearest_names = nearest_words(name, [*valid_names, *NICKNAMES])
+    guess = f" Did you mean {' or '.join(nearest_names)}?" if nearest_names else ""
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
@@ -147,51 +147,51 @@ def columns_of(name: str, parameters: str | None, settings: Mapping[str, Any]) -
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """
-    canonical, implied = find_variant(name) or (name, {})
+    canonical, implied_parameters = find_variant(name) or (name, {})
     base = Measure(canonical)
-    own = {key: value for key, value in settings.items() if key in base.definition.parameters}
-    find = _value_measures if usual_values(name) else _single_measure
+    base_settings = {key: value for key, value in settings.items() if key in base.definition.parameters}
+    list_measures = _value_measures if usual_values(name) else _single_measure
     try:
-        found = find(name, parameters, base.with_parameters({**implied, **own}))
+        suffix_measures = list_measures(name, parameters, base.with_parameters({**implied_parameters, **base_settings}))
     except CranfieldError as error:
         status = CALCULATION if name == "utility" else FILE
         raise TrecEvalError(status, f"{name}.{parameters}: {error}") from None
-    return [Column(name + suffix, measure, name) for suffix, measure in found]
+    return [Column(name + suffix, measure, name) for suffix, measure in suffix_measures]
 
 
-def _value_measures(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+def _value_measures(name: str, parameters: str | None, base: Measure) -> list[tuple[str, Measure]]:
     """Return the measures of cutoffs, recall points or multiples, with their names' endings."""
     parameter = base.definition.names.parameter.get(name.lower())
-    whole = parameter is None and base.definition.cutoff_kind == "depth"
-    number = _leading_integer if whole else _leading_number
-    values = sorted(map(number, given.split(","))) if given else usual_values(name)
+    has_depth = parameter is None and base.definition.cutoff_kind == "depth"
+    parse_number = _leading_integer if has_depth else _leading_number
+    values = sorted(map(parse_number, parameters.split(","))) if parameters else usual_values(name)
     if len(set(values)) < len(values):
         raise OptionError("a value occurs twice")
     return [
         (
-            f"_{value}" if whole else f"_{value:3.2f}",
+            f"_{value}" if has_depth else f"_{value:3.2f}",
             base @ value if parameter is None else base.with_parameters({parameter: value}),
         )
         for value in values
     ]
 
 
-def _single_measure(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+def _single_measure(name: str, parameters: str | None, base: Measure) -> list[tuple[str, Measure]]:
     """Return the only measure: with a length, with several parameters, or with gains."""
-    takes = base.definition.parameters
+    definition_parameters = base.definition.parameters
     parameter = base.definition.names.parameter.get(name.lower())
-    if given is None:
+    if parameters is None:
         return [("", base @ _DEFAULT_LENGTH if name == "relstring" else base)]
     if name == "relstring":
-        found = base @ int(max(1, min(_leading_number(given), 1e9)))
+        measure = base @ int(max(1, min(_leading_number(parameters), 1e9)))
     elif parameter is not None:
-        numbers = tuple(map(_leading_number, given.split(",")))
-        found = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
-    elif "gain" in takes or "p" in takes:
-        found = base.with_parameters(_parse_gains(given, takes))
+        numbers = tuple(map(_leading_number, parameters.split(",")))
+        measure = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
+    elif "gain" in definition_parameters or "p" in definition_parameters:
+        measure = base.with_parameters(_parse_gains(parameters, definition_parameters))
     else:
         return [("", base)]
-    return [(f"_{given}", found)]
+    return [(f"_{parameters}", measure)]
 
 
 def _leading_number(text: str) -> float:
@@ -201,29 +201,29 @@ def _leading_number(text: str) -> float:
     """
     if re.match(r"\s*[+-]?(?:inf|nan)", text, re.IGNORECASE):
         raise OptionError(f"expected a number, got {text!r:.40}")
-    found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text, re.ASCII)
-    return float(found[0]) if found else 0.0
+    match = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text, re.ASCII)
+    return float(match[0]) if match else 0.0
 
 
 def _leading_integer(text: str) -> int:
-    found = re.match(r"\s*[+-]?\d+", text, re.ASCII)
-    if found and len(found[0]) > 18:
+    match = re.match(r"\s*[+-]?\d+", text, re.ASCII)
+    if match and len(match[0]) > 18:
         raise OptionError(f"{text:.40}... is too large")
-    return int(found[0]) if found else 0
+    return int(match[0]) if match else 0
 
 
-def _parse_gains(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_gains(parameters: str, definition_parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return gains, and the parameter p; other names have no effect."""
     gains: dict[int, float] = {}
-    values: dict[str, Any] = {}
-    for pair in given.split(","):
+    other_parameters: dict[str, Any] = {}
+    for pair in parameters.split(","):
         level, equals, value = pair.partition("=")
         if not equals or "=" in value:
             raise OptionError("expected level=gain, as in 1=2,2=4")
-        if level == "p" and "p" in takes:
-            values["p"] = _leading_number(value)
-        elif re.fullmatch("[0-9]{1,18}", level) and "gain" in takes:
+        if level == "p" and "p" in definition_parameters:
+            other_parameters["p"] = _leading_number(value)
+        elif re.fullmatch("[0-9]{1,18}", level) and "gain" in definition_parameters:
             if int(level) in gains:
                 raise OptionError(f"the level {level} occurs twice")
             gains[int(level)] = _leading_number(value)
-    return {**values, "gain": gains} if gains else values
+    return {**other_parameters, "gain": gains} if gains else other_parameters

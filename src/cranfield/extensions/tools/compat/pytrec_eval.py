@@ -98,21 +98,21 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def _parse_lines(
-    lines: Iterable[str], form: TableForm, column: str, number: Callable[[str], Any]
+    lines: Iterable[str], form: TableForm, column: str, convert: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
     """Return {query: {document: number}} from lines, with the number in that column."""
     table = read_text_table(form.title, "\n".join(line.rstrip("\r\n") for line in lines), form)
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    places = (form.names.index(name) for name in ("query_id", "doc_id", column))
-    cells = zip(*(table.columns[place] for place in places), strict=True)
+    numbers: dict[str, dict[str, Any]] = defaultdict(dict)
+    column_index = (form.names.index(name) for name in ("query_id", "doc_id", column))
+    cells = zip(*(table.columns[index] for index in column_index), strict=True)
     for row, (query, doc, value) in enumerate(cells):
-        if doc in found[query]:
+        if doc in numbers[query]:
             raise AssertionError(f"the document {doc!r} occurs twice for query {query!r}")
         try:
-            found[query][doc] = number(value)
+            numbers[query][doc] = convert(value)
         except ValueError as error:
             raise table.row_error(row, str(error)) from None
-    return found
+    return numbers
 
 
 def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
@@ -163,20 +163,20 @@ class RelevanceEvaluator:
             raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
         columns = _list_columns(_read_requests(measures), int(level))
         self._column_names = [name for name, _ in columns]
-        texts = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._text_positions = [i - n for n, i in enumerate(texts)]  # the number that each text precedes
-        measured = [measure for _, measure in columns if measure is not None]
-        self._plan = Plan(measured)
+        text_columns = [i for i, (_, measure) in enumerate(columns) if measure is None]
+        self._text_positions = [i - n for n, i in enumerate(text_columns)]  # the number that each text precedes
+        number_measures = [measure for _, measure in columns if measure is not None]
+        self._plan = Plan(number_measures)
         self._logarithm_columns = [
-            i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
+            i for i, measure in enumerate(number_measures) if measure.definition.aggregation == "geometric"
         ]
         self._judging = Judging(scores="single", judged_only=bool(judged_docs_only_flag))
-        judged = _check_judgments(query_relevance)
+        docs_of_query = _check_judgments(query_relevance)
         try:
-            self._qrels = Qrels(_name_empty_ids(judged)) if judged else None
+            self._qrels = Qrels(_name_empty_ids(docs_of_query)) if docs_of_query else None
         except InputError as error:
             raise TypeError(str(error)) from None
-        self._judged_queries = frozenset(judged)
+        self._judged_queries = frozenset(docs_of_query)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
@@ -190,10 +190,10 @@ class RelevanceEvaluator:
         run = {query: docs for query, docs in scores.items() if query in self._judged_queries}
         if not run:
             return {}
-        named = _name_empty_ids(run)
-        qrels = self._qrels if len(run) == len(self._judged_queries) else self._qrels.select_queries(named)
+        named_run = _name_empty_ids(run)
+        qrels = self._qrels if len(run) == len(self._judged_queries) else self._qrels.select_queries(named_run)
         try:
-            meeting = judge(qrels, Run(named), self._judging)
+            meeting = judge(qrels, Run(named_run), self._judging)
         except InputError as error:
             raise TypeError(str(error)) from None
         values = self._plan.values(meeting.judged)
@@ -210,31 +210,31 @@ class RelevanceEvaluator:
 _EMPTY_ID = "\1\1\1 no id"
 
 
-def _name_empty_ids(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _name_empty_ids(docs_of_query: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the data with a name for the ids "", which pytrec_eval accepts."""
     return {
         query or _EMPTY_ID: {doc or _EMPTY_ID: value for doc, value in docs.items()}
         if "" in docs
         else docs
-        for query, docs in data.items()
+        for query, docs in docs_of_query.items()
     }
 
 
-def _check_mappings(data: object, number: str) -> None:
+def _check_mappings(docs_of_query: object, number_name: str) -> None:
     """Raise TypeError unless the data are {query: {document: ...}}."""
-    if not isinstance(data, MAPPINGS):
-        raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
-    for query, docs in data.items():
+    if not isinstance(docs_of_query, MAPPINGS):
+        raise TypeError(f"expected {{query: {{document: {number_name}}}}}, got {docs_of_query!r:.80}")
+    for query, docs in docs_of_query.items():
         if not isinstance(query, str) or not isinstance(docs, MAPPINGS):
             raise TypeError(
-                f"expected a string and {{document: {number}}}, got {query!r}: {docs!r:.80}"
+                f"expected a string and {{document: {number_name}}}, got {query!r}: {docs!r:.80}"
             )
 
 
-def _check_judgments(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+def _check_judgments(docs_of_query: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
     """Return the queries with judgments; TypeError if one is not {document: whole number}."""
-    _check_mappings(data, "grade")
-    for query, docs in data.items():
+    _check_mappings(docs_of_query, "grade")
+    for query, docs in docs_of_query.items():
         if set(map(type, docs.values())) <= {int}:
             continue  # the usual case: no need to check each grade
         for doc, grade in docs.items():
@@ -243,24 +243,24 @@ def _check_judgments(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping
                     f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
                     f"got {grade!r:.80}"
                 )
-    return {query: docs for query, docs in data.items() if docs}
+    return {query: docs for query, docs in docs_of_query.items() if docs}
 
 
 def _read_requests(measures: Iterable[str]) -> dict[str, str | None]:
     """Return the measures that names and nicknames mean, and their parameters."""
     if isinstance(measures, str):
         raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
-    given: dict[str, str | None] = {}
+    parameters_of_name: dict[str, str | None] = {}
     for measure in measures:
         for name, values in _read_request(measure):
-            before = given.get(name)
+            before = parameters_of_name.get(name)
             if before is None or values is None or before == values:
-                given[name] = values or before
+                parameters_of_name[name] = values or before
             elif usual_values(name):
-                given[name] = f"{before},{values}"
+                parameters_of_name[name] = f"{before},{values}"
             else:
                 raise ValueError(f"{name} is given with {before} and with {values}")
-    return given
+    return parameters_of_name
 
 
 def _read_request(measure: str) -> list[tuple[str, str | None]]:
@@ -270,11 +270,11 @@ def _read_request(measure: str) -> list[tuple[str, str | None]]:
     names = supported_nicknames.get(measure, {measure})
     if names <= supported_measures:
         return [(name, None) for name in names]
-    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES_PATTERN})", measure)
-    if parts and parts["name"] in supported_measures:
-        return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
-    near = nearest_words(measure, [*supported_measures, *supported_nicknames])
-    guess = f". Did you mean {near[0]}?" if near else ""
+    match = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES_PATTERN})", measure)
+    if match and match["name"] in supported_measures:
+        return [(match["name"], re.sub(r"\s", "", match["values"]))]
+    nearest_names = nearest_words(measure, [*supported_measures, *supported_nicknames])
+    guess = f". Did you mean {nearest_names[0]}?" if nearest_names else ""
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
@@ -282,23 +282,23 @@ _NUMBER_PATTERN = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _VALUES_PATTERN = rf"{_NUMBER_PATTERN}(?:\s*,\s*{_NUMBER_PATTERN})*|[0-9]+={_NUMBER_PATTERN}(?:\s*,\s*[0-9]+={_NUMBER_PATTERN})*"
 
 
-def _list_columns(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+def _list_columns(requests: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
     """Return the names and measures of the result, in trec_eval's order; None for texts.
 
     Raises ValueError for parameters that trec_eval does not take.
     """
     columns: list[tuple[str, Measure | None]] = []
     for name in _MEASURE_NAMES:
-        if name in wanted and name in _TEXT_MEASURES:
+        if name in requests and name in _TEXT_MEASURES:
             columns.append((name, None))
-        elif name in wanted:
-            values, several = wanted[name], bool(usual_values(name))
-            if values is not None and (several or name == "11pt_avg"):
-                values = ",".join(sorted(set(values.split(",")), key=float))
+        elif name in requests:
+            parameters, has_values = requests[name], bool(usual_values(name))
+            if parameters is not None and (has_values or name == "11pt_avg"):
+                parameters = ",".join(sorted(set(parameters.split(",")), key=float))
             try:
-                found = columns_of(name, values, {"rel": level, "version": 9})
+                name_columns = columns_of(name, parameters, {"rel": level, "version": 9})
             except TrecEvalError as error:
                 raise ValueError(str(error)) from None
             # Only values of which each is a measure are part of the names.
-            columns += [(column.name if several else name, column.measure) for column in found]
+            columns += [(column.name if has_values else name, column.measure) for column in name_columns]
     return columns

@@ -87,8 +87,8 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
     Raises TrecEvalError where trec_eval would end with an error status, InputError for files that
     cannot be read.
     """
-    wanted = requested(options.measures, 9 if options.version_9 else 10)
-    columns = _list_columns(wanted, options)
+    requests = requested(options.measures, 9 if options.version_9 else 10)
+    columns = _list_columns(requests, options)
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
     rows = open_files(qrels, Side.QRELS, options.qrels_format)
@@ -113,17 +113,17 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
     try:
         meeting = judge(judgments, ranking, judging)
     except NothingSharedError as error:
-        every_topic_missing = not options.version_9 and not options.complete
-        status = CALCULATION if every_topic_missing else NO_TOPICS
+        refuses_missing = not options.version_9 and not options.complete
+        status = CALCULATION if refuses_missing else NO_TOPICS
         raise TrecEvalError(status, str(error)) from None
-    averaged, printed = _choose_topics(meeting, options)
+    is_averaged, is_printed = _choose_topics(meeting, options)
     values = _column_values(meeting, columns, zscores, options)
     tag = run_tag(ranking.sources[-1])  # always read: an error if it is missing
-    first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
-    return _format_lines(first, meeting, columns, values, averaged, printed, options)
+    run_lines = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in requests else []
+    return _format_lines(run_lines, meeting, columns, values, is_averaged, is_printed, options)
 
 
-def _list_columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
+def _list_columns(requests: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
     """Return the wanted columns, in trec_eval's order."""
     settings = {
         "rel": options.level,
@@ -132,7 +132,7 @@ def _list_columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) ->
     }
     columns = []
     for name in measure_names():
-        if name not in wanted:
+        if name not in requests:
             continue
         formats = FORMATS.get(name, ("qrels",))
         if options.qrels_format not in formats:
@@ -141,33 +141,33 @@ def _list_columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) ->
                 CALCULATION, f"-m {name} needs {needs}, these are -R {options.qrels_format}"
             )
         if name != "runid":
-            columns += columns_of(name, wanted[name], settings)
+            columns += columns_of(name, requests[name], settings)
     return columns
 
 
 def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools, Bools]:
     """Return which of the judged topics are averaged, and which are printed: (n_queries,) each."""
-    answered = meeting.is_in_run
-    counted = np.ones(len(answered), np.bool_)
+    is_answered = meeting.is_in_run
+    is_counted = np.ones(len(is_answered), np.bool_)
     if options.topic is not None:
-        counted = np.array([query == options.topic for query in meeting.query_ids])
-        if not counted.any():
+        is_counted = np.array([query == options.topic for query in meeting.query_ids])
+        if not is_counted.any():
             raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
-    shared = answered & counted
+    is_shared = is_answered & is_counted
     if options.complete:
         # Version 9 also averages over topics without results, but does not print them.
-        return counted, shared if options.version_9 else counted
-    missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
-    if missing and not options.version_9:
-        others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
+        return is_counted, is_shared if options.version_9 else is_counted
+    missing_topics = [meeting.query_ids[i] for i in np.flatnonzero(is_counted & ~is_answered).tolist()]
+    if missing_topics and not options.version_9:
+        rest_text = f" and {len(missing_topics) - 1:,} other topics" if len(missing_topics) > 1 else ""
         raise TrecEvalError(
             CALCULATION,
-            f"the run has no results for topic {missing[0]!r}{others} of the qrels: give -c to "
+            f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give -c to "
             "count such topics as 0, or --version-9 to leave them out",
         )
-    if not shared.any():
-        raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing[0]!r}")
-    return shared, shared
+    if not is_shared.any():
+        raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing_topics[0]!r}")
+    return is_shared, is_shared
 
 
 def _column_values(
@@ -203,64 +203,64 @@ def _standardize(
     column: Column,
     values: Floats,
     query_ids: Sequence[str],
-    known: Mapping[tuple[str, str], tuple[float, float]],
+    zscores: Mapping[tuple[str, str], tuple[float, float]],
 ) -> Floats:
     """Return how many standard deviations each topic's value is from its mean."""
-    result = []
+    standard_scores = []
     for query, value in zip(query_ids, values.tolist(), strict=True):
-        mean_value, deviation = known.get((query, column.name), (math.nan, 0.0))
+        mean_value, deviation = zscores.get((query, column.name), (math.nan, 0.0))
         if deviation:
-            result.append((value - mean_value) / deviation)
+            standard_scores.append((value - mean_value) / deviation)
         else:
-            result.append(0.0 if value == mean_value else MISSING_ZSCORE)
-    return np.array(result)
+            standard_scores.append(0.0 if value == mean_value else MISSING_ZSCORE)
+    return np.array(standard_scores)
 
 
 MISSING_ZSCORE = -1000000.0
 
 
 def _format_lines(
-    first: Iterable[str],
+    run_lines: Iterable[str],
     meeting: MatchedRun,
     columns: Sequence[Column],
     values: Sequence[Any],
-    averaged: Bools,
-    printed: Bools,
+    is_averaged: Bools,
+    is_printed: Bools,
     options: TrecEvalOptions,
 ) -> Iterator[str]:
     """Yield what is printed: the topics in the order of their ids' bytes, then the summary."""
-    standardized = options.zscores is not None
+    has_zscores = options.zscores is not None
 
-    def line(column: Column, topic: str, value: Any) -> str:
+    def format_line(column: Column, topic: str, value: Any) -> str:
         definition = column.measure.definition
         if definition.is_text:
             return f"{column.name:<22}\t{topic}\t'{value}'\n"
-        whole = definition.aggregation == "sum" and not standardized
-        shown = str(int(value)) if whole else f"{value:6.4f}"
-        return f"{'Z' * standardized}{column.name:<22}\t{topic}\t{shown}\n"
+        is_count = definition.aggregation == "sum" and not has_zscores
+        number_text = str(int(value)) if is_count else f"{value:6.4f}"
+        return f"{'Z' * has_zscores}{column.name:<22}\t{topic}\t{number_text}\n"
 
-    of_columns = list(zip(columns, values, strict=True))
+    column_values = list(zip(columns, values, strict=True))
     if options.per_query:
-        of_topics = [
+        topic_values = [
             (column, value.tolist())
-            for column, value in of_columns
+            for column, value in column_values
             if column.name != "num_q" and column.measure.definition.aggregation != "geometric"
         ]
-        for i in np.flatnonzero(printed).tolist():
-            for column, value in of_topics:
-                yield line(column, meeting.query_ids[i], value[i])
+        for i in np.flatnonzero(is_printed).tolist():
+            for column, value in topic_values:
+                yield format_line(column, meeting.query_ids[i], value[i])
     if options.no_summary:
         return
-    yield from first
-    for column, value in of_columns:
-        aggregation, counted = column.measure.definition.aggregation, value[averaged]
+    yield from run_lines
+    for column, value in column_values:
+        aggregation, averaged_value = column.measure.definition.aggregation, value[is_averaged]
         if column.measure.definition.is_text:
             continue
         if column.name == "num_rel" and options.complete:
             # trec_eval counts again here, regardless of -l.
-            counted = meeting.judged.n_relevant(1)[averaged, 0] * 1.0
+            averaged_value = meeting.judged.n_relevant(1)[is_averaged, 0] * 1.0
         if column.name == "num_q":
-            found = float(len(counted))
+            summary = float(len(averaged_value))
         else:
-            found = (total if aggregation == "sum" else mean)(counted)
-        yield line(column, "all", math.exp(found) if aggregation == "geometric" else found)
+            summary = (total if aggregation == "sum" else mean)(averaged_value)
+        yield format_line(column, "all", math.exp(summary) if aggregation == "geometric" else summary)
