@@ -30,7 +30,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from helpers.browser import Browser, Page, program
+from helpers.browser import Browser, Page, find_chromium
 
 from cranfield import Comparison, compare, report
 
@@ -129,13 +129,13 @@ def search(page: Page) -> None:
 DEEDS: dict[str, Callable[[Page], None]] = {
     "scroll": scroll,
     "swap": lambda page: page.click("#swap"),
-    "other A": lambda page: page.one(
+    "other A": lambda page: page.read_first(
         "#pick-a", "(it.selectedIndex = 3, it.dispatchEvent(new Event('change')))"
     ),
     "20 x down": lambda page: pressed(page, "#queries", *["ArrowDown"] * 20),
     "slider End": lambda page: pressed(page, "[role=slider]", "End"),
     "search": search,
-    "order": lambda page: page.one(
+    "order": lambda page: page.read_first(
         "#order", "(it.value = 'unlike', it.dispatchEvent(new Event('change')))"
     ),
     "sort": lambda page: page.click('#board th[data-key="name"] button'),
@@ -208,7 +208,7 @@ def main() -> None:
                     f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} {len(page_bytes) / 1000:8,.0f} "
                     f"{len(gzip.compress(page_bytes)) / 1000:8,.0f}"
                 )
-        if program() is None:
+        if find_chromium() is None:
             print("\nthere is no Chromium: apt-get install chromium")
         else:
             browse(pages, arguments.loads)

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helpers.stand_ins import BEIR, FOUND, WORDS, frames
+from helpers.stand_ins import BEIR, RETRIEVED_DOCS, WORDS, make_frames
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "adapters.md"
 
@@ -55,7 +55,7 @@ def langchain() -> dict[str, Any]:
     class Retriever(BaseRetriever):
         def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
             return [
-                Document("...", id=f"{doc}#0", metadata={"source": doc}) for doc, _ in FOUND[query]
+                Document("...", id=f"{doc}#0", metadata={"source": doc}) for doc, _ in RETRIEVED_DOCS[query]
             ]
 
     return {"retriever": Retriever()}
@@ -69,7 +69,7 @@ def llama_index() -> dict[str, Any]:
     class Retriever(BaseRetriever):
         def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
             nodes_with_score = []
-            for doc, score in FOUND[query_bundle.query_str]:
+            for doc, score in RETRIEVED_DOCS[query_bundle.query_str]:
                 relationships = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc)}
                 nodes = (TextNode(id_=f"{doc}#{i}", relationships=relationships) for i in range(2))
                 nodes_with_score += [NodeWithScore(node=node, score=score) for node in nodes]
@@ -86,7 +86,7 @@ def haystack() -> dict[str, Any]:
     class Retriever:
         @component.output_types(documents=list[Document])
         def run(self, query: str) -> dict[str, list[Document]]:
-            ranking = FOUND[query]
+            ranking = RETRIEVED_DOCS[query]
             return {
                 "documents": [
                     Document(content=doc, meta={"source": doc}, score=x) for doc, x in ranking
@@ -112,7 +112,7 @@ def rectools() -> dict[str, Any]:
     interactions = Dataset.construct(pd.DataFrame(interaction_columns))
     model = PopularModel().fit(interactions)
     recommendations = model.recommend(users=[1, 2], dataset=interactions, k=3, filter_viewed=False)
-    return {"recommendations": recommendations, "test": frames()["test"]}
+    return {"recommendations": recommendations, "test": make_frames()["test"]}
 
 
 def pyterrier() -> dict[str, Any]:
@@ -123,8 +123,8 @@ def pyterrier() -> dict[str, Any]:
 
     from cranfield.adapters.ir_measures import provider
 
-    frame_of_name = frames()
-    topics = pd.DataFrame({"qid": ["q1", "q2"], "query": [*FOUND]})
+    frame_of_name = make_frames()
+    topics = pd.DataFrame({"qid": ["q1", "q2"], "query": [*RETRIEVED_DOCS]})
     pipeline = pt.Transformer.from_df(frame_of_name["results"])
 
     def experiment() -> Any:

@@ -76,7 +76,7 @@ class WithTexts(Shown):
     def to_junit(self) -> str:
         """Return the JUnit report of a gate, with the texts beside the ids of its queries."""
         gate: Any = self.result
-        report: str = gate.to_junit(lambda alone: str(replace(self, found=alone)))
+        report: str = gate.to_junit(lambda alone: str(replace(self, result=alone)))
         return report
 
     @property

@@ -42,7 +42,7 @@ class Ids(ByteStrings):
         if distinct is not None:
             return cls.of(distinct[0]).take(distinct[1])
         buffer = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
-        return cls(buffer, np.cumsum(length) - length, length, adjacent=True)
+        return cls(buffer, np.cumsum(length) - length, length, is_adjacent=True)
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
@@ -55,7 +55,7 @@ class Ids(ByteStrings):
         if not text.isascii():
             return cls.of([encode(text) for text in texts])
         buffer = np.frombuffer(text.encode() + bytes(8), np.uint8)
-        return cls(buffer, np.cumsum(length) - length, length, adjacent=True)
+        return cls(buffer, np.cumsum(length) - length, length, is_adjacent=True)
 
     @classmethod
     def of_arrow(cls, column: "pa.Array") -> "Ids":
@@ -71,7 +71,7 @@ class Ids(ByteStrings):
         buffer = np.frombuffer(byte_buffer or b"", np.uint8)[first_byte : end_byte + 8]
         if len(buffer) < end_byte - first_byte + 8:  # a word may be read at the last byte
             buffer = np.append(buffer[: end_byte - first_byte], np.zeros(8, np.uint8))
-        return cls(buffer, bounds[:-1] - first_byte, np.diff(bounds), adjacent=True)
+        return cls(buffer, bounds[:-1] - first_byte, np.diff(bounds), is_adjacent=True)
 
     @classmethod
     def of_views(cls, column: "pa.Array") -> "Ids | None":
@@ -92,7 +92,7 @@ class Ids(ByteStrings):
         if int(length.max()) > 12:
             return None
         start = np.arange(4, 16 * len(column), 16, dtype=np.int32)
-        ids = cls(views, start, length, ordered=True)
+        ids = cls(views, start, length, is_ordered=True)
         # Behind a text there are zeros. Were one within it, too, there would be fewer others.
         n_nonzero = int(np.count_nonzero(views[: end_byte - first_byte]))
         ids._is_clean = int(length.min()) > 0 and n_nonzero == len(column) + int(length.sum())
@@ -156,7 +156,7 @@ class Ids(ByteStrings):
         """Make a column of what `packed` returned, or of a part of that."""
         id_bytes, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)  # with a sign, to compute with
         start = np.cumsum(length, dtype=np.int64) - length
-        return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, adjacent=True)
+        return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, is_adjacent=True)
 
     def compact(self) -> "Ids":
         """Return the same identifiers in memory of their own, in the order of the rows.
@@ -209,7 +209,7 @@ class Ids(ByteStrings):
         row_bytes = 8 * matrix.shape[1]
         start_type = np.int64 if matrix.size >> 28 else np.int32
         start = np.arange(len(length), dtype=start_type) * row_bytes + 8 * first_word
-        return cls(matrix.reshape(-1).view(np.uint8), start, length, ordered=True)
+        return cls(matrix.reshape(-1).view(np.uint8), start, length, is_ordered=True)
 
     def are_digits(self) -> bool:
         """Tell whether each has decimal digits only, and at least one."""

@@ -320,7 +320,7 @@ def _record_calls(method: Any) -> Callable[..., Any]:
 
 # ---- what is one step -----------------------------------------------------------------------
 
-_Arguments = ParamSpec("_Given")
+_Arguments = ParamSpec("_Arguments")
 _Function = Callable[_Arguments, NDArray[Any]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -335,7 +335,7 @@ def _evaluate_runs(
     evaluated_runs = EvaluatedRuns(judgments, named_runs, systems)
     n_measures = len(dict.fromkeys(numeric_measures))  # without the shares
     return replace(
-        all_scores, measures=all_scores.measures[:n_measures], values=all_scores.scores[:n_measures], source=evaluated_runs, judged=judged_share
+        all_scores, measures=all_scores.measures[:n_measures], scores=all_scores.scores[:n_measures], evaluated_runs=evaluated_runs, judged_share=judged_share
     )
 
 

@@ -294,11 +294,11 @@ def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
 
 def _build_systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
-    judged_shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
+    shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
         System(name, *mean_interval, *share)
-        for name, mean_interval, share in zip(cell.aligned_scores.system_names, means, judged_shares, strict=True)
+        for name, mean_interval, share in zip(cell.aligned_scores.system_names, means, shares, strict=True)
     ]
     for block in cell.aligned_scores.extra_columns:
         for name, column in block.system_columns(cell).items():

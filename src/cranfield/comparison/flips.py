@@ -65,7 +65,7 @@ class PairedScores:
         Clusters are numbered from 0; each has a query.
         """
         unit_size = np.bincount(cluster_of_unit).astype(np.float64)
-        return replace(self, values=sum_by_cluster(self.scores, cluster_of_unit), sizes=unit_size)
+        return replace(self, scores=sum_by_cluster(self.scores, cluster_of_unit), unit_size=unit_size)
 
     @property
     def n_units(self) -> int:

@@ -122,17 +122,17 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
     systems = Systems([scores]) if isinstance(scores, Scores) else scores
     means: list[MeanWithInterval] = []
     notes = drop_query_counts(systems.notes)  # the title has it
-    for (measure, name), (query_ids, scores) in system_columns(systems).items():
+    for (measure, name), (query_ids, column) in system_columns(systems).items():
         parsed_measure = find_measure(measure)
         if not _has_mean(parsed_measure):
             continue
         units, data_notes = find_units(families, query_ids)
-        ((mean, low, high),) = mean_intervals(parsed_measure, scores[:, None], alpha, units)
+        ((mean, low, high),) = mean_intervals(parsed_measure, column[:, None], alpha, units)
         n_clusters = units.n_groups
         means.append(MeanWithInterval(name, measure, len(query_ids), n_clusters, mean, low, high))
         if low is not None:
             data_notes += note_few_queries(n_clusters or len(query_ids), units.full_words)
-            data_notes += note_intervals(scores[:, None], [f"{name} {measure}"], units)
+            data_notes += note_intervals(column[:, None], [f"{name} {measure}"], units)
         notes += [note for note in data_notes if note not in notes]
     measures_left_out = [str(measure) for measure in systems.measures if not _has_mean(measure)]
     if measures_left_out:

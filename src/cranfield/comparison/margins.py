@@ -143,7 +143,7 @@ def build_contrast(
         range=score_range,
     )
     _refuse_excessive(contrast, baseline)
-    return replace(contrast, reach=test.find_test_range(contrast))
+    return replace(contrast, test_range=test.find_test_range(contrast))
 
 
 def _compute_margin(

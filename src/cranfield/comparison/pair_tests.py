@@ -205,7 +205,7 @@ def _add_intervals(
     disagreeing = np.flatnonzero(~agrees)
     if len(disagreeing):
         disagreeing_pairs = replace(
-            sample.paired_scores, left=sample.paired_scores.left_column[disagreeing], right=sample.paired_scores.right_column[disagreeing]
+            sample.paired_scores, left_column=sample.paired_scores.left_column[disagreeing], right_column=sample.paired_scores.right_column[disagreeing]
         )
         p_of_all_flips, low[disagreeing], high[disagreeing] = invert_sign_flips(disagreeing_pairs, sample.flips, settings.alpha)
         is_open = np.array([method[i] != "bound" for i in disagreeing])

@@ -86,7 +86,7 @@ def invert_sign_flips(paired_scores: PairedScores, flips: Flips, alpha: float) -
     all_fit = paired_scores.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
     # Where not all sums can be held, a pair has two columns at most.
     for pair_slice in [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES):
-        pairs_of_slice = replace(paired_scores, left=paired_scores.left_column[pair_slice], right=paired_scores.right_column[pair_slice])
+        pairs_of_slice = replace(paired_scores, left_column=paired_scores.left_column[pair_slice], right_column=paired_scores.right_column[pair_slice])
         inverted_pairs += _invert_pairs(pairs_of_slice, flips, n_needed)
     counts, low, high = np.array(inverted_pairs, float).reshape(-1, 3).T.copy()
     return flips.p_values(counts), low, high

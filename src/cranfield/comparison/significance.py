@@ -54,7 +54,7 @@ class Moments:
         unit_variance = self.sd**2 / self.n_units
         degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
         freedom = combine_degrees([unit_variance, *variances], degrees)
-        return replace(self, added=sum(variances, np.zeros_like(unit_variance)), freedom=freedom)
+        return replace(self, added_variance=sum(variances, np.zeros_like(unit_variance)), satterthwaite_degrees=freedom)
 
     @property
     def error(self) -> Floats:

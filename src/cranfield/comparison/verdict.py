@@ -16,7 +16,8 @@ from cranfield.comparison.thresholds import Threshold, lowest_table, thresholds_
 from cranfield.errors import escape_unprintable
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import Note, lines_below_table
-from cranfield.render.junit import Case, Outcome, to_junit
+from cranfield.render.junit import Case, to_junit
+from cranfield.render.junit import Outcome as CaseOutcome
 from cranfield.render.numbers import format_number, format_percent, format_p, format_query_count, format_signed
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, select_shown
@@ -256,7 +257,7 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
         else:
             case_name, message = decision.stated, decision.reason
             gate_of_one = replace(gate, verdicts=(), thresholds=(decision,))
-        outcome: Outcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
+        outcome: CaseOutcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
         if outcome == "passed" and decision.outcome == "UNDECIDED":
             outcome = "skipped"
         yield Case(decision.system, case_name, outcome, message, format_gate(gate_of_one))

@@ -91,7 +91,7 @@ class RunOperations(Documents):
             rank = rank_documents(grouped_block, judging).rank
             rows = np.flatnonzero(rank <= k)
             rows = rows[np.lexsort((rank[rows], grouped_block.group[rows]))]
-            return replace(grouped_block.block.take(rows), empty=grouped_block.block.empty_queries)
+            return replace(grouped_block.block.take(rows), empty_queries=grouped_block.block.empty_queries)
 
         return self._derive_run(take_first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()})
 
@@ -161,7 +161,7 @@ class RunOperations(Documents):
             if grouped_block.block.empty_queries:
                 empty_queries = Ids.of([*grouped_block.block.empty_queries])
                 empty += empty_queries.take(np.flatnonzero(is_wanted_query(empty_queries))).to_list()
-            return replace(grouped_block.block.take(np.flatnonzero(is_selected)), empty=empty)
+            return replace(grouped_block.block.take(np.flatnonzero(is_selected)), empty_queries=empty)
 
         selections = {"queries": queries, "documents": docs}
         named_parts = " and ".join(name for name, ids in selections.items() if ids is not None)
@@ -210,7 +210,7 @@ class RunOperations(Documents):
         own_block, other_block = (run._read_all(roles) for run in (self, other))
         own_docs = NamedDocuments.of_block(own_block)
         new_rows = np.flatnonzero(~own_docs.contains(group_rows(other_block, other._unranked_judging)))
-        added_block = replace(other_block.take(new_rows), left_out=other_block.left_out, empty=other_block.empty_queries)
+        added_block = replace(other_block.take(new_rows), left_out=other_block.left_out, empty_queries=other_block.empty_queries)
         joint_block = join_blocks([own_block, added_block])
         return self._hold_rows(joint_block, f"{self.name} | {other.name}", {"union": other.origin}, roles)
 
@@ -282,7 +282,7 @@ class RunOperations(Documents):
                 block = change_block(grouped_block)
                 docs, query = block.doc.compact(), block.query.compact()
                 left_out = grouped_block.block.left_out
-                blocks.append(replace(block, query=query, doc=docs, left_out=left_out, given=None))
+                blocks.append(replace(block, query=query, doc=docs, left_out=left_out, input_row=None))
             return blocks
 
         blocks = self.read_whole_queries(sort_roles(roles), judging, change_blocks)
@@ -315,7 +315,7 @@ class RunOperations(Documents):
             block = gather_queries(block)
         query_ids = set(first_queries)
         empty = [query_id for query_id in dict.fromkeys(block.empty_queries) if query_id not in query_ids]
-        block, n_queries = replace(block, empty=empty), len(query_ids) + len(empty)
+        block, n_queries = replace(block, empty_queries=empty), len(query_ids) + len(empty)
         form = f"{description} ({format_query_count(n_queries)}, {format_count(len(block), 'row')})"
         derived_run = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
         full_recipe = {"cranfield": __version__, "run": self.origin, **recipe}

@@ -118,7 +118,7 @@ class Chunks:
             error = partial(self.missing_document_error, grouped_block.block, int(lost_rows[0]))
             rest_block = leave_out_rows(grouped_block.block, lost_rows, errors, "chunk", error)
             rest_grouped = group_rows(rest_block, self.grouping_options(judging))
-            return self.convert(rest_grouped._replace(repeated=grouped_block.repeats), errors, judging)
+            return self.convert(rest_grouped._replace(repeats=grouped_block.repeats), errors, judging)
         block, score = grouped_block.block, grouped_block.block.columns.get("score")
         sort_score = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
         order, is_first = sort_by_document(docs, grouped_block.group, sort_score)
@@ -135,9 +135,9 @@ class Chunks:
         doc_block = replace(block, doc=docs, columns=columns).take(chosen_rows)
         if doc_block.rank is not None:
             doc_block = replace(doc_block, columns={**doc_block.columns, "rank": _renumber_ranks(doc_block, grouped_block, chosen_rows)})
-        doc_block = replace(doc_block, left_out=block.left_out, empty=block.empty_queries)
+        doc_block = replace(doc_block, left_out=block.left_out, empty_queries=block.empty_queries)
         grouped_docs = group_rows(doc_block, judging)
-        return grouped_docs._replace(repeated=grouped_block.repeats, made=(len(block), len(doc_block)))
+        return grouped_docs._replace(repeats=grouped_block.repeats, conversion_counts=(len(block), len(doc_block)))
 
 
 def _renumber_ranks(doc_block: Block, grouped_block: GroupedBlock, chosen_rows: Ints) -> Ints:
@@ -207,7 +207,7 @@ def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgm
         documents=docs_of.take(chosen_rows),
         grade=judgments.grade[chosen_rows],
         left_out=judgments.left_out + left_out,
-        chunks=(len(good_rows), len(chosen_rows)),
+        chunk_counts=(len(good_rows), len(chosen_rows)),
     )
 
 
@@ -237,10 +237,10 @@ def _map_groups(
     group_judgments = make_judgments(GroupRows(mapped_groups, groups.weights, groups.left_out + left_out, groups), errors)
     return replace(
         group_judgments,
-        repeated=judgments.repeats,
+        repeats=judgments.repeats,
         duplicates=judgments.duplicates,
         notes=judgments.notes,
-        chunks=(len(block) - len(lost_rows), len(group_judgments.grade)),
+        chunk_counts=(len(block) - len(lost_rows), len(group_judgments.grade)),
     )
 
 

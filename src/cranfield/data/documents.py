@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # what most runs do not need
     from cranfield.data.chunks import Chunks, DocsOfChunks
     from cranfield.data.spans import JudgedSpans, Spans
 
-_Outcome = TypeVar("_Found")
+_Outcome = TypeVar("_Outcome")
 
 
 class _SplitQueryError(Exception):
@@ -139,7 +139,7 @@ class Documents:
                 hint="It needs columns start and end, or ids that say both: Run.spans(pattern), "
                 "--span-pattern '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
             )
-        return self._replace_rows(self._rows, replace(spans, judged=judged_spans, overlap=overlap))
+        return self._replace_rows(self._rows, replace(spans, judged_spans=judged_spans, overlap=overlap))
 
     @property
     def rows(self) -> Rows:
@@ -237,7 +237,7 @@ class Documents:
         self._refuse_spans()
 
         def collect_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
-            return [replace(grouped_block.block, given=None) for grouped_block in grouped_blocks()]
+            return [replace(grouped_block.block, input_row=None) for grouped_block in grouped_blocks()]
 
         roles = sort_roles(roles)
         blocks = self.read_whole_queries(roles, judging or self._unranked_judging, collect_blocks)

@@ -65,14 +65,14 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
             if judging.duplicates == "once":
                 uncounted_row = repeat_rows
             elif not judging.keeps_repeats:
-                return group_rows(_drop_rows(block, repeat_rows), judging)._replace(repeated=repeats)
+                return group_rows(_drop_rows(block, repeat_rows), judging)._replace(repeats=repeats)
     if judging.drops_documents:
         reduced_block, dropped_counts = _drop_documents(block, starts, sort_score, judging)
         if len(reduced_block) < len(block):
             grouped_block = group_rows(reduced_block, judging)
             if not judging.keeps_repeats:  # these were told by the rows that are left, too
                 repeats += grouped_block.repeats
-            return grouped_block._replace(repeated=repeats, dropped=dropped_counts)
+            return grouped_block._replace(repeats=repeats, dropped_counts=dropped_counts)
     queries = block.query.take(starts[:-1])
     return GroupedBlock(block, starts, group, queries, keys, sort_score, repeats, uncounted_row)
 
@@ -149,7 +149,7 @@ def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
     keep = np.ones(len(block), np.bool_)
     keep[rows] = False
     reduced_block = block.take(np.flatnonzero(keep))
-    return replace(reduced_block, left_out=block.left_out, empty=block.empty_queries)
+    return replace(reduced_block, left_out=block.left_out, empty_queries=block.empty_queries)
 
 
 def _drop_documents(
@@ -167,7 +167,7 @@ def _drop_documents(
     emptied_starts = begins[np.logical_and.reduceat(is_dropped, begins)] if len(begins) else begins
     reduced_block = _drop_rows(block, np.flatnonzero(is_dropped))
     dropped_counts = int(np.count_nonzero(is_identical)), int(np.count_nonzero(is_low))
-    return replace(reduced_block, empty=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()]), dropped_counts
+    return replace(reduced_block, empty_queries=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()]), dropped_counts
 
 
 def is_above_threshold(scores: Floats, judging: Judging) -> Bools:

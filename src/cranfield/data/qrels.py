@@ -224,13 +224,13 @@ class Qrels(JudgmentColumns):
         drawn_rows = np.sort(np.random.default_rng(seed).permutation(n_available)[:n])
         if of == "queries":
             return self.select_queries([self.query_ids[code] for code in drawn_rows.tolist()])
-        judgments = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        judgments = replace(self._judgments, documents=self.docs, stated_top_grade=self.top_grade)
         order = np.lexsort((self.docs.sort_keys(), self.query))  # the order of rows changes nothing
         return Qrels(select_judgments(judgments, self.query, np.sort(order[drawn_rows])))
 
     def select_rows(self, rows: Ints) -> "Qrels":
         """Return some judgments, by their rows, in order; every query is still there."""
-        judgments = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        judgments = replace(self._judgments, documents=self.docs, stated_top_grade=self.top_grade)
         return Qrels(select_judgments(judgments, self.query, rows, keep_empty=True))
 
     def split(self, k: int, *, seed: int = 42) -> "list[Qrels]":
@@ -278,7 +278,7 @@ def _state_top_grade(judgments: Judgments, top_grade: float) -> Judgments:
             "highest of the collection",
             source=describe_sources(judgments.sources),
         )
-    return replace(judgments, top_of_all=top_number)
+    return replace(judgments, stated_top_grade=top_number)
 
 
 def check_duplicates(duplicates: Duplicates) -> None:

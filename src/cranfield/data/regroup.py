@@ -19,7 +19,7 @@ def gather_queries(block: Block) -> Block:
     """Bring each query's rows together, and keep their order."""
     order = _sort_by_query(block.query)
     position = order if block.input_row is None else block.input_row[order]
-    return replace(block.take(order), left_out=block.left_out, empty=block.empty_queries, given=position)
+    return replace(block.take(order), left_out=block.left_out, empty_queries=block.empty_queries, input_row=position)
 
 
 def fixed_hashes(queries: Ids) -> Words:

@@ -74,7 +74,7 @@ class Judgments:
         if self.groups is not None:
             selection = _convert_groups(self.groups.select_queries(ids))
             selection.grade = selection.grade.astype(widen_grades(self.grade).dtype)  # of the collection
-            selection = replace(selection, top_of_all=top_grade, left_out=self.left_out, notes=self.notes)
+            selection = replace(selection, stated_top_grade=top_grade, left_out=self.left_out, notes=self.notes)
             return replace(selection, duplicates=self.duplicates)
         begins = self.starts[codes]
         lengths = self.starts[codes + 1] - begins
@@ -88,7 +88,7 @@ class Judgments:
             documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
-            top_of_all=top_grade,
+            stated_top_grade=top_grade,
         )
 
 

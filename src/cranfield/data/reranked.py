@@ -84,7 +84,7 @@ def _check_shared(run: _Run, other_run: _Run, shares_doc: Sequence[bool], derive
 def _replace_ranking_column(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
     """Return rows with a column that ranks them in place of others, and with their costs."""
     costs = {name: cost for name, cost in block.columns.items() if name == "cost"}
-    return replace(block, columns={role: column, **costs}, empty=empty)
+    return replace(block, columns={role: column, **costs}, empty_queries=empty)
 
 
 def _fill_scores_below(score: Floats, grouped_block: GroupedBlock, rank: Ints) -> Floats:

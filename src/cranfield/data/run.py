@@ -259,7 +259,7 @@ class Run(RunOperations):
 
             selected_block = gather_queries(selected_block)
         empty = sorted(keys.difference(first_queries))
-        held_rows = MemoryRows(replace(selected_block, left_out=left_out, empty=empty), self._rows)
+        held_rows = MemoryRows(replace(selected_block, left_out=left_out, empty_queries=empty), self._rows)
         return self._replace_rows(held_rows, self.conversion)
 
     def split_queries(self) -> "dict[str, Run]":
@@ -274,7 +274,7 @@ class Run(RunOperations):
             bounds = pairwise([*first_rows.tolist(), len(block)])
             block_of_query = {query_id: block.take(slice(*bounds_of_query)) for query_id, bounds_of_query in zip(queries, bounds, strict=True)}
             for key in block.empty_queries:
-                block_of_query[decode(key)] = replace(empty_block(block.columns), empty=[key])
+                block_of_query[decode(key)] = replace(empty_block(block.columns), empty_queries=[key])
             for query, query_block in block_of_query.items():
                 held_rows = MemoryRows(replace(query_block, left_out=block.left_out), self._rows)
                 run_of_query[query] = self._replace_rows(held_rows, self.conversion)

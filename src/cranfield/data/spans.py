@@ -184,8 +184,8 @@ class Spans:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
-        counted_spans = grouped_spans._replace(repeated=grouped_block.repeats, made=(n_matched, n_repeats), own=block.doc)
-        return counted_spans._replace(dropped=grouped_block.dropped_counts)
+        counted_spans = grouped_spans._replace(repeats=grouped_block.repeats, conversion_counts=(n_matched, n_repeats), tie_ids=block.doc)
+        return counted_spans._replace(dropped_counts=grouped_block.dropped_counts)
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Say how many retrieved spans met a judged one, and how many of them too late."""

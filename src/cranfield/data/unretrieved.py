@@ -46,7 +46,7 @@ def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ma
     new_placement = placement._replace(
         rank=np.append(ranks, n_above + consecutive_numbers(1, n_added)), tie_first=tie_columns[0], tie_size=tie_columns[1]
     )
-    return replace(match, row=np.append(row, below_rows), placed=new_placement, in_order=False), n_added
+    return replace(match, row=np.append(row, below_rows), placement=new_placement, is_in_order=False), n_added
 
 
 def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Ints:

@@ -133,7 +133,7 @@ class Difference(Shown):
             *([part for part in parts if part.change], (len(left.docs), len(right.docs))),
             *(left.judging.changed_options(), merge_notes(named_notes, n_sources=2)),
             judged=[make_part(doc) for doc in _list_judged(left, right)],
-            beside=[*map(make_part, first_docs)],
+            first_documents=[*map(make_part, first_docs)],
             reason=reason,
         )
 

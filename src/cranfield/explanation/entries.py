@@ -190,7 +190,7 @@ def order_entries(entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], ne
                 headers = [column.header for column in total_sheet.columns]
                 n_columns = headers.index(total.column) + 1 if total.column in headers else 0
                 columns, own_references = total_sheet.columns[:n_columns], dict(total_sheet.title_references)
-                entry_of_symbol[symbol] = replace(total_sheet, columns=columns, totals=[total], needs=own_references)
+                entry_of_symbol[symbol] = replace(total_sheet, columns=columns, totals=[total], references=own_references)
                 total_sheet.totals.remove(total)
     entries = _collect_entries(entry_of_symbol, needs)
     for entry in entries:

@@ -263,7 +263,7 @@ def _recognize_rows(
                 return rows
             file_format = FORMATS["trec"]
             if side is Side.EXCLUDED and not columns:
-                file = replace(file, what=guess_side(source.path) or Side.QRELS)
+                file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(source, file.sample)
     return file_format.read(file)

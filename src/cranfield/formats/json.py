@@ -77,7 +77,7 @@ class JsonDictRows(Rows):
 
     def _read_members(self) -> Iterator[Member]:
         """Yield (number of the line, query, value), one after the other."""
-        with self.source.open(heard=True) as stream:
+        with self.source.open(reports_progress=True) as stream:
             text = Window(stream, self.source)
             for line in text.read_members("{}"):
                 query = text.read_value()
@@ -199,7 +199,7 @@ class JsonIdLists(JsonDictRows):
         self.list_kind, self.description = "ids", LIST_DESCRIPTIONS["ids"]
 
     def _read_members(self) -> Iterator[Member]:
-        with self.source.open(heard=True) as stream:
+        with self.source.open(reports_progress=True) as stream:
             text = Window(stream, self.source)
             for number, line in enumerate(text.read_members("[]"), 1):
                 yield line, str(number), text.read_value()

@@ -222,7 +222,7 @@ class JsonList(JsonLines):
 
     def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
         """Yield (number of the line, value) of the list's elements."""
-        with source.open(heard=reports_progress) as stream:
+        with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
             for line in text.read_members("[]"):
                 yield line, text.read_value()
@@ -272,7 +272,7 @@ class JsonOfObjects(JsonList):
         self.column_names = ()  # it is no table that may hold both sides
 
     def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
-        with source.open(heard=reports_progress) as stream:
+        with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
             for line in text.read_members("{}"):
                 query = text.read_value()

@@ -184,15 +184,15 @@ class Lines(Rows):
         self, lines: Iterable[DataLine], roles: tuple[Role, ...], find_line: FindLine, errors: Errors
     ) -> Block:
         """Read lines one at a time; lines with faults raise an error or are left out."""
-        roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # these first
-        fields_of_role: dict[Role, list[Any]] = {role: [] for role in roles}
+        read_roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # these first
+        fields_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
         good_rows: list[int] = []
         faults = FaultLog(errors)
         for row, line in enumerate(lines):
             fault = line.fault
             if fault is None:
                 try:
-                    fields = [self._read_field(role, line) for role in roles]
+                    fields = [self._read_field(role, line) for role in read_roles]
                 except InputError as error:
                     fault = error
             if fault is not None:
@@ -203,7 +203,7 @@ class Lines(Rows):
                 )
                 continue
             good_rows.append(row)
-            for role, field in zip(roles, fields, strict=True):
+            for role, field in zip(read_roles, fields, strict=True):
                 fields_of_role[role].append(field)
         columns: dict[Role, Any] = {
             role: Ids.of(fields)

@@ -60,7 +60,7 @@ def read_raw_blocks(
 
     A file that is little longer than a block is not cut: a second, small block would cost more.
     """
-    with source.open(heard=True) as stream:
+    with source.open(reports_progress=True) as stream:
         n_stored = source.size or 0
         n_bytes = max(SIZES.bytes, n_stored if 2 * n_stored <= 3 * SIZES.bytes else 0)
         # The first block includes what is before the first byte of data.

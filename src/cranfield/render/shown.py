@@ -31,7 +31,7 @@ FORMS: Mapping[str, str] = {
     "jsonl": ".jsonl",
 }
 ROW_FORMS = ("csv", "tsv", "jsonl")  # the forms that have the rows, and no notes
-_Source = TypeVar("_Made")
+_Source = TypeVar("_Source")
 
 
 class Shown(ABC):

@@ -58,11 +58,11 @@ class Table:
             self,
             header=[self.header[c] for c in columns],
             rows=[[row[c] for c in columns] for row in self.rows],
-            strong=frozenset((r, new[c]) for r, c in self.bold_cells if c in new),
-            second=frozenset((r, new[c]) for r, c in self.underlined_cells if c in new),
-            raised={(r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new},
+            bold_cells=frozenset((r, new[c]) for r, c in self.bold_cells if c in new),
+            underlined_cells=frozenset((r, new[c]) for r, c in self.underlined_cells if c in new),
+            superscripts={(r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new},
             n_sentences=sum(column >= self.first_sentence_column for column in columns),
-            groups=[self.group_headings[c] for c in columns] if self.group_headings else (),
+            group_headings=[self.group_headings[c] for c in columns] if self.group_headings else (),
         )
 
     def transpose(self) -> "Table":

@@ -138,7 +138,7 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
         [[tests]] = run_sequential_tests([is_every_query], [[paired_scores]], [[is_requested]], n_drawn=drawn, seed=seed, n_large_to_stop=stop)
         tests_of_blocks.append(tests)
     p = np.concatenate([tests.p for tests in tests_of_blocks])
-    is_stopped_early = np.concatenate([tests.stopped for tests in tests_of_blocks])
+    is_stopped_early = np.concatenate([tests.is_stopped_early for tests in tests_of_blocks])
     assert 0.5 < is_stopped_early.mean() < 1
     for alpha in (0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8):
         assert at_most(int(np.count_nonzero(p <= alpha)), times, alpha)

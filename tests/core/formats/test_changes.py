@@ -11,7 +11,7 @@ from pyarrow import ipc
 
 from cranfield import InputError, Run, evaluate, read_qrels, read_run
 from cranfield.formats.source import Source
-from cranfield.formats.trec import read_run
+from cranfield.formats.trec import read_run as read_trec_run
 
 QRELS = {"q1": {"d1": 1}}
 N_QUERIES, N_DOCS = 100, 300  # several blocks: with these ids, their text has 3 MB
@@ -134,7 +134,7 @@ def test_a_line_that_is_gone_when_it_is_to_be_shown(
 def test_a_line_that_is_not_there_any_more_is_a_change(write: Callable[..., str]) -> None:
     """Where size and time of modification are as they were, too."""
     path = write("a.run", b"q1 Q0 d1 1 1.5 t\n")
-    rows = read_run(Source(path), b"q1 Q0 d1 1 1.5 t\n")
+    rows = read_trec_run(Source(path), b"q1 Q0 d1 1 1.5 t\n")
     with pytest.raises(InputError, match=CHANGED):
         rows._find_line(0, 18, 1)
 

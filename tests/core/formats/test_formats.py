@@ -947,7 +947,7 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     found = Source(path)
     if by_pipe:
         found._is_pipe = True
-    with watch_calls(lambda n: None), found.open(heard=True) as stream:
+    with watch_calls(lambda n: None), found.open(reports_progress=True) as stream:
         assert stream.read().count(b"\n") == 2
     assert 1 <= counts["readings"] <= 2 * (1 << 20) / 4096
 

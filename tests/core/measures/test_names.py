@@ -161,7 +161,7 @@ def test_a_name_that_is_whole_is_never_cut() -> None:
     assert {"f1", "f2", "nerr8"} <= {*ending}
     for name in ending:
         canonical, implied = VARIANTS[name]
-        known = cranfield.measures.known_as(name)
+        known = cranfield.measures.find_measure(name)
         assert known == Measure(canonical).with_parameters(implied)
 
 

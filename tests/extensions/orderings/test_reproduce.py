@@ -145,7 +145,7 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
         difficulty_again = difficulty if shared else generator.normal(0, 0.15, n)
         base, new = (level + difficulty + generator.normal(0, 0.05, n) for level in (0.4, 0.5))
         base_again, new_reproduced = (level + difficulty_again + generator.normal(0, 0.05, n) for level in (0.4, 0.48))
-        estimates = _estimate_effects((base, new), (base_again, new_reproduced), 0.05, shared=shared)
+        estimates = _estimate_effects((base, new), (base_again, new_reproduced), 0.05, same_queries=shared)
         ratio += holds(estimates["effect_ratio"], 0.08 / 0.1)
         delta += holds(estimates["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
     return ratio, delta

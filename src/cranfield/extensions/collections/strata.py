@@ -92,7 +92,7 @@ def flip_pairs(paired_scores: PairedScores, flips: Flips, alpha: float, many_uni
     p = p_values(paired_scores, flips, many_units)
     far_index = np.flatnonzero(~limits_agree(paired_scores.differences, low, high, alpha / 2, weights))
     if len(far_index):
-        far_pairs = replace(paired_scores, left=paired_scores.left_column[far_index], right=paired_scores.right_column[far_index])
+        far_pairs = replace(paired_scores, left_column=paired_scores.left_column[far_index], right_column=paired_scores.right_column[far_index])
         p[far_index], low[far_index], high[far_index] = invert_sign_flips(far_pairs, flips, alpha)
     return FlipTests(p, low, high, "sequential")
 

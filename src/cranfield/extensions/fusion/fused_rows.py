@@ -175,7 +175,7 @@ class FusedRows(Rows):
         grouped_block = run.group_block(block, judging)
         is_inverted = self._fusing.norm == "min-max-inverted"
         if is_inverted and grouped_block.sort_score is not None:
-            grouped_block = grouped_block._replace(by=-grouped_block.sort_score)
+            grouped_block = grouped_block._replace(sort_score=-grouped_block.sort_score)
         rank = rank_documents(grouped_block, judging).rank
         score = self._read_scores(grouped_block, run) if self.needs_scores else None
         if score is not None and is_inverted:

@@ -269,5 +269,5 @@ def _add_absent(
         doc=np.append(doc_values.doc, doc),
         value=np.append(doc_values.value, value),
         weight=np.append(doc_values.weight, weights[run]),
-        returned=np.append(doc_values.is_returned, counts_as_returned),
+        is_returned=np.append(doc_values.is_returned, counts_as_returned),
     )

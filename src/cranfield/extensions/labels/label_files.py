@@ -97,7 +97,7 @@ def _read_label_studio(table: Table) -> Iterator[Label]:
             discarded = bool(annotation.get("was_cancelled"))
             label, problem = _read_label(None if discarded else answers.get(question))
             assessor = _read_assessor(annotation.get("completed_by"))
-            yield task._replace(label=label, assessor=assessor, discarded=discarded, problem=problem)
+            yield task._replace(label=label, assessor=assessor, is_discarded=discarded, problem=problem)
 
 
 _Answers = Mapping[str, list[Any]]  # by the name of the question
@@ -138,7 +138,7 @@ def _read_argilla(table: Table) -> Iterator[Label]:
             yield task._replace(
                 label=label,
                 assessor=_read_assessor(response.get("user_id")),
-                discarded=response.get("status") == "discarded",
+                is_discarded=response.get("status") == "discarded",
                 problem=problem,
             )
 

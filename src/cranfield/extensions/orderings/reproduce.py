@@ -169,7 +169,7 @@ def _select_shared_queries(original_scores: AlignedScores, reproduced_scores: Al
 def _select_queries(scores: AlignedScores, query_ids: Set[str]) -> AlignedScores:
     is_selected = [query_id in query_ids for query_id in scores.query_ids]
     selected_ids = tuple(compress(scores.query_ids, is_selected))
-    return replace(scores, query_ids=selected_ids, values=scores.scores[:, is_selected])
+    return replace(scores, query_ids=selected_ids, scores=scores.scores[:, is_selected])
 
 
 def _compare_runs(

@@ -94,7 +94,7 @@ class BucketStore:
 
     def _write_piece(self, unwritten_piece: _UnwrittenPiece, first_row: int) -> None:
         spans = [self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten_piece.bucket_bytes]
-        self._pieces.append(unwritten_piece.piece._replace(begin=first_row, places=spans))
+        self._pieces.append(unwritten_piece.piece._replace(first_row=first_row, spans=spans))
         self.left_out += unwritten_piece.left_out
         self.has_scattered_queries |= unwritten_piece.has_scattered_queries
         self.top_grade = max(self.top_grade, unwritten_piece.grade_facts[0])
@@ -179,7 +179,7 @@ class BucketRows(Rows):
         if empty_queries:
             no_ids = Ids.of([])
             columns = {role: np.zeros(0) for role in role_list}
-            yield partial(Block, no_ids, no_ids, columns, empty=empty_queries)
+            yield partial(Block, no_ids, no_ids, columns, empty_queries=empty_queries)
         loads = self._store.read_buckets(self._buckets)
         if self._has_whole_queries:
             loads = _regroup_blocks(loads)

@@ -156,9 +156,9 @@ def evaluate(
     n_buckets = run_side.count_buckets() if buckets is None else check_option("buckets", buckets, whole_check(1))
     task = replace(
         task,
-        judged=qrels_side.user_columns,
-        ranked=run_side.user_columns,
-        query=(qrels_side.query_column, run_side.query_column),
+        qrels_columns=qrels_side.user_columns,
+        run_columns=run_side.user_columns,
+        query_columns=(qrels_side.query_column, run_side.query_column),
         by=by,
         systems=tuple(systems or ()),
         top_grade=top_grade,
@@ -243,12 +243,12 @@ class _SideFrame:
         if side is Side.QRELS and rows.where("NOT is_lost").isEmpty():
             raise no_judgment_error(None, FaultyRows())
         return cls(
-            data=frame.select(*map(column_of_name, (*table_columns, *keep, *system_columns))),
+            frame=frame.select(*map(column_of_name, (*table_columns, *keep, *system_columns))),
             rows=rows,
-            query=name_of_role["query"],
-            doc=name_of_role["doc"],
-            grade=None if lists else name_of_role.get("grade"),
-            stated=user_columns,
+            query_column=name_of_role["query"],
+            doc_column=name_of_role["doc"],
+            grade_column=None if lists else name_of_role.get("grade"),
+            user_columns=user_columns,
             has_arrays=bool(lists),
         )
 

@@ -277,5 +277,5 @@ def _score_batch(
     matched_run = judge_part(qrels, run, plan, task.judging, task.top_grade)
     if not matched_run.query_ids:
         return None
-    table_task = replace(task, query=(qrels_rows.name_of_role["query"], ""))
+    table_task = replace(task, query_columns=(qrels_rows.name_of_role["query"], ""))
     return _make_batch(task, "run", matched_run, table, _first_row_of_queries(table, table_task))

@@ -42,15 +42,15 @@ def average_groups(
         judged_shares = np.stack([shares.mean(axis=2) for shares in runs_shares], axis=2)
     return replace(
         aligned_scores,
-        names=tuple(group.name for group in groups),
-        values=np.stack([np.stack(column) for column in columns], axis=2),
+        system_names=tuple(group.name for group in groups),
+        scores=np.stack([np.stack(column) for column in columns], axis=2),
         notes=(*aligned_scores.notes, *list_notes(groups)),
         recipe={
             **aligned_scores.recipe,
             "groups": {group.name: list(group.runs) for group in groups},
             "deterministic": [group.name for group in groups if group.is_deterministic],
         },
-        source=None,  # rankings are those of runs
-        judged=judged_shares,
+        evaluated_runs=None,  # rankings are those of runs
+        judged_share=judged_shares,
         extra_columns=(*aligned_scores.extra_columns, SeedColumns(groups)),
     )

@@ -38,7 +38,7 @@ def retrain(aligned_scores: AlignedScores, *, has_limits: bool) -> AlignedScores
         measure: seed_variance(groups, aligned_scores.find_measure(measure), measure_index, aligned_scores.units)
         for measure_index, measure in enumerate(aligned_scores.measures)
     }
-    return replace(aligned_scores, added=seed_variances)
+    return replace(aligned_scores, added_variances=seed_variances)
 
 
 def note_models(aligned_scores: AlignedScores) -> AlignedScores:

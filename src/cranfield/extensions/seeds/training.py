@@ -29,7 +29,7 @@ def compare_retrained(groups: Sequence[SeedGroup], cell: Cell) -> TrainingTests 
     """Return the tests of pairs on some queries, not corrected; None without several runs."""
     if all(len(group.runs) == 1 for group in groups):
         return None
-    groups = [replace(group, values=group.scores[:, cell.queries.is_included]) for group in groups]
+    groups = [replace(group, scores=group.scores[:, cell.queries.is_included]) for group in groups]
     measure_index = cell.aligned_scores.measures.index(cell.measure)
     seed_variances = seed_variance(groups, cell.parsed_measure, measure_index, cell.units)
     pair_columns = cell.paired_scores.left_column, cell.paired_scores.right_column

@@ -61,5 +61,5 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
     ((measures, judging),) = job.measure_groups
     supported_measures = convention.select_supported(measures) if job.uses_default_measures else measures
     groups = convention.group_measures(supported_measures, judging)
-    outcome = score(replace(job, ways=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
+    outcome = score(replace(job, measure_groups=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
     return outcome._replace(systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)])

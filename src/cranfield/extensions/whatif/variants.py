@@ -21,7 +21,7 @@ from cranfield.measures import Measure
 
 ROWS = 1 << 16  # of hits and ideal in one block: columns of half a MB, which stay in the cache
 
-_Source = TypeVar("_Part")
+_Source = TypeVar("_Source")
 
 # ---- blocks of variants -----------------------------------------------------------------------
 

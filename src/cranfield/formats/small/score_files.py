@@ -126,8 +126,8 @@ def read_scores(
         return replace(
             scores,
             recipe=recipe,
-            retrieved=texts("retrieved"),
-            made_of=texts("made_of"),
+            retrieved_sketches=texts("retrieved"),
+            conversions=texts("made_of"),
             warnings=grave_notes,
         )
     ids, scores_of_measure = source.value.get("query_ids"), source.value.get("scores")

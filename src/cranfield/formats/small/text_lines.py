@@ -43,6 +43,6 @@ def read_file_lines(source: Source) -> Iterator[tuple[int, str]]:
         source.refuse_expansion(n_bytes)
 
     refuse_binary(source, source.read_start(4096))
-    with source.open(heard=True) as stream:
+    with source.open(reports_progress=True) as stream:
         buffer = io.BufferedReader(Unclosable(stream, count_bytes))
         yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", "surrogateescape", ""), 1)

@@ -172,7 +172,7 @@ def _align_human_scores(human: Any, scores: AlignedScores, alignment: Alignment)
             hint="Both need the same systems, under the same names.",
         )
     system_order = [human_scores.system_names.index(name) for name in scores.system_names]
-    return replace(human_scores, names=scores.system_names, values=human_scores.scores[:, :, system_order])
+    return replace(human_scores, system_names=scores.system_names, scores=human_scores.scores[:, :, system_order])
 
 
 def _sample_queries(

@@ -40,7 +40,7 @@ class _Contributions(NamedTuple):
     def select(self, rows: Ints) -> "_Contributions":
         """Return the same of some of the labelled documents."""
         y, f, looked_at = (column[:, :, rows] for column in (self.y, self.f, self.is_looked_at))
-        return self._replace(y=y, f=f, looked_at=looked_at)
+        return self._replace(y=y, f=f, is_looked_at=looked_at)
 
 
 def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None) -> Sample:
