@@ -15,7 +15,7 @@ from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth
 
 NAMES = [definition.name for definition in definitions()]
-SEEDS = seeds(25, every=8)
+SEEDS = seeds(25, every=12)
 
 
 PROPERTIES = {  # of how many of the measures each holds, for some of their parameters

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes, sentence
-from helpers.profile import seeds
+from helpers.profile import seeds, some_of
 from helpers.variants import variants
 
 import cranfield
@@ -150,7 +150,7 @@ def takes(one: Measure, ties: str) -> bool:
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -> None:
     taken = set()
-    for levels, ties in itertools.product(range(len(LEVELS)), BY_GRADE):
+    for levels, ties in itertools.product(some_of(range(len(LEVELS))), BY_GRADE):
         for one, value, every in of_ties(levels, option, ties):
             highest = (ties == "best") != (one.name in LOWEST_IS_BEST)
             extreme = every.max() if highest else every.min()
@@ -168,7 +168,7 @@ def test_what_is_refused_has_a_better_or_worse_order(name: str) -> None:
     """The values by grade, which no one can ask for, are not the extremes."""
     one = Measure(name)
     found = 0
-    for levels, ties in itertools.product(range(len(LEVELS)), BY_GRADE):
+    for levels, ties in itertools.product(some_of(range(len(LEVELS))), BY_GRADE):
         qrels, run = collection(levels)
         judged = judge(Qrels(qrels), Run(run), Judging(ties=ties)).judged
         with pytest.raises(MeasureError, match=f"not the {ties} order"):
@@ -198,7 +198,7 @@ def test_depth_makes_counts_depend_on_more_than_the_relevant_documents() -> None
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
     taken = set()
-    for levels in range(len(LEVELS)):
+    for levels in some_of(range(len(LEVELS))):
         for one, value, every in of_ties(levels, option, "expected"):
             mean = math.fsum(every) / len(every)
             # Of gains that cost, the terms may cancel each other.
@@ -258,7 +258,7 @@ def test_the_expected_value_is_the_exact_mean(name: str) -> None:
         and not {"multiple", "beta"} & dict(one.given).keys()
         and not of_those_found(one)
     ]
-    for seed in SEEDS:
+    for seed in some_of(SEEDS):
         grades, scores = case(seed)
         every = list(orders(scores))
         values = evaluate({"q": grades}, {"q": scores}, several, ties="expected").per_query
@@ -309,7 +309,7 @@ def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)
     untied = {doc: float(i) for i, doc in enumerate(scores)}
     data: tuple[Any, Any] = {"q": grades, "r": {"z": 1}}, {"q": untied, "r": {"y": 1, "z": 0}}
-    for one in measures():
+    for one in some_of(measures()):
         first = evaluate(*data, one).to_dict()
         for ties in MORE:
             with contextlib.suppress(MeasureError):
