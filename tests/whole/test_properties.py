@@ -14,6 +14,8 @@ from helpers.variants import variants
 from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth
 
+pytestmark = pytest.mark.no_cover  # the oracles run the same lines
+
 NAMES = [definition.name for definition in definitions()]
 SEEDS = seeds(25, every=12)
 

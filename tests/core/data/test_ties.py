@@ -147,6 +147,7 @@ def takes(one: Measure, ties: str) -> bool:
     return definition.traits.by_grade is True
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -> None:
     taken = set()
@@ -249,6 +250,7 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
     return total / n if n else Fraction(0)
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("name", ["P", "R", "F", "RelP", "MeanP", "Success", "Rprec", "RR", "AP"])
 def test_the_expected_value_is_the_exact_mean(name: str) -> None:
     several = [
@@ -304,6 +306,7 @@ def test_what_stands_above_what() -> None:
     assert judged.hits.grade.tolist() == [-1, 0, 1]
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("seed", seeds(5, every=5))
 def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)

@@ -136,6 +136,7 @@ def test_folds_may_be_labels() -> None:
         tune(qrels, runs, "sum", "AP", folds=dict.fromkeys(qrels, "a"))
 
 
+@pytest.mark.no_cover  # others run the same lines
 def test_tuning_of_equal_runs_is_hardly_ever_called_better() -> None:
     """Of two runs of the same quality: equal weights are then the best that there is."""
     times, told = repetitions(300, every=15), 0
@@ -146,6 +147,7 @@ def test_tuning_of_equal_runs_is_hardly_ever_called_better() -> None:
     assert told <= stats.binom.ppf(0.9995, times, 0.025)
 
 
+@pytest.mark.no_cover  # others run the same lines
 def test_the_mean_on_other_queries_is_the_honest_one() -> None:
     """On the queries that it was chosen on, the best of many settings of noise looks better."""
     promised, held, base = [], [], []

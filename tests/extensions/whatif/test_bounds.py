@@ -104,6 +104,7 @@ def hold(measures: list[Measure], top: int) -> Bounds:
     return found
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("name", dict.fromkeys(one.name for one in bounded()))
 @pytest.mark.parametrize("top", TOPS)
 def test_no_completion_is_beyond_the_bounds(name: str, top: int) -> None:
