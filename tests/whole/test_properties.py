@@ -17,7 +17,7 @@ from cranfield.measures.parameters import Depth
 pytestmark = pytest.mark.no_cover  # the oracles run the same lines
 
 NAMES = [definition.name for definition in definitions()]
-SEEDS = seeds(25, every=12)
+SEEDS = seeds(25, every=13)
 
 
 PROPERTIES = {  # of how many of the measures each holds, for some of their parameters
