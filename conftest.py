@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     has_other_distribution = config.getoption("dist") != "load"
-    return None if has_other_distribution or profile.thorough() else LoadFileScheduling(config, log)
+    return None if has_other_distribution or profile.is_thorough() else LoadFileScheduling(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -116,7 +116,7 @@ def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     from helpers import profile
 
     tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
-    for item in items if not profile.thorough() else []:
+    for item in items if not profile.is_thorough() else []:
         values = parameter_values(item)
         if len(values) > 1 and isinstance(item, pytest.Function):
             tests.setdefault((str(item.path), item.originalname), {})[item] = values

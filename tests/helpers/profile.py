@@ -57,9 +57,9 @@ def examples(n: int) -> int:
     return n if is_thorough() else -(-n // 4)
 
 
-def repetitions(n: int) -> int:
+def repetitions(n: int, step: int = 5) -> int:
     """Return how often a simulation is repeated; in the quick profile a fifth of n.
 
     Its limits are computed from this number.
     """
-    return n if is_thorough() else n // 5
+    return n if is_thorough() else n // step

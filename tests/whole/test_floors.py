@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from helpers.folders import ROOT
+from helpers.profile import sample_cases
 
 import cranfield
 from cranfield.cli.way import Way
@@ -230,7 +231,7 @@ def test_the_core_works_alone() -> None:
 @pytest.mark.slow
 def test_tests_of_the_core_pass_alone() -> None:
     """Some of them; all do: pytest tests/core --core-alone."""
-    paths = [str(ROOT / "tests" / "core" / path) for path in CORE_TESTS]
+    paths = [str(ROOT / "tests" / "core" / path) for path in sample_cases(CORE_TESTS)]
     options = ["--core-alone", "--profile", "quick", "-q", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, *paths]
     environment = {**os.environ, "PYTEST_ADDOPTS": ""}  # such as the coverage of all tests

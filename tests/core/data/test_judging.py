@@ -60,6 +60,7 @@ def options(seed: int) -> Options | None:
 PART = 200
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("part", range(10))
 def test_all_options_together_against_the_slow_loop(
     part: int, write: Any, monkeypatch: Any

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes, sentence
-from helpers.profile import seeds
+from helpers.profile import seeds, sample_cases
 from helpers.variants import variants
 
 import cranfield
@@ -147,10 +147,11 @@ def takes(one: Measure, ties: str) -> bool:
     return definition.traits.by_grade is True
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -> None:
     taken = set()
-    for levels, ties in itertools.product(range(len(LEVELS)), BY_GRADE):
+    for levels, ties in itertools.product(sample_cases(range(len(LEVELS))), BY_GRADE):
         for one, value, every in of_ties(levels, option, ties):
             highest = (ties == "best") != (one.name in LOWEST_IS_BEST)
             extreme = every.max() if highest else every.min()
@@ -198,7 +199,7 @@ def test_depth_makes_counts_depend_on_more_than_the_relevant_documents() -> None
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
     taken = set()
-    for levels in range(len(LEVELS)):
+    for levels in sample_cases(range(len(LEVELS))):
         for one, value, every in of_ties(levels, option, "expected"):
             mean = math.fsum(every) / len(every)
             # Of gains that cost, the terms may cancel each other.
@@ -249,6 +250,7 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
     return total / n if n else Fraction(0)
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("name", ["P", "R", "F", "RelP", "MeanP", "Success", "Rprec", "RR", "AP"])
 def test_the_expected_value_is_the_exact_mean(name: str) -> None:
     several = [
@@ -258,7 +260,7 @@ def test_the_expected_value_is_the_exact_mean(name: str) -> None:
         and not {"multiple", "beta"} & dict(one.given).keys()
         and not of_those_found(one)
     ]
-    for seed in SEEDS:
+    for seed in sample_cases(SEEDS):
         grades, scores = case(seed)
         every = list(orders(scores))
         values = evaluate({"q": grades}, {"q": scores}, several, ties="expected").per_query
@@ -304,12 +306,13 @@ def test_what_stands_above_what() -> None:
     assert judged.hits.grade.tolist() == [-1, 0, 1]
 
 
+@pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("seed", seeds(5, step=5))
 def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)
     untied = {doc: float(i) for i, doc in enumerate(scores)}
     data: tuple[Any, Any] = {"q": grades, "r": {"z": 1}}, {"q": untied, "r": {"y": 1, "z": 0}}
-    for one in measures():
+    for one in sample_cases(measures()):
         first = evaluate(*data, one).to_dict()
         for ties in MORE:
             with contextlib.suppress(MeasureError):

@@ -15,7 +15,7 @@ from helpers import diversity_oracle
 from helpers.explain_cases import IN_MEMORY, OPTIONS, SEEDS, make_collection, explain_query, query_cases
 from helpers.explained import Judgments, Write, run_explain, last_line, explain_pair, rank_docs, join_notes, same_bits
 from helpers.notes import codes, sentence
-from helpers.profile import sample_cases
+from helpers.profile import sample_cases, seeds
 from markdown_it import MarkdownIt
 
 from cranfield import (
@@ -262,7 +262,7 @@ def test_the_ideal_ranking_is_of_all_that_was_judged(options: dict[str, Any]) ->
 
 
 def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
-    for seed in range(8):
+    for seed in seeds(8):
         qrels, run = diversity_oracle.make_subtopic_collection(seed)
         for query, subtopics in qrels.items():
             found = explain_query(Qrels(qrels), run, "alpha_nDCG@4", query)

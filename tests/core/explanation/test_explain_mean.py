@@ -141,7 +141,7 @@ def _helped_by_none(one: QueryPart, kind: str) -> bool:
 
 def test_counts_and_marks_say_why() -> None:
     marks = set()
-    for seed in range(8):
+    for seed in seeds(8):
         qrels, run = oracle.make_collection(seed)
         found = explain_mean(qrels, run, "P(rel=2)@5")
         assert found.level == 2

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.notes import codes, sentence
+from helpers.profile import seeds
 
 from cranfield import InputError
 from cranfield.errors import DuplicateError
@@ -89,7 +90,7 @@ def test_ranges_by_hand() -> None:
 
 
 def test_ranges_against_a_slow_loop(write: Write) -> None:
-    for seed in range(30):
+    for seed in seeds(30):
         chance = random.Random(seed)
         count = chance.randint(11, 60)
         numbers = {f"q{i}": chance.randint(-5, 5) ** 3 + i % 2 / 2 for i in range(count)}

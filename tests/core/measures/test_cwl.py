@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 
 import cranfield
 from cranfield import CWL, MeasureError, definitions, evaluate, parse
@@ -65,7 +66,7 @@ def test_every_user_model_is_tried() -> None:
 def test_every_model_and_quantity_equals_its_slow_loop_to_the_bit() -> None:
     measures = [parse(text) for text in EVERY]
     assert len(set(measures)) == len(MODELS) * 5 * 3
-    for seed in range(8):
+    for seed in seeds(8):
         qrels, run = oracle.make_collection(seed)
         top = max(grade for docs in qrels.values() for grade in docs.values())
         values = evaluate(qrels, run, measures).to_dict()
@@ -84,7 +85,7 @@ def test_precision_reciprocal_rank_and_average_precision_are_among_them() -> Non
         f"CWL('RR', gain={binary})": "RR",
         f"CWL('TrAP', gain={binary})": "AP",
     }
-    for seed in range(20):
+    for seed in seeds(20):
         qrels, run = oracle.make_collection(seed)
         scores = evaluate(qrels, run, [*pairs, *pairs.values()])
         for ours, theirs in pairs.items():

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 from helpers.samples import make_sampled_collection
 
 import cranfield
@@ -57,7 +58,7 @@ def statap(ranking: list[str], sample: dict[str, tuple[int, float]], itself: str
 
 
 def test_against_slow_loops() -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         rows, samples, run = make_sampled_collection(seed)
         names = ["xinfAP", "statAP", "statAP(itself='weighted')"]
         scores = evaluate(Qrels(rows), run, names)
@@ -72,7 +73,7 @@ def test_against_slow_loops() -> None:
 
 
 def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
-    for seed in range(20):
+    for seed in seeds(20):
         rows, samples, run = make_sampled_collection(seed)
         batch = evaluate(Qrels(rows), run, "xinfAP statAP").to_dict()
         for query in samples.keys() & run.keys():
@@ -88,7 +89,7 @@ def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
 
 
 def test_one_stratum_is_infap_and_probability_1_is_ap_to_the_bit() -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         rows, _, run = make_sampled_collection(seed)
         rows = [row | {"stratum": 3, "probability": 1} for row in rows]
         scores = evaluate(Qrels(rows), run, "xinfAP infAP statAP AP")

@@ -4,6 +4,7 @@ import random
 
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 
 import cranfield
 from cranfield import evaluate
@@ -34,7 +35,7 @@ def by_definition(
 @pytest.mark.parametrize("depth", [1, 7, 60])
 def test_compat_is_the_overlap_depth_by_depth(p: float, normalize: bool, depth: int) -> None:
     measure = cranfield.Compat(p=p, normalize=normalize, depth=depth)
-    for seed in range(30):
+    for seed in seeds(30):
         qrels, run = oracle.make_collection(seed)
         scores_of_query = evaluate(qrels, run, measure).per_query(measure)
         for query, grades in qrels.items():

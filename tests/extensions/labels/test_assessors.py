@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from helpers.profile import examples
+from helpers.profile import examples, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -91,7 +91,7 @@ def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> d
 
 @pytest.mark.parametrize("rel", [0, 1, 2])
 def test_every_number_is_its_definition(rel: int) -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         a, b = some_qrels(seed), some_qrels(seed + 1000)
         result = agreement(a, b, rel=rel)
         shared_queries = sorted(a.keys() & b.keys())

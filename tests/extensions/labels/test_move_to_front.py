@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from helpers.profile import seeds
 
 from cranfield import InputError, OptionError, pool
 from cranfield.extensions.labels.pools.move_to_front import move_to_front, next_documents
@@ -63,7 +64,7 @@ def test_it_is_its_slow_loop(seed: int) -> None:
 
 def test_judged_documents_teach_and_are_not_asked_for() -> None:
     """Judged one by one, with the answers merged, the order is that of one pass."""
-    for seed in range(20):
+    for seed in seeds(20):
         rankings, truth = lists(seed)
         relevance: dict[str, dict[str, bool]] = {"q": {}}
         docs = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helpers.profile import seeds
 
 from cranfield import InputError, nugget_recall
 from cranfield.cli import cli
@@ -131,7 +132,7 @@ def slow(rows: Sequence[tuple[str, ...]], query: str, answer: str) -> list[float
 
 
 def test_a_slow_loop() -> None:
-    for seed in range(30):
+    for seed in seeds(30):
         chance = random.Random(seed)
         importance = {
             (f"q{q}", f"n{n}"): chance.choice(["vital", "okay"])

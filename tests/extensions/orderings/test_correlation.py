@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from helpers.profile import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -66,7 +67,7 @@ def drawn(seed: int, tied: bool) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_as_scipy_has_it(tied: bool) -> None:
-    for seed in range(150):
+    for seed in seeds(150):
         x, y = drawn(seed, tied)
         coefficients = [kendall(x, y).tau_b, weighted_tau(x, y), spearman(x, y)]
         if len(set(x)) == 1 or len(set(y)) == 1:
@@ -91,7 +92,7 @@ def slow_tau_ap(truth: Sequence[float], order: Sequence[int]) -> float:
 
 
 def test_tau_ap_is_its_definition() -> None:
-    for seed in range(100):
+    for seed in seeds(100):
         x, y = drawn(seed, False)
         order = sorted(range(len(y)), key=lambda i: -y[i])
         assert tau_ap(x, y) == pytest.approx(slow_tau_ap(x, order), abs=1e-12)
@@ -102,7 +103,7 @@ def test_tau_ap_is_its_definition() -> None:
 
 
 def test_tau_ap_a_is_the_mean_over_all_orders_of_the_tied() -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         chance = random.Random(seed)
         n = chance.randint(2, 6)
         x, y = chance.sample(range(50), n), [chance.randint(0, 2) for _ in range(n)]
@@ -125,7 +126,7 @@ def slow_half(truth: Sequence[float], y: Sequence[float]) -> float:
 
 
 def test_tau_ap_b_with_ties_is_its_definition() -> None:
-    for seed in range(100):
+    for seed in seeds(100):
         x, y = drawn(seed, True)
         if len(set(x)) > 1 < len(set(y)):
             expected = (slow_half(x, y) + slow_half(y, x)) / 2

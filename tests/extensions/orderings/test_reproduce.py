@@ -153,8 +153,9 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_intervals_of_the_effect_hold_as_often_as_they_say(shared: bool) -> None:
-    fewest, highest = stats.binom.ppf([0.0005, 0.9995], 4_000, 0.95)
-    ratio, delta = covered(30, 4_000, shared=shared)
+    times = repetitions(4_000)
+    fewest, highest = stats.binom.ppf([0.0005, 0.9995], times, 0.95)
+    ratio, delta = covered(30, times, shared=shared)
     assert fewest <= ratio <= highest
     assert fewest <= delta <= highest
 

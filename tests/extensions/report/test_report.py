@@ -14,6 +14,7 @@ from helpers.page_parts import Page, parse_page
 
 from cranfield import Comparison, InputError, OptionError, compare, demo, evaluate, report
 from cranfield.comparison.compare import compare_all_pairs
+from cranfield.extensions.report.report import Report
 
 MEASURES = "nDCG@10 AP RR GMAP"
 VERDICTS = {"better": 1, "worse": -1, None: 0}
@@ -40,6 +41,11 @@ NO_IDS = "nul \x00", "half \ud800 of a character"
 @pytest.fixture(scope="module")
 def found() -> Comparison:
     return compare(demo.QRELS, list(demo.RUNS), MEASURES)
+
+
+@pytest.fixture(scope="module")
+def made(found: Comparison) -> Report:
+    return report(found)
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +257,9 @@ def relevant_to(page: Page, measure: int) -> list[int]:
 
 
 def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None:
-    page = Page(report(compare(demo.QRELS, list(demo.RUNS), "AP(rel=2) P(rel=2)@10 RR")).html)
+    page = Page(
+        report(compare(demo.QRELS, list(demo.RUNS), "AP(rel=2) P(rel=2)@10 RR"), worksheets=2).html
+    )
     judgments = [line.split() for line in demo.QRELS.read_text("utf-8").splitlines()]
     for measure, level in enumerate((2, 2, 1)):
         assert page.archive["measures"][measure]["from"] == level
@@ -265,7 +273,7 @@ def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None
 
 def test_probabilities_have_columns() -> None:
     comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02)
-    page = Page(report(comparison).html)
+    page = Page(report(comparison, worksheets=2).html)
     check(comparison, page)
     heads = [node.attributes.get("data-key") for node in page.root.find_by_id("board").find_all("th")]
     assert "p_adjusted" not in heads
@@ -282,8 +290,8 @@ def test_probabilities_have_columns() -> None:
         assert same_cell.text == f"{pair.probability_same:.2f}"
 
 
-def test_the_same_bytes_twice(found: Comparison) -> None:
-    assert report(found).html == report(found).html
+def test_the_same_bytes_twice(found: Comparison, made: Report) -> None:
+    assert report(found).html == made.html
 
 
 # ---- the page -----------------------------------------------------------------------------------
@@ -431,7 +439,7 @@ def test_slices(measure: str) -> None:
     queries = dict(line.split("\t") for line in QUERIES.read_text("utf-8").splitlines())
     labels = {"type": {query: "ab"[i % 2] for i, query in enumerate(queries)}}
     comparison = compare(demo.QRELS, list(demo.RUNS), f"{measure} AP", slices=labels)
-    page = Page(report(comparison).html)
+    page = Page(report(comparison, worksheets=2).html)
     check(comparison, page)
     assert [(slice_row["label"], slice_row["slice"]) for slice_row in page.archive["slices"]] == [
         ("type", "a"),
@@ -489,7 +497,7 @@ def test_less_is_better() -> None:
 
 def test_geometric_means_are_compared_by_ratios(found: Comparison) -> None:
     alone = compare(demo.QRELS, list(demo.RUNS), "GMAP")
-    page = Page(report(alone).html)
+    page = Page(report(alone, worksheets=2).html)
     check(alone, page)
     pair = alone["GMAP"]["dense"]
     assert pair.ratio is not None
@@ -646,10 +654,9 @@ def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(found: Co
 # ---- Python, notebook, command ------------------------------------------------------------------
 
 
-def test_a_notebook_shows_it_in_a_frame(found: Comparison) -> None:
-    report_page = report(found)
-    (frame,) = parse_page(report_page._repr_html_()).find_all("iframe")
-    assert frame.attributes["srcdoc"] == report_page.html
+def test_a_notebook_shows_it_in_a_frame(made: Report) -> None:
+    (frame,) = parse_page(made._repr_html_()).find_all("iframe")
+    assert frame.attributes["srcdoc"] == made.html
     assert frame.attributes["sandbox"] == "allow-scripts"
 
 
@@ -666,11 +673,11 @@ def test_what_is_no_comparison() -> None:
         report(5)
 
 
-def test_a_file_is_written_whole_or_not_at_all(found: Comparison, tmp_path: Path) -> None:
+def test_a_file_is_written_whole_or_not_at_all(made: Report, tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        report(found).save(tmp_path / "nowhere" / "page.html")
+        made.save(tmp_path / "nowhere" / "page.html")
     assert not (tmp_path / "nowhere").exists()
-    report(found).save(tmp_path / "page.html")
+    made.save(tmp_path / "page.html")
     assert Page((tmp_path / "page.html").read_text("utf-8")).archive["v"] == 1
 
 
@@ -685,7 +692,7 @@ def test_the_recipe_has_the_hashes_of_the_files(page: Page) -> None:
 def test_progress_is_heard() -> None:
     reported_counts: list[int] = []
     comparison = compare(demo.QRELS, list(demo.RUNS), "AP")
-    report(comparison, progress=reported_counts.append)
+    report(comparison, progress=reported_counts.append, worksheets=2)
     assert sum(reported_counts) > 0
 
 

@@ -516,6 +516,8 @@ def test_styles_have_their_width(name: str, tmp_path: Path) -> None:
         assert figure.title in figure.caption
         png = figure.to_png(1)
         assert struct.unpack(">I", png[16:20]) == (width,)
+    if name not in sample_cases(EVERY):
+        return
     path = tmp_path / "a.pdf"
     EVERY[name](FOUND, style="paper").save(path)
     (box,) = set(re.findall(rb"/MediaBox ?\[0 0 (\d+)", path.read_bytes()))
@@ -536,7 +538,8 @@ def test_names_from_files_are_texts(name: str, style: StyleName) -> None:
     figure = EVERY[name](comparison, style=style)
     root = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - which is well formed
     assert not {"script", "a", "image"} & {node.tag.rpartition("}")[2] for node in root.iter()}
-    assert figure.to_pdf()[:4] == b"%PDF"
+    if name in sample_cases(EVERY):
+        assert figure.to_pdf()[:4] == b"%PDF"
     spec = json.dumps(figure.spec)
     assert "\\u202e" not in spec.replace("\\\\u202e", "")
     assert max(map(len, re.findall(r'"[^"]*"', spec))) < 2_000

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from helpers.folders import DOCS, ROOT
+from helpers.profile import is_thorough
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, Qrels, evaluate
 from cranfield.errors import NothingSharedError
@@ -43,7 +44,8 @@ RUNS = {
 COUNTRY = {query: "abc"[int(query) % 3] for query in JUDGED}
 
 
-@pytest.fixture(scope="module", params=["classic", "connect"])
+# Connect alone in the quick profile: each starts a machine of its own.
+@pytest.fixture(scope="module", params=["classic", "connect"] if is_thorough() else ["connect"])
 def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Any]:
     """Start Spark, as a process of this one or behind Spark Connect; end it afterwards."""
     sql = pytest.importorskip("pyspark.sql")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from helpers.fractions import NAMES, QRELS, RUN, list_measures
 from helpers.notes import codes
+from helpers.profile import seeds
 
 from cranfield import MeasureError, evaluate, joint_bounds
 
@@ -89,7 +90,7 @@ def test_where_nothing_is_proved_values_are_attained() -> None:
 
 @pytest.mark.parametrize("text", ["DCG@3", "nDCG@3", "P(rel=0.5)@2", "RBP(rel=0.3)", "RR(rel=0.5)"])
 def test_differences_stay_within_joint_bounds(text: str) -> None:
-    for seed in range(8):
+    for seed in seeds(8):
         judged, ranking = small(seed)
         other = [*reversed(ranking)]
         qrels: Any = {"q": judged, "top": {"d": 1.25}}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.profile import seeds
+from helpers.profile import seeds, sample_cases
 from helpers.variants import variants
 
 from cranfield import (
@@ -463,7 +463,7 @@ def hostile(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, d
     return qrels, runs
 
 
-ALL = list(
+ALL = sample_cases(
     dict.fromkeys(
         measure
         for definition in definitions()
