@@ -72,7 +72,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     has_other_distribution = config.getoption("dist") != "load"
-    return None if has_other_distribution or profile.is_thorough() else LoadFileScheduling(config, log)
+    return (
+        None if has_other_distribution or profile.is_thorough() else LoadFileScheduling(config, log)
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -42,7 +42,11 @@ from scipy.stats import permutation_test
 
 from cranfield import compare
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.randomization import invert_sign_flips, sign_flip_p_values, step_down_p_values
+from cranfield.comparison.randomization import (
+    invert_sign_flips,
+    sign_flip_p_values,
+    step_down_p_values,
+)
 from cranfield.comparison.sequential import STOP
 
 SEED = 20_261_122
@@ -93,7 +97,9 @@ def many_queries(repeats: int, shrink: int) -> None:
             )
 
     def make_fresh() -> PairedScores:
-        return PairedScores(paired_scores.scores, paired_scores.left_column, paired_scores.right_column)  # nothing is kept
+        return PairedScores(
+            paired_scores.scores, paired_scores.left_column, paired_scores.right_column
+        )  # nothing is kept
 
     calls: dict[str, Callable[[], object]] = {
         f"cranfield, {n_pairs} pairs x {n_flips_here:,} flips": lambda: sign_flip_p_values(
@@ -106,20 +112,28 @@ def many_queries(repeats: int, shrink: int) -> None:
         from ranx.statistical_tests import fisher_randomization_test
 
         systems, n_ranx_flips = paired_scores.scores.T.copy(), 500
-        pairs = list(zip(paired_scores.left_column.tolist(), paired_scores.right_column.tolist(), strict=True))
+        pairs = list(
+            zip(
+                paired_scores.left_column.tolist(), paired_scores.right_column.tolist(), strict=True
+            )
+        )
 
         def test_by_ranx() -> None:
             for i, j in pairs[:PEERS]:
                 fisher_randomization_test(systems[i], systems[j], n_ranx_flips)
 
         fisher_randomization_test(systems[0], systems[1], 10)  # compiles it
-        calls[f"ranx fisher_randomization_test, {PEERS} pairs x {n_ranx_flips:,} flips"] = test_by_ranx
+        calls[f"ranx fisher_randomization_test, {PEERS} pairs x {n_ranx_flips:,} flips"] = (
+            test_by_ranx
+        )
         n_flips.append(PEERS * n_ranx_flips)
     print(f"{n_pairs} pairs, {QUERIES:,} queries, two-sided p-values:")
     time_of_call = median_of(repeats, calls)
     time_per_flip = [s / n * 1e6 for s, n in zip(time_of_call.values(), n_flips, strict=True)]
     for (name, seconds), microseconds in zip(time_of_call.items(), time_per_flip, strict=True):
-        print(f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  {microseconds / time_per_flip[0]:8.1f} x  {name}")
+        print(
+            f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  {microseconds / time_per_flip[0]:8.1f} x  {name}"
+        )
 
 
 def many_systems(repeats: int, shrink: int) -> None:
@@ -127,7 +141,9 @@ def many_systems(repeats: int, shrink: int) -> None:
     paired_scores, flips = scores(50, 50), Flips(50, FLIPS // shrink)
 
     def make_fresh() -> PairedScores:
-        return PairedScores(paired_scores.scores, paired_scores.left_column, paired_scores.right_column)
+        return PairedScores(
+            paired_scores.scores, paired_scores.left_column, paired_scores.right_column
+        )
 
     print(f"{len(paired_scores.left_column):,} pairs, 50 queries, {flips.n_drawn:,} flips:")
     time_of_call = median_of(
@@ -171,7 +187,9 @@ def everything(repeats: int, shrink: int) -> None:
 @contextmanager
 def beside(n_busy: int) -> Iterator[None]:
     """Keep the cores busy with `n_busy` processes."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)
+    ]
     try:
         yield
     finally:
@@ -184,7 +202,9 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 20,000 queries alone, and while other processes keep the cores busy."""
     columns = scores(20_000, 2).scores.T.tolist()
     ids = [f"q{i}" for i in range(20_000)]
-    scores_of_system = {f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)}
+    scores_of_system = {
+        f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)
+    }
 
     def compare_alone() -> None:
         str(compare(scores_of_system, flips=FLIPS // shrink))
@@ -194,7 +214,9 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
             compare_alone()
 
     compare_alone()  # imports everything
-    time_of_call = median_of(repeats, {"alone": compare_alone, f"beside {n_busy} busy processes": compare_among_others})
+    time_of_call = median_of(
+        repeats, {"alone": compare_alone, f"beside {n_busy} busy processes": compare_among_others}
+    )
     print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
     for name, seconds in time_of_call.items():
         print(f"  {seconds:8.3f} s  {seconds / time_of_call['alone']:6.2f} x  {name}")
@@ -286,11 +308,15 @@ def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
         turns_of_side.setdefault("compare()", []).append(turn("cranfield", flips))
         turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))
         if n_drawn < flips:
-            product_turns = turns_of_side.setdefault(f"product, the {n_drawn:,} flips that were drawn", [])
+            product_turns = turns_of_side.setdefault(
+                f"product, the {n_drawn:,} flips that were drawn", []
+            )
             product_turns.append(turn("product", n_drawn))
         if n_busy:
             with beside(n_busy):
-                busy_turns = turns_of_side.setdefault(f"compare(), beside {n_busy} busy processes", [])
+                busy_turns = turns_of_side.setdefault(
+                    f"compare(), beside {n_busy} busy processes", []
+                )
                 busy_turns.append(turn("cranfield", flips))
     p = ", ".join(f"{p_value:.3f}" for p_value in first_turn["p"])
     print(f"2 systems, {MANY:,} queries, 3 measures (p {p}), {SLICES} slices; {repeats} turns:")
@@ -318,7 +344,10 @@ def imports(repeats: int) -> None:
     names = ["cranfield", "numpy", "cranfield.comparison.flips", "scipy.special", "scipy.stats"]
     time_of_call = median_of(
         2 * repeats + 1,
-        {"nothing": start_interpreter("pass"), **{name: start_interpreter(f"import {name}") for name in names}},
+        {
+            "nothing": start_interpreter("pass"),
+            **{name: start_interpreter(f"import {name}") for name in names},
+        },
     )
     print("A new interpreter, and to import:")
     for name, seconds in time_of_call.items():

@@ -272,11 +272,15 @@ def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> Non
     """Write a collection in some forms; the judgments as TREC text and Parquet."""
     folder.mkdir()
     forms = list(forms)
-    is_streamed = n_queries > 10_000  # then it is made again for each form, and never held in memory
+    is_streamed = (
+        n_queries > 10_000
+    )  # then it is made again for each form, and never held in memory
     blocks = [] if is_streamed else list(made(n_queries, depth))
     for form in forms:
         name, writer = FILES[form]
-        writer(folder / name, (run for run, _ in (made(n_queries, depth) if is_streamed else blocks)))
+        writer(
+            folder / name, (run for run, _ in (made(n_queries, depth) if is_streamed else blocks))
+        )
     qrels = pa.concat_tables(judgments for _, judgments in (blocks or made(n_queries, depth)))
     qrels = qrels.combine_chunks()
     with (folder / "qrels.txt").open("wb") as out:
@@ -593,7 +597,12 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
         cpu, wall = time.process_time(), time.perf_counter()
         outcome = call()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        measurements: dict[str, Any] = {"wall": wall, "cpu": cpu, "peak": _peak(), "held": held_before}
+        measurements: dict[str, Any] = {
+            "wall": wall,
+            "cpu": cpu,
+            "peak": _peak(),
+            "held": held_before,
+        }
     except ImportError as error:
         return {"error": f"not installed: {error}"}
     except Exception as error:  # noqa: BLE001 - any error of a form or a tool is reported
@@ -602,7 +611,9 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
         measurements["means"] = outcome
     elif outcome is not None:
         measurements["means"] = list(outcome.means().values())
-        value_bytes = "\n".join(outcome.query_ids).encode() + np.asarray(outcome.values, float).tobytes()
+        value_bytes = (
+            "\n".join(outcome.query_ids).encode() + np.asarray(outcome.values, float).tobytes()
+        )
         measurements["each"] = hashlib.sha256(value_bytes).hexdigest()
     return measurements
 
@@ -718,7 +729,9 @@ def show_tables(results: Results) -> None:
         ratios_text = []
         for quantity in ("cpu", "wall"):
             pairs = zip(cost.turns, sorted_cost.turns, strict=True)
-            ratios = [side_turn[quantity] / sorted_turn[quantity] for side_turn, sorted_turn in pairs]
+            ratios = [
+                side_turn[quantity] / sorted_turn[quantity] for side_turn, sorted_turn in pairs
+            ]
             median = statistics.median(ratios)
             ratios_text.append(f"{quantity} {median:5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
         print(f"  {side:36} {'  '.join(ratios_text)}")
@@ -767,16 +780,27 @@ def compare(results: Results) -> None:
         return
     first_side, first_cost = next(iter(cranfield_costs.items()))
     assert first_cost.means is not None
-    means_text = ", ".join(f"{name} {mean!r}" for name, mean in zip(MEASURES, first_cost.means, strict=True))
+    means_text = ", ".join(
+        f"{name} {mean!r}" for name, mean in zip(MEASURES, first_cost.means, strict=True)
+    )
     print(f"  cranfield, {first_side}: {means_text}")
-    other_means_sides = [side for side, cost in cranfield_costs.items() if cost.means != first_cost.means]
-    other_values_sides = [side for side, cost in cranfield_costs.items() if cost.each != first_cost.each]
-    for quantity, other_sides in [("means", other_means_sides), ("every query's values", other_values_sides)]:
+    other_means_sides = [
+        side for side, cost in cranfield_costs.items() if cost.means != first_cost.means
+    ]
+    other_values_sides = [
+        side for side, cost in cranfield_costs.items() if cost.each != first_cost.each
+    ]
+    for quantity, other_sides in [
+        ("means", other_means_sides),
+        ("every query's values", other_values_sides),
+    ]:
         if other_sides:
             print(f"  {quantity}: NOT the same from {', '.join(other_sides)}")
         else:
             n_equal = len(cranfield_sides) - len(failed_sides)
-            print(f"  {quantity}: bit-identical from {n_equal} forms of {len(cranfield_sides)}; {len(failed_sides)} failed")
+            print(
+                f"  {quantity}: bit-identical from {n_equal} forms of {len(cranfield_sides)}; {len(failed_sides)} failed"
+            )
     for side, cost in cost_of_side.items():
         if side not in cranfield_costs and cost.means is not None:
             deviation = max(abs(a - b) for a, b in zip(cost.means, first_cost.means, strict=True))
@@ -847,7 +871,9 @@ def main() -> None:
                 folder = Path(name, f"by {factor}")
                 write(folder, int(n_queries * factor), DEPTH, sides)
                 os.sync()
-                results_of_rows[int(n_rows * factor)] = in_turn(sides, folder, tiny, arguments.repeats)
+                results_of_rows[int(n_rows * factor)] = in_turn(
+                    sides, folder, tiny, arguments.repeats
+                )
     show("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
     peer_results = {s: results[s] for s in (TEXT, *PEERS) if s in results}
     show(f"beside cranfield, {TEXT}", peer_results, TEXT)

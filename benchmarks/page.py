@@ -162,9 +162,12 @@ def browse(pages: dict[str, Path], loads: int) -> None:
                         perform(page)
                         page.settle()
                         times_of_action[action].append(max(page.long_tasks(), default=0))
-            paint, ready, longest = (statistics.median(times) for times in zip(*load_times, strict=True))
+            paint, ready, longest = (
+                statistics.median(times) for times in zip(*load_times, strict=True)
+            )
             action_times = ", ".join(
-                f"{action} {shown(statistics.median(times))}" for action, times in times_of_action.items()
+                f"{action} {shown(statistics.median(times))}"
+                for action, times in times_of_action.items()
             )
             print(f"{name:28} {paint:6.0f} {ready:6.0f} {shown(longest):>8}  {action_times}")
 
@@ -192,7 +195,9 @@ def main() -> None:
         for kind, make, page_options in kinds:
             comparison, compare_seconds = cpu(make)
             for options in page_options:
-                report_options = {key: option_value for key, option_value in options.items() if key != "texts"}
+                report_options = {
+                    key: option_value for key, option_value in options.items() if key != "texts"
+                }
                 name = kind
                 if options.get("texts"):
                     name += ", texts"

@@ -84,7 +84,9 @@ def _rows_of(users: Any, random: np.random.Generator) -> tuple[list[Any], list[A
     retrieved_column = np.argsort(random.random((n_users, DEPTH)), axis=1)[:, :JUDGED]
     unretrieved_items = (items[:, :JUDGED] + 1 + np.arange(JUDGED) * 7) % N_ITEMS
     is_retrieved = random.random((n_users, JUDGED)) < 0.4
-    judged_item = np.where(is_retrieved, np.take_along_axis(items, retrieved_column, 1), unretrieved_items).ravel()
+    judged_item = np.where(
+        is_retrieved, np.take_along_axis(items, retrieved_column, 1), unretrieved_items
+    ).ravel()
     user_of_judgment = np.repeat(users, JUDGED)
     _, distinct_row = np.unique(user_of_judgment * N_ITEMS + judged_item, return_index=True)
     distinct_row.sort()
@@ -176,7 +178,9 @@ def read_and_write(result: str, *runs: str) -> str:
     from cranfield import read_run
     from cranfield.arrays.threads import map_in_threads
 
-    n_rows = sum(sum(map_in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
+    n_rows = sum(
+        sum(map_in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs
+    )
     return f"{n_rows:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
 
 
@@ -207,7 +211,9 @@ def on_spark(qrels: str, run: str) -> str:
     rows = _rows(run)
 
     def evaluate_means() -> dict[str, float]:
-        scores = ranking.evaluate(qrels_frame, run_frame, MEASURES, buckets=max(3, rows // 1_000_000))
+        scores = ranking.evaluate(
+            qrels_frame, run_frame, MEASURES, buckets=max(3, rows // 1_000_000)
+        )
         return {row["measure"]: row["value"] for row in ranking.summarize(scores).collect()}
 
     description = _second(evaluate_means, rows)
@@ -226,7 +232,9 @@ def ranking_evaluator(qrels: str, run: str) -> str:
     relevant_groups = session.read.parquet(qrels).where("relevance > 0").groupBy("query_id")
     run_frame = session.read.parquet(run).select("query_id", "score", number.alias("doc"))
     pairs = functions.collect_list(functions.struct("score", "doc"))
-    best_first = run_frame.groupBy("query_id").agg(functions.sort_array(pairs, False).alias("pairs"))
+    best_first = run_frame.groupBy("query_id").agg(
+        functions.sort_array(pairs, False).alias("pairs")
+    )
     lists = best_first.selectExpr("query_id", "pairs.doc AS prediction").join(
         relevant_groups.agg(functions.collect_list(number).alias("label")), "query_id"
     )
@@ -235,7 +243,8 @@ def ranking_evaluator(qrels: str, run: str) -> str:
     def evaluate_means() -> dict[str, float]:
         cached_lists = lists.cache()
         means = {
-            name: RankingEvaluator(metricName=name, k=k).evaluate(cached_lists) for name, k in names.items()
+            name: RankingEvaluator(metricName=name, k=k).evaluate(cached_lists)
+            for name, k in names.items()
         }
         cached_lists.unpersist(blocking=True)
         return means
@@ -300,7 +309,9 @@ def _of_family() -> tuple[float, float]:
     while descendants:
         descendants = {pid for pid, parent in parents.items() if parent in descendants} - family
         family |= descendants
-    return sum(seconds_of_process[pid] for pid in family), sum(memory_of_process[pid] for pid in family)
+    return sum(seconds_of_process[pid] for pid in family), sum(
+        memory_of_process[pid] for pid in family
+    )
 
 
 def peak_memory() -> float:
@@ -310,7 +321,11 @@ def peak_memory() -> float:
     """
     status = Path("/proc/self/status")
     if status.exists():
-        (line,) = (status_line for status_line in status.read_text().splitlines() if status_line.startswith("VmHWM"))
+        (line,) = (
+            status_line
+            for status_line in status.read_text().splitlines()
+            if status_line.startswith("VmHWM")
+        )
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -352,7 +367,9 @@ class Side:
             environment["PYTHONPATH"] = self.source
         start = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, __file__, "--side", *self.call], stdout=subprocess.PIPE, env=environment
+            [sys.executable, __file__, "--side", *self.call],
+            stdout=subprocess.PIPE,
+            env=environment,
         )
         assert process.stdout is not None
         peak, _, output = process.stdout.read().decode().strip().partition(" ")
@@ -377,7 +394,9 @@ def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
         cpu, wall = [turn.cpu for turn in side_turns], [one.wall for one in side_turns]
         turn_pairs = list(zip(side_turns, first_turns, strict=True))
         ratios = [statistics.median(turn.cpu / first_turn.cpu for turn, first_turn in turn_pairs)]
-        ratios.append(statistics.median(turn.wall / first_turn.wall for turn, first_turn in turn_pairs))
+        ratios.append(
+            statistics.median(turn.wall / first_turn.wall for turn, first_turn in turn_pairs)
+        )
         outputs = "; ".join(dict.fromkeys(turn.said for turn in side_turns))
         memory = max(turn.memory for turn in side_turns)
         print(
@@ -441,7 +460,9 @@ def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
                 for rank, doc in enumerate(docs):
                     lines.write(f"q{query} Q0 d{doc} {rank + 1} {30 - rank / 40:.6f} t\n")
     paths = tuple(map(str, runs))
-    sides_before = [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
+    sides_before = (
+        [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
+    )
     sides = [Side("reading", ("reading", *paths)), Side("evaluated", ("many", str(qrels), *paths))]
     return [*sides, *sides_before, Side("one of them", ("many", str(qrels), paths[0]))]
 

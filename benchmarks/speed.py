@@ -179,7 +179,9 @@ def dicts(
         docs = [f"d{i}" for i in random.choice(10**6, depth, replace=False).tolist()]
         scores = np.ones(depth) if tied else random.permutation(depth) + 0.5
         run[f"q{query}"] = dict(zip(docs, scores.tolist(), strict=True))
-        judged_docs = docs if share == 1 else random.choice(docs, int(depth * share), False).tolist()
+        judged_docs = (
+            docs if share == 1 else random.choice(docs, int(depth * share), False).tolist()
+        )
         grades = random.integers(0, 4, len(judged_docs)).tolist()
         qrels[f"q{query}"] = dict(zip(judged_docs, grades, strict=True))
     return qrels, run
@@ -206,7 +208,10 @@ def in_memory(repeats: int) -> None:
         ("all scores equal, all judged", 1, True, 1),
     ]:
         qrels, *runs = several_dicts(share, has_ties, n_runs=2)
-        sides: list[Callable[[Any], object]] = [partial(evaluate_here, qrels), partial(evaluate_there, qrels)]
+        sides: list[Callable[[Any], object]] = [
+            partial(evaluate_here, qrels),
+            partial(evaluate_there, qrels),
+        ]
         compare(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
 
 

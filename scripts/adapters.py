@@ -55,7 +55,8 @@ def langchain() -> dict[str, Any]:
     class Retriever(BaseRetriever):
         def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
             return [
-                Document("...", id=f"{doc}#0", metadata={"source": doc}) for doc, _ in RETRIEVED_DOCS[query]
+                Document("...", id=f"{doc}#0", metadata={"source": doc})
+                for doc, _ in RETRIEVED_DOCS[query]
             ]
 
     return {"retriever": Retriever()}
@@ -128,9 +129,14 @@ def pyterrier() -> dict[str, Any]:
     pipeline = pt.Transformer.from_df(frame_of_name["results"])
 
     def experiment() -> Any:
-        measures = [ir_measures.parse_measure(measure_name) for measure_name in ("nDCG@10", "AP", "RR@10", "P@5")]
+        measures = [
+            ir_measures.parse_measure(measure_name)
+            for measure_name in ("nDCG@10", "AP", "RR@10", "P@5")
+        ]
         systems, judgments = [pipeline, pipeline % 1], frame_of_name["judgments"]
-        results = pt.Experiment(systems, topics, judgments, measures, baseline=0, names=["all", "first"])
+        results = pt.Experiment(
+            systems, topics, judgments, measures, baseline=0, names=["all", "first"]
+        )
         return results.set_index("name")
 
     results_before = experiment()

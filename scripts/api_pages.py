@@ -252,7 +252,11 @@ def _class(declaration: Any) -> Iterator[str]:
     constructor = declaration.members.get("__init__")
     is_data = any("dataclass" in str(decorator.value) for decorator in declaration.decorators)
     result_class = _at_run_time(declaration)
-    is_result = isinstance(result_class, type) and issubclass(result_class, Shown) and result_class is not Shown
+    is_result = (
+        isinstance(result_class, type)
+        and issubclass(result_class, Shown)
+        and result_class is not Shown
+    )
     if constructor is not None and not is_result:
         yield _signature(constructor, declaration.name)
     yield from _text(declaration)
@@ -266,7 +270,9 @@ def _class(declaration: Any) -> Iterator[str]:
     if is_result:
         members = [member for member in members if not _says_no_more(member)]
     if is_data:
-        fields = [member for member in members if member.is_attribute and "property" not in member.labels]
+        fields = [
+            member for member in members if member.is_attribute and "property" not in member.labels
+        ]
         rows = [_field(member) for member in fields if member.annotation is not None]
         if rows:
             yield "**Fields**"
@@ -326,7 +332,11 @@ def _module(declaration: Any) -> ModuleType | None:
 
 def _at_run_time(declaration: Any) -> Any:
     object_found: Any = _module(declaration)
-    for name in declaration.path.removeprefix(f"{declaration.module.path}.").split(".") if object_found else ():
+    for name in (
+        declaration.path.removeprefix(f"{declaration.module.path}.").split(".")
+        if object_found
+        else ()
+    ):
         object_found = inspect.getattr_static(object_found, name, None)
     return object_found
 
@@ -338,7 +348,9 @@ def _options(declaration: Any) -> dict[str, Option]:
         call = ast.parse(str(decorator.value), mode="eval").body
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
             for argument in call.args:
-                family_name = ast.unparse(argument).removeprefix("*")  # one family, or a tuple of some
+                family_name = ast.unparse(argument).removeprefix(
+                    "*"
+                )  # one family, or a tuple of some
                 families = getattr(_module(declaration), family_name)
                 for family in families if isinstance(families, tuple) else (families,):
                     option_of_name.update({option.name: option for option in list_options(family)})
@@ -357,7 +369,9 @@ def _parameters(declaration: Any) -> list[Any]:
 
 def _signature(declaration: Any, name: str) -> str:
     """Return how it is called, in at most 80 columns."""
-    shows_types = not any(section.kind.value == "parameters" for section in sections_of(declaration))
+    shows_types = not any(
+        section.kind.value == "parameters" for section in sections_of(declaration)
+    )
     if name != declaration.name:  # a class, whose docstring describes what it is made from
         shows_types = False
     parts, is_keyword_only = [], False
@@ -368,15 +382,25 @@ def _signature(declaration: Any, name: str) -> str:
             is_keyword_only = True
         stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
         is_keyword_only = is_keyword_only or stars == "*"
-        kind = f": {parameter.annotation}" if shows_types and parameter.annotation is not None else ""
+        kind = (
+            f": {parameter.annotation}" if shows_types and parameter.annotation is not None else ""
+        )
         equals = " = " if kind else "="
-        default = "" if stars or parameter.default is None else f"{equals}{_default(declaration, parameter)}"
+        default = (
+            ""
+            if stars or parameter.default is None
+            else f"{equals}{_default(declaration, parameter)}"
+        )
         parts.append(f"{stars}{parameter.name}{kind}{default}")
     options = _taken(declaration)
     if options and not is_keyword_only:
         parts.append("*")
     parts += [f"{option.name}={option.default!r}" for option in options.values()]
-    returns = f" -> {declaration.returns}" if declaration.returns is not None and declaration.name != "__init__" else ""
+    returns = (
+        f" -> {declaration.returns}"
+        if declaration.returns is not None and declaration.name != "__init__"
+        else ""
+    )
     line = f"{name}({', '.join(parts)}){returns}"
     if len(line) > 80:
         inner = textwrap.fill(
@@ -439,10 +463,14 @@ def _facts(declaration: Any, name: str) -> str:
     option = _taken(declaration).get(name)
     if option is not None:
         return f" ({_kind_of_option(option)}; default `{option.default!r}`)"
-    parameter = {parameter.name: parameter for parameter in _parameters(declaration)}.get(name.lstrip("*"))
+    parameter = {parameter.name: parameter for parameter in _parameters(declaration)}.get(
+        name.lstrip("*")
+    )
     if parameter is None or parameter.annotation is None:
         return ""
-    default = f"; default `{_default(declaration, parameter)}`" if parameter.default is not None else ""
+    default = (
+        f"; default `{_default(declaration, parameter)}`" if parameter.default is not None else ""
+    )
     if "variadic" in parameter.kind.value:
         default = ""
     return f" (`{_kind_of_annotation(declaration, parameter.annotation)}`{default})"
@@ -486,13 +514,16 @@ def _text(declaration: Any) -> Iterator[str]:
             yield _arguments(section.title, (line.split(": ", 1) for line in lines), function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
-                _prose(": ".join(filter(None, [str(returned.annotation or ""), returned.description])))
+                _prose(
+                    ": ".join(filter(None, [str(returned.annotation or ""), returned.description]))
+                )
                 for returned in section.value
             )
         elif kind in ("raises", "warns"):
             yield {"raises": "**Raises**", "warns": "**Warns**"}[kind]
             yield "\n".join(
-                f"- `{exception.annotation}`: {_prose(exception.description)}" for exception in section.value
+                f"- `{exception.annotation}`: {_prose(exception.description)}"
+                for exception in section.value
             )
         else:
             yield f"**{kind.capitalize()}** {_prose(str(section.value))}"
@@ -527,7 +558,8 @@ def _prose(text: str) -> str:
     """Return a text on one line, in which only what is code is not taken word for word."""
     code_and_text = re.split(r"(`+[^`]+`+)", LINKED.sub(r"[\1](../../\1)", " ".join(text.split())))
     return "".join(
-        text if text.startswith("`") else re.sub(r"([*<$|])", r"\\\1", text) for text in code_and_text
+        text if text.startswith("`") else re.sub(r"([*<$|])", r"\\\1", text)
+        for text in code_and_text
     )
 
 
@@ -537,7 +569,8 @@ def _imports(declaration: Any) -> str:
     if module is None:  # an adapter, which users import by its short name
         return f">>> from {declaration.module.path.replace('extensions.tools.', '')} import {declaration.name}\n"
     trees = [
-        ast.parse(example.source) for example in DocTestParser().get_examples(docstring_of(declaration))
+        ast.parse(example.source)
+        for example in DocTestParser().get_examples(docstring_of(declaration))
     ]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     loaded = {node.id for node in nodes if isinstance(node, ast.Name)}

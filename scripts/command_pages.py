@@ -55,6 +55,8 @@ def _page(name: str, command: click.Command, top: click.Context) -> str:
     context = click.Context(command, info_name=name, parent=top, **FORM)
     parts = [f"# cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n"]
     for subcommand_name, subcommand in getattr(command, "commands", {}).items():
-        help_text = subcommand.get_help(click.Context(subcommand, info_name=subcommand_name, parent=context, **FORM))
+        help_text = subcommand.get_help(
+            click.Context(subcommand, info_name=subcommand_name, parent=context, **FORM)
+        )
         parts.append(f"## cranfield {name} {subcommand_name}\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)

@@ -58,7 +58,9 @@ def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
 def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's versions, and its values of each variant for the collections."""
     fields = ("qrels", "run", "lists", "k")
-    inputs = {name: {key: collection[key] for key in fields} for name, collection in collections.items()}
+    inputs = {
+        name: {key: collection[key] for key in fields} for name, collection in collections.items()
+    }
     process = subprocess.run(  # noqa: S603 - this file's drivers
         [str(python), str(DRIVERS / f"run_{name}.py")],
         input=json.dumps(inputs),
@@ -88,7 +90,9 @@ def ours(collections: dict[str, Any], variant: Variant, said: Values) -> Values:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", cranfield.CranfieldWarning)
-                    scores = cranfield.evaluate(collection["qrels"], rankings, counterpart_measure, convention=convention)
+                    scores = cranfield.evaluate(
+                        collection["qrels"], rankings, counterpart_measure, convention=convention
+                    )
                 scores_of_collection[name][measure] = float(scores[counterpart_measure])
             except Exception as error:  # noqa: BLE001 - shown in the table
                 scores_of_collection[name][measure] = {"error": f"{type(error).__name__}: {error}"}
@@ -152,7 +156,10 @@ HEADER += ("different", "raised", "apart")
 
 def print_table(table: list[tuple[str, ...]], firsts: list[str]) -> None:
     """Print rows of text in columns, and the first difference of each row below it."""
-    widths = [max(len(row[column_index]) for row in [HEADER, *table]) for column_index in range(len(HEADER))]
+    widths = [
+        max(len(row[column_index]) for row in [HEADER, *table])
+        for column_index in range(len(HEADER))
+    ]
     lines = [HEADER, *table]
     for row, first_difference in zip(lines, ["", *firsts], strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -175,7 +182,9 @@ def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Val
                     values_of_collection[collection][driver_measure] = {"error": stored_value}
                 elif isinstance(stored_value, float | int):
                     is_nan = math.isnan(stored_value)
-                    values_of_collection[collection][driver_measure] = {"error": "NaN"} if is_nan else float(stored_value)
+                    values_of_collection[collection][driver_measure] = (
+                        {"error": "NaN"} if is_nan else float(stored_value)
+                    )
         yield variant_name, values_of_collection
 
 
@@ -226,7 +235,8 @@ def main() -> None:
     stored = json.loads(typed.stored.read_text("utf-8")) if typed.stored else None
     if stored:
         collections = {
-            name: collection | {"k": [stored["k"]]} for name, collection in stored["collections"].items()
+            name: collection | {"k": [stored["k"]]}
+            for name, collection in stored["collections"].items()
         }
     elif typed.said:
         collections = json.loads(typed.said.read_text("utf-8"))["collections"]
@@ -255,10 +265,21 @@ def main() -> None:
             continue
         for variant_name, expected_values in others_of(tool, collections, tool_output, stored):
             variant = tool.variants[variant_name]
-            rows = compared(collections, variant, tool_output["variants"][variant_name], expected_values, tool.tolerance)
+            rows = compared(
+                collections,
+                variant,
+                tool_output["variants"][variant_name],
+                expected_values,
+                tool.tolerance,
+            )
             for measure, row in rows.items():
                 counts = (row.collections, row.values, row.equal, row.different, row.raised)
-                cells = (f"{name} {version}", variant_name, measure, *map(str, (*counts, row.apart)))
+                cells = (
+                    f"{name} {version}",
+                    variant_name,
+                    measure,
+                    *map(str, (*counts, row.apart)),
+                )
                 table.append(cells)
                 first_differences.append(row.first)
     if table:

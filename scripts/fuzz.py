@@ -167,7 +167,9 @@ class Case:
         option_codes, content = data[:6].ljust(6, b"\0"), data[6:]
         readers = list(READERS)
         fields = _fields(readers[option_codes[0] % len(readers)])
-        reader, *options = (choices[i % len(choices)] for i, choices in zip(option_codes, fields, strict=True))
+        reader, *options = (
+            choices[i % len(choices)] for i, choices in zip(option_codes, fields, strict=True)
+        )
         form, errors, order, suffix, packing = options
         return cls(reader, content, form, errors, order, suffix, packing)
 
@@ -334,7 +336,9 @@ def good() -> dict[str, Case]:
                 suffix=".csv",
             ),
             f"tsv {reader}": Case(reader, _separated(reader, "\t").encode(), "tsv", suffix=".tsv"),
-            f"json {reader}": Case(reader, json.dumps(nested_rows).encode(), "json", suffix=".json"),
+            f"json {reader}": Case(
+                reader, json.dumps(nested_rows).encode(), "json", suffix=".json"
+            ),
             f"json {reader}, pretty": Case(
                 reader, json.dumps(nested_rows, indent=2).encode(), "json", suffix=".json"
             ),
@@ -346,7 +350,9 @@ def good() -> dict[str, Case]:
         for form in ("parquet", "arrow", "stream"):
             suffix = ".parquet" if form == "parquet" else ".arrow"
             name = "arrow" if form == "stream" else form
-            case_of_name[f"{form} {reader}"] = Case(reader, _columnar(table, form), name, suffix=suffix)
+            case_of_name[f"{form} {reader}"] = Case(
+                reader, _columnar(table, form), name, suffix=suffix
+            )
             case_of_name[f"{form} {reader}, other types"] = Case(
                 reader, _columnar(encoded_table, form), name, suffix=suffix
             )
@@ -452,7 +458,9 @@ def odd() -> dict[str, Case]:
     repeated_column = pa.table([ids, ids, ids], names=["query_id", "query_id", "doc_id"])
     for form in ("parquet", "arrow"):
         case_of_name[f"no rows, {form}"] = Case("run", _columnar(empty_table, form), form)
-        case_of_name[f"a column twice, {form}"] = Case("run", _columnar(repeated_column, form), form)
+        case_of_name[f"a column twice, {form}"] = Case(
+            "run", _columnar(repeated_column, form), form
+        )
     return case_of_name
 
 
@@ -515,9 +523,15 @@ def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
         {"query_id": ["q1"] * rows, "doc_id": ["d" * n, *docs[1:]], "score": [1.0] * rows}
     )
     for form in ("parquet", "arrow"):
-        yield f"a long id, {form}", Case("run", _columnar(long_id_table, form), form, suffix=f".{form}")
+        yield (
+            f"a long id, {form}",
+            Case("run", _columnar(long_id_table, form), form, suffix=f".{form}"),
+        )
     long_query_table = pa.table({"query_id": shared, "doc_id": docs, "score": [1.0] * rows})
-    yield "a long query, arrow", Case("run", _columnar(long_query_table, "arrow"), "arrow", suffix=".arrow")
+    yield (
+        "a long query, arrow",
+        Case("run", _columnar(long_query_table, "arrow"), "arrow", suffix=".arrow"),
+    )
 
 
 def large(seed: int) -> Iterator[tuple[str, Case]]:
@@ -526,7 +540,9 @@ def large(seed: int) -> Iterator[tuple[str, Case]]:
     yield from _long_tables(LARGE)
     for name in _STRETCHED:
         for change, stretch in STRETCHES.items():
-            content = stretch(good_cases[name].content, LARGE * 7 // 8)  # a line may have one megabyte
+            content = stretch(
+                good_cases[name].content, LARGE * 7 // 8
+            )  # a line may have one megabyte
             yield f"{name}, {change}", replace(good_cases[name], content=content)
     blanks = b" " * BLANKS
     yield (

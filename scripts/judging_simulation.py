@@ -56,7 +56,10 @@ class Simulation:
         self.query_ids = list(qrels.query_ids)
         rankings_of_runs = [run.read_rankings(self.query_ids, Judging()) for run in runs.values()]
         self.lists: Lists = {
-            query: [list(rankings[query].select_query(query).docs[:depth]) for rankings in rankings_of_runs]
+            query: [
+                list(rankings[query].select_query(query).docs[:depth])
+                for rankings in rankings_of_runs
+            ]
             for query in self.query_ids
         }
 
@@ -82,10 +85,15 @@ class Simulation:
             fused_run = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
             fused_rankings = fused_run.read_rankings(self.query_ids, Judging())
             pool_of_query = {
-                query: {doc for ranking in rankings for doc in ranking} for query, rankings in self.lists.items()
+                query: {doc for ranking in rankings for doc in ranking}
+                for query, rankings in self.lists.items()
             }
             return {
-                query: [doc for doc in fused_rankings[query].select_query(query).docs if doc in pool_of_query[query]]
+                query: [
+                    doc
+                    for doc in fused_rankings[query].select_query(query).docs
+                    if doc in pool_of_query[query]
+                ]
                 for query in self.query_ids
             }
         docs_of_query: dict[str, Sequence[str]] = {}
@@ -97,7 +105,10 @@ class Simulation:
                 continue
             # By depth: the first of every run, then the second, ...
             by_rank = [
-                list_[rank] for rank in range(self.depth) for list_ in shuffled_rankings if rank < len(list_)
+                list_[rank]
+                for rank in range(self.depth)
+                for list_ in shuffled_rankings
+                if rank < len(list_)
             ]
             docs = list(dict.fromkeys(by_rank))
             if way == "chance":
@@ -174,7 +185,11 @@ def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
             pair = {left: one.runs[left], right: one.runs[right]}
             deciding = find_deciding(qrels, pair, DECIDED, Judging())
             if not deciding.is_certain:
-                questions |= {*[question for question in deciding.documents if question not in questions][:STEP]}
+                questions |= {
+                    *[question for question in deciding.documents if question not in questions][
+                        :STEP
+                    ]
+                }
         if not questions:
             return {m: from_then_on(tau_at_count) for m, tau_at_count in tau_of_measure.items()}
         for query, doc in questions:
@@ -196,10 +211,16 @@ def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float
     grades_of_query: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
     n_judgments = 0
     while True:
-        deciding = find_deciding(Qrels(grades_of_query).with_top_grade(one.top), one.runs, DECIDED, Judging())
+        deciding = find_deciding(
+            Qrels(grades_of_query).with_top_grade(one.top), one.runs, DECIDED, Judging()
+        )
         if deciding.is_certain:
             return n_judgments
-        asked_questions = deciding.documents[:step] if way == "decide" else questions[n_judgments : n_judgments + step]
+        asked_questions = (
+            deciding.documents[:step]
+            if way == "decide"
+            else questions[n_judgments : n_judgments + step]
+        )
         if not asked_questions:
             return float("inf")
         for query, doc in asked_questions:
@@ -232,12 +253,17 @@ def main() -> None:
     arguments = parser.parse_args()
     qrels, runs = systems(Path(os.environ["CRANFIELD_DATA"]) / "dl19")
     simulation, correlation = Simulation(qrels, runs), Tau(qrels, runs)
-    n_all = sum(len({doc for ranking in rankings for doc in ranking}) for rankings in simulation.lists.values())
+    n_all = sum(
+        len({doc for ranking in rankings for doc in ranking})
+        for rankings in simulation.lists.values()
+    )
     print(f"{len(runs)} systems, {n_all:,} documents in the pool {DEPTH} deep; tau {TAU}")
     for method in WAYS:
         draws = arguments.draws if method in BY_CHANCE else 1
         counts = [until_tau(simulation, correlation, method, SEED + i) for i in range(draws)]
-        line = "   ".join(f"{m} {spread([count_of_measure[m] for count_of_measure in counts])}" for m in MEASURES)
+        line = "   ".join(
+            f"{m} {spread([count_of_measure[m] for count_of_measure in counts])}" for m in MEASURES
+        )
         if method != "decide":
             relevant_counts = [relevant_of(simulation, method, SEED + i) for i in range(draws)]
             line += f"   relevant of {FIRST:,} {spread(relevant_counts)}"

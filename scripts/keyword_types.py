@@ -80,7 +80,9 @@ def keyword_types() -> dict[Path, str]:
                 types.add_verb(verb)
         if home == CORE:
             pair_fields = Pair.__dataclass_fields__
-            types.add_attributes("PairValues", [name for name in Pair.names() if name not in pair_fields])
+            types.add_attributes(
+                "PairValues", [name for name in Pair.names() if name not in pair_fields]
+            )
             kinds = load_entries("remark of explain")
             remarks = [name for kind in kinds for name in kind.__dataclass_fields__]
             types.add_attributes("RemarkValues", remarks)
@@ -116,7 +118,9 @@ def _verb(module: str, function: ast.FunctionDef, call: ast.Call, *, has_forms: 
     omitted_options = {name for word in call.keywords for name in evaluate(word.value)}
     form_types = {}
     if has_forms:
-        form_types = {word.arg: word.annotation for word in function.args.kwonlyargs if word.annotation}
+        form_types = {
+            word.arg: word.annotation for word in function.args.kwonlyargs if word.annotation
+        }
     return Verb(function.name, module, families, frozenset(omitted_options), form_types)
 
 
@@ -170,7 +174,9 @@ class _Types:
                 bases.append(self._name(family))
             else:
                 bases += [self._name(base) for base in _parents(family)]
-                option_types |= self._own(family, frozenset() if family in verb.bases else verb.without)
+                option_types |= self._own(
+                    family, frozenset() if family in verb.bases else verb.without
+                )
         self._import(verb.module, verb.own.values())
         title = "".join(part.title() for part in verb.name.split("_"))
         self._add_class(title, bases, option_types | verb.own)
@@ -183,7 +189,11 @@ class _Types:
 
     def _own(self, family: type[Options], without: Set[str] = frozenset()) -> dict[str, ast.expr]:
         """Return the types of the options that a family declares, which are imported."""
-        types = {name: annotation for name, annotation in _own_types(family).items() if name not in without}
+        types = {
+            name: annotation
+            for name, annotation in _own_types(family).items()
+            if name not in without
+        }
         self._import(family.__module__, types.values())
         return types
 
@@ -211,7 +221,13 @@ class _Types:
         line = f"class {name}({class_arguments}):"
         if len(line) > (100 if own else 96):
             line = f"class {name}(\n    {class_arguments}\n):"
-        keys = "".join(f"\n    {option_name}: {ast.unparse(annotation)}" for option_name, annotation in own.items()) or " ..."
+        keys = (
+            "".join(
+                f"\n    {option_name}: {ast.unparse(annotation)}"
+                for option_name, annotation in own.items()
+            )
+            or " ..."
+        )
         self.classes.append(f"\n{line}{keys}\n")
 
     def text(self) -> str:

@@ -131,7 +131,9 @@ def document_text(name: str) -> str:
     lines = [spoken(name)]
     if isinstance(doc, str):
         lines += [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(doc).split("\n\n")]
-    lines += [f"{spoken(member)}: {first_paragraph(member_object)}" for member, member_object in members]
+    lines += [
+        f"{spoken(member)}: {first_paragraph(member_object)}" for member, member_object in members
+    ]
     return "\n".join(line for line in lines if line)
 
 

@@ -49,7 +49,9 @@ def trec_eval_names() -> str:
     for name in measure_names():
         if name != "runid":
             measure_texts = [str(column.measure) for column in columns_of(name, None, {})]
-            measures_text = f"`{measure_texts[0]}`" + (f" to `{measure_texts[-1]}`" if len(measure_texts) > 1 else "")
+            measures_text = f"`{measure_texts[0]}`" + (
+                f" to `{measure_texts[-1]}`" if len(measure_texts) > 1 else ""
+            )
             rows.append(f"| `{name}` | {measures_text} |")
     text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
     return NAMES.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
@@ -62,15 +64,26 @@ def formats() -> str:
         "|---|---|---|---|---|",
     ]
     for form in FORMATS.values():
-        names = f"`{form.name}`" + "".join(f", for judgments also `{name}`" for name in form.aliases)
+        names = f"`{form.name}`" + "".join(
+            f", for judgments also `{name}`" for name in form.aliases
+        )
         suffixes = ", ".join(f"`{suffix}`" for suffix in form.suffixes) or "-"
-        row_descriptions = [(side_format and side_format.row_description) or "-" for side_format in (form.qrels, form.runs)]
-        rows.append(f"| {form.title} | {names} | {suffixes} | {row_descriptions[0]} | {row_descriptions[1]} |")
+        row_descriptions = [
+            (side_format and side_format.row_description) or "-"
+            for side_format in (form.qrels, form.runs)
+        ]
+        rows.append(
+            f"| {form.title} | {names} | {suffixes} | {row_descriptions[0]} | {row_descriptions[1]} |"
+        )
     column_rows = ["| column | of | names |", "|---|---|---|"]
     for column in filter(lambda column: column.sides, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
-        sides_text = "both" if len(column.sides) > 1 else "runs" if Side.RUN in column.sides else "judgments"
-        column_rows.append(f"| `{column.public}`{meaning} | {sides_text} | {', '.join(column.names)} |")
+        sides_text = (
+            "both" if len(column.sides) > 1 else "runs" if Side.RUN in column.sides else "judgments"
+        )
+        column_rows.append(
+            f"| `{column.public}`{meaning} | {sides_text} | {', '.join(column.names)} |"
+        )
         for side, list_names in column.list_names.items():
             name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
             side_name = name_of_side[side]
@@ -79,7 +92,9 @@ def formats() -> str:
             )
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
-    return COLUMNS_TABLE.sub(lambda match: match[1] + "\n".join(column_rows) + "\n" + match[2], text)
+    return COLUMNS_TABLE.sub(
+        lambda match: match[1] + "\n".join(column_rows) + "\n" + match[2], text
+    )
 
 
 def conventions() -> str:
@@ -123,9 +138,15 @@ def shortly(names: Sequence[str]) -> Iterator[str]:
     words = [word for word in words if f"{word}_doc_ids" in names]
     if words:
         endings = [name.removeprefix(words[0]) for name in names if name.startswith(f"{words[0]}_")]
-        endings = [ending for ending in endings if all(f"{word}{ending}" in names for word in words)]
+        endings = [
+            ending for ending in endings if all(f"{word}{ending}" in names for word in words)
+        ]
         yield f"{', '.join(words)}, each with {', '.join(endings)}"
-        names = [name for name in names if not any(name == w + ending for w in words for ending in endings)]
+        names = [
+            name
+            for name in names
+            if not any(name == w + ending for w in words for ending in endings)
+        ]
     yield from names
 
 
@@ -178,7 +199,13 @@ def notebook(page: str) -> str:
 
     def add(cell_type: str, source: str, **cell_fields: Any) -> None:
         cells.append(
-            {"cell_type": cell_type, "id": "", "metadata": {}, **cell_fields, "source": lines(source.strip())}
+            {
+                "cell_type": cell_type,
+                "id": "",
+                "metadata": {},
+                **cell_fields,
+                "source": lines(source.strip()),
+            }
         )
 
     def prose(text: str) -> None:
@@ -279,7 +306,10 @@ def gallery() -> dict[Path, figures.Figure]:
         "by-slice": figures.by_slice(comparison),
         "paper": figures.leaderboard(comparison, style="paper"),
     }
-    return {ROOT / "docs" / "pictures" / f"{name}.svg": figure for name, figure in figure_of_name.items()}
+    return {
+        ROOT / "docs" / "pictures" / f"{name}.svg": figure
+        for name, figure in figure_of_name.items()
+    }
 
 
 if __name__ == "__main__":

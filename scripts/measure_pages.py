@@ -91,7 +91,9 @@ def user_models() -> str:
     """Return the list of the user models of CWL."""
     rows = []
     for model in USER_MODELS.values():
-        meanings = [f"`{name}`: {parameter.meaning}." for name, parameter in model.parameters.items()]
+        meanings = [
+            f"`{name}`: {parameter.meaning}." for name, parameter in model.parameters.items()
+        ]
         text = " ".join([*model.documentation.split(), *meanings])
         rows.append(f"- **`{model.pattern}`**: `{model.formula}`. {text} ({model.source})")
     return "\n".join(rows)

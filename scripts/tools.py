@@ -50,7 +50,9 @@ def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
             if padded:
                 lowest_score = min(scores.values(), default=0.0) - 1
                 scores |= {document: lowest_score for document in grades if document not in scores}
-            ranking = sorted(((single(score), document) for document, score in scores.items()), reverse=True)
+            ranking = sorted(
+                ((single(score), document) for document, score in scores.items()), reverse=True
+            )
             n_above = 0
             for _, rows in groupby(ranking, key=lambda row: row[0]):
                 relevances = [grades.get(document, 0) > 0 for _, document in rows]
@@ -74,8 +76,20 @@ def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
 def repeats(collection: Collection, measure: str, k: int | None) -> bool:
     """Return whether a relevant document occurs twice in a list."""
     return any(
-        len([document for document in documents if collection["qrels"].get(query, {}).get(document, 0) > 0])
-        > len({document for document in documents if collection["qrels"].get(query, {}).get(document, 0) > 0})
+        len(
+            [
+                document
+                for document in documents
+                if collection["qrels"].get(query, {}).get(document, 0) > 0
+            ]
+        )
+        > len(
+            {
+                document
+                for document in documents
+                if collection["qrels"].get(query, {}).get(document, 0) > 0
+            }
+        )
         for query, documents in collection["lists"].items()
     )
 

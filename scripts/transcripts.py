@@ -125,7 +125,11 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
             return f"$ {command.command}\n{command.output}"
         printed_text = command.run(folder)
         blank = "\n" * (command.output.endswith("\n\n"))  # before the next command
-        return f"$ {command.command}\n{printed_text}\n{blank}" if printed_text else f"$ {command.command}\n"
+        return (
+            f"$ {command.command}\n{printed_text}\n{blank}"
+            if printed_text
+            else f"$ {command.command}\n"
+        )
 
     def rewrite_block(match: re.Match[str]) -> str:
         return "".join(map(run_again, _commands(match[0])))

@@ -135,5 +135,13 @@ def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool =
                 if crashes:
                     scores_of_variant[variant][name] = survived(functions)
                 else:
-                    scores_of_variant[variant][name] = {name: attempt(compute) for name, compute in functions.items()}
-    json.dump({"versions": {package: version(package) for package in packages}, "variants": scores_of_variant}, sys.stdout)
+                    scores_of_variant[variant][name] = {
+                        name: attempt(compute) for name, compute in functions.items()
+                    }
+    json.dump(
+        {
+            "versions": {package: version(package) for package in packages},
+            "variants": scores_of_variant,
+        },
+        sys.stdout,
+    )

@@ -24,7 +24,9 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
         measure_groups = EvaluateRetrieval.evaluate(collection.qrels, results, list(collection.k))
         value_of_name = {name: value for group in measure_groups for name, value in group.items()}
         return {
-            f"{name}@{k}": value_of_name[f"{tool_name}@{k}"] for name, tool_name in FOUR.items() for k in collection.k
+            f"{name}@{k}": value_of_name[f"{tool_name}@{k}"]
+            for name, tool_name in FOUR.items()
+            for k in collection.k
         }
 
     def compute_custom(collection: Collection, name: str) -> dict[str, Any]:
@@ -36,7 +38,8 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
 
     def make_values(collection: Collection) -> Values:
         functions = entries(
-            [f"{name}@{k}" for name in FOUR for k in collection.k], partial(compute_four, collection)
+            [f"{name}@{k}" for name in FOUR for k in collection.k],
+            partial(compute_four, collection),
         )
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]

@@ -17,7 +17,9 @@ SCRIPT = Path(ir_measures.__file__).parent / "bin" / "gdeval.pl"
 
 def result(collection: Collection, k: int) -> dict[str, float]:
     """Return nDCG and ERR at k."""
-    number_of_query = {query: number for number, query in enumerate([*collection.qrels, *collection.run], 1)}
+    number_of_query = {
+        query: number for number, query in enumerate([*collection.qrels, *collection.run], 1)
+    }
     with tempfile.TemporaryDirectory() as folder:
         qrels, run = Path(folder) / "qrels", Path(folder) / "run"
         qrels.write_text(

@@ -30,7 +30,10 @@ def mean(collection: Collection, name: str, k: int) -> float:
     evaluator, uses_grades = EVALUATORS[name]
     true_documents = [
         [
-            Document(content=document, score=float(collection.qrels[query][document]) if uses_grades else None)
+            Document(
+                content=document,
+                score=float(collection.qrels[query][document]) if uses_grades else None,
+            )
             for document in collection.relevant(query)
         ]
         for query in collection.qrels
@@ -39,7 +42,9 @@ def mean(collection: Collection, name: str, k: int) -> float:
         [Document(content=document) for document in collection.lists.get(query, [])[:k]]
         for query in collection.qrels
     ]
-    score: float = evaluator.run(ground_truth_documents=true_documents, retrieved_documents=retrieved_documents)["score"]
+    score: float = evaluator.run(
+        ground_truth_documents=true_documents, retrieved_documents=retrieved_documents
+    )["score"]
     return score
 
 

@@ -16,14 +16,20 @@ UNCUT = {"RR": RR, "AP": AP, "nDCG": nDCG, "Rprec": Rprec}
 
 def ir_measures_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    measures = {f"{name}@{k}": measure @ k for name, measure in MEASURES.items() for k in collection.k} | UNCUT
+    measures = {
+        f"{name}@{k}": measure @ k for name, measure in MEASURES.items() for k in collection.k
+    } | UNCUT
 
     def compute_scores(measures: dict[str, Any]) -> dict[str, float]:
-        score_of_measure = ir_measures.calc_aggregate(list(measures.values()), collection.qrels, collection.run)
+        score_of_measure = ir_measures.calc_aggregate(
+            list(measures.values()), collection.qrels, collection.run
+        )
         return {name: score_of_measure[measure] for name, measure in measures.items()}
 
     crashing_measures = {"bpref": Bpref}
-    return entries(measures, partial(compute_scores, measures)) | entries(crashing_measures, partial(compute_scores, crashing_measures))
+    return entries(measures, partial(compute_scores, measures)) | entries(
+        crashing_measures, partial(compute_scores, crashing_measures)
+    )
 
 
 if __name__ == "__main__":

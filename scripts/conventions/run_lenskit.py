@@ -38,7 +38,9 @@ def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
             relevant_documents = collection.relevant(query)
             if everything or relevant_documents:
                 grade = np.array([grades[document] for document in relevant_documents], dtype=float)
-                test.add(ItemList(item_ids=np.array(relevant_documents, dtype=str), grade=grade), query)
+                test.add(
+                    ItemList(item_ids=np.array(relevant_documents, dtype=str), grade=grade), query
+                )
         analysis = RunAnalysis(make(k))
         return float(analysis.measure(output, test).list_summary()["mean"].iloc[0])
 

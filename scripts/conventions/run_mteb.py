@@ -41,14 +41,18 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
     def compute_custom(collection: Collection, name: str) -> dict[str, Any]:
         scores_of_name = CUSTOM[name](collection.qrels, collection.run, list(collection.k))
         return {
-            f"{name}@{k}": means(score for score in scores_of_name[f"{name}_at_{k}"] if score is not None)
+            f"{name}@{k}": means(
+                score for score in scores_of_name[f"{name}_at_{k}"] if score is not None
+            )
             for k in collection.k
         }
 
     def make_values(collection: Collection) -> Values:
         cached_result = kept(partial(compute_result, collection))
         functions: Values = {
-            f"{name}@{k}": partial(field, cached_result, name, k) for name in FIELDS for k in collection.k
+            f"{name}@{k}": partial(field, cached_result, name, k)
+            for name in FIELDS
+            for k in collection.k
         }
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]

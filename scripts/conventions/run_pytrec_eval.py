@@ -15,14 +15,19 @@ UNCUT = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec"}
 
 def pytrec_eval_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    tool_names = {f"{name}@{k}": f"{tool_name}_{k}" for name, tool_name in NAMES.items() for k in collection.k} | UNCUT
+    tool_names = {
+        f"{name}@{k}": f"{tool_name}_{k}" for name, tool_name in NAMES.items() for k in collection.k
+    } | UNCUT
     cutoffs = ",".join(map(str, collection.k))
     measures = {f"{tool_name}.{cutoffs}" for tool_name in NAMES.values()} | set(UNCUT.values())
 
     def compute_means(measures: set[str], tool_names: dict[str, str]) -> dict[str, float]:
         evaluator = pytrec_eval.RelevanceEvaluator(collection.qrels, measures)
         score_maps = evaluator.evaluate(collection.run).values()
-        return {name: means(scores[tool_name] for scores in score_maps) for name, tool_name in tool_names.items()}
+        return {
+            name: means(scores[tool_name] for scores in score_maps)
+            for name, tool_name in tool_names.items()
+        }
 
     crashing_names = {"bpref": "bpref"}
     return entries(tool_names, partial(compute_means, measures, tool_names)) | entries(

@@ -17,7 +17,9 @@ UNCUT = {"RR": "mrr", "AP": "map", "nDCG": "ndcg", "Rprec": "r-precision", "bpre
 
 def ranx_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
-    tool_names = {f"{name}@{k}": f"{tool_name}@{k}" for name, tool_name in NAMES.items() for k in collection.k} | UNCUT
+    tool_names = {
+        f"{name}@{k}": f"{tool_name}@{k}" for name, tool_name in NAMES.items() for k in collection.k
+    } | UNCUT
 
     def compute_scores() -> dict[str, float]:
         qrels, run = Qrels.from_dict(collection.qrels), Run.from_dict(collection.run)

@@ -49,7 +49,9 @@ def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
             pd.DataFrame(predicted_rows, columns=["userID", "itemID", "prediction"]),
         )
 
-    def compute_score(make_both_frames: Callable[[], Any], measure: Callable[..., Any], k: int) -> Any:
+    def compute_score(
+        make_both_frames: Callable[[], Any], measure: Callable[..., Any], k: int
+    ) -> Any:
         return measure(*make_both_frames(), k=k)
 
     def make_values(collection: Collection) -> Values:

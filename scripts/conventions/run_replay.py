@@ -27,7 +27,9 @@ def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
     """Return the recommendations and the truth in the tool's form."""
     if form == "dict":
         relevant_of_query = {query: collection.relevant(query) for query in collection.qrels}
-        return {query: list(scores.items()) for query, scores in collection.run.items()}, relevant_of_query
+        return {
+            query: list(scores.items()) for query, scores in collection.run.items()
+        }, relevant_of_query
     if form == "scores":
         rows = [
             (query, document, score)

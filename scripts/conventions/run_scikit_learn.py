@@ -29,7 +29,10 @@ def rows(collection: Collection, padded: bool) -> list[tuple[Any, Any]]:
             lowest_score = min(scores.values(), default=0.0) - 1
             scores |= {document: lowest_score for document in grades if document not in scores}
         documents = list(scores)
-        row = [grades.get(document, 0) for document in documents], [scores[one] for one in documents]
+        row = (
+            [grades.get(document, 0) for document in documents],
+            [scores[one] for one in documents],
+        )
         rows.append((np.array([row[0]]), np.array([row[1]], dtype=float)))
     return rows
 
@@ -57,7 +60,10 @@ def scikit_learn_values(padded: bool) -> Callable[[Collection], Values]:
             f"nDCG@{k}": partial(ndcg_score, k=k) for k in collection.k
         }
         measure_of_name |= {"nDCG": ndcg_score, "LRAP": lrap, "AP": average_precision}
-        return {name: partial(compute_mean, collection, measure) for name, measure in measure_of_name.items()}
+        return {
+            name: partial(compute_mean, collection, measure)
+            for name, measure in measure_of_name.items()
+        }
 
     return make_values
 

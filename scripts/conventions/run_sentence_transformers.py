@@ -11,7 +11,11 @@ NAMES = {"nDCG": "ndcg", "AP": "map", "P": "precision", "R": "recall", "RR": "mr
 
 def sentence_transformers_values(collection: Collection) -> Values:
     """Return the measures at every k."""
-    tool_names = {f"{name}@{k}": (f"{tool_name}@k", k) for name, tool_name in NAMES.items() for k in collection.k}
+    tool_names = {
+        f"{name}@{k}": (f"{tool_name}@k", k)
+        for name, tool_name in NAMES.items()
+        for k in collection.k
+    }
     tool_names |= {f"Hit@{k}": ("accuracy@k", k) for k in collection.k}
     documents = {document for scores in collection.run.values() for document in scores}
 

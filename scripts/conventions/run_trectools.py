@@ -54,17 +54,26 @@ def evaluator(collection: Collection, from_file: bool) -> TrecEval:
 def trectools_values(from_file: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k, as trec_eval computes them and as trectools does."""
 
-    def compute_score(make_cached_evaluator: Callable[[], TrecEval], method: str, **options: Any) -> float:
+    def compute_score(
+        make_cached_evaluator: Callable[[], TrecEval], method: str, **options: Any
+    ) -> float:
         score: float = getattr(make_cached_evaluator(), f"get_{method}")(**options)
         return score
 
     def make_values(collection: Collection) -> Values:
         make_cached_evaluator = kept(partial(evaluator, collection, from_file))
-        functions: Values = {name: partial(compute_score, make_cached_evaluator, method) for name, method in UNCUT.items()}
+        functions: Values = {
+            name: partial(compute_score, make_cached_evaluator, method)
+            for name, method in UNCUT.items()
+        }
         for name, method in METHODS.items():
             for k in collection.k:
-                functions[f"{name}@{k}"] = partial(compute_score, make_cached_evaluator, method, depth=k)
-                functions[f"{name}_plain@{k}"] = partial(compute_score, make_cached_evaluator, method, depth=k, trec_eval=False)
+                functions[f"{name}@{k}"] = partial(
+                    compute_score, make_cached_evaluator, method, depth=k
+                )
+                functions[f"{name}_plain@{k}"] = partial(
+                    compute_score, make_cached_evaluator, method, depth=k, trec_eval=False
+                )
         return functions
 
     return make_values

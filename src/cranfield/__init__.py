@@ -198,9 +198,9 @@ else:
         if name.isidentifier() and not name.startswith("_"):
             from importlib.util import find_spec
 
-            from cranfield.measures import known_as
+            from cranfield.measures import find_measure
 
-            measure = known_as(name)
+            measure = find_measure(name)
             if measure is not None and find_spec(f"cranfield.{name}") is None:
                 return measure  # and cranfield.compat is a folder, no other name of Compat
             from cranfield.measures.absent import absent

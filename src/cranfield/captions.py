@@ -54,9 +54,15 @@ def with_texts(
 
     """
     if not isinstance(result, Shown):
-        raise OptionError(f"found={result!r:.80}: expected a result, as evaluate or explain returns")
+        raise OptionError(
+            f"found={result!r:.80}: expected a result, as evaluate or explain returns"
+        )
     texts_of_kind = {"query_id": query_texts, "document": doc_texts}
-    return WithTexts(result, {kind: texts for kind, texts in texts_of_kind.items() if texts is not None}, table_options)
+    return WithTexts(
+        result,
+        {kind: texts for kind, texts in texts_of_kind.items() if texts is not None},
+        table_options,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +72,9 @@ class WithTexts(Shown):
     result: Shown
     sources: Mapping[str, TextsLike]  # by the heading of the column of ids
     table_options: Mapping[str, Any]
-    _text_of_id: dict[str, dict[str, str | None]] = field(default_factory=dict)  # None: it has no text
+    _text_of_id: dict[str, dict[str, str | None]] = field(
+        default_factory=dict
+    )  # None: it has no text
 
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
@@ -89,7 +97,9 @@ class WithTexts(Shown):
     def notes(self) -> Sequence[Note]:
         """What to know beside the numbers; and which ids have no text."""
         rows = self.result.rows(**self.table_options)
-        missing = (self._missing_notes(kind, [row.get(kind) for row in rows]) for kind in self.sources)
+        missing = (
+            self._missing_notes(kind, [row.get(kind) for row in rows]) for kind in self.sources
+        )
         return (*self.result.notes, *(note for notes in missing for note in notes))
 
     def tables(self, **how: Any) -> list[Table]:
@@ -143,13 +153,17 @@ class WithTexts(Shown):
         new_ids = names - text_of_id.keys()
         if new_ids or is_first:  # a file that is not there is refused where nothing is shown, too
             owner: IdRole = "doc" if kind == "document" else "query"
-            new_texts = read_texts(self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=owner)
+            new_texts = read_texts(
+                self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=owner
+            )
             text_of_id.update({name: new_texts.get(name) for name in new_ids})
         return {name: text for name in names if (text := text_of_id[name])}
 
     def _missing_notes(self, kind: str, ids: Collection[Any]) -> list[Note]:
         """Return a note on the ids that have no text, if there are any."""
-        names = dict.fromkeys(row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS)
+        names = dict.fromkeys(
+            row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS
+        )
         return missing_text_notes(names, self._find_texts(kind, names), _KINDS[kind][2])
 
     def rows(self, **how: Any) -> list[dict[str, Any]]:

@@ -79,7 +79,11 @@ class InputError(CranfieldError, ValueError):
         self.query_id = query_id
         error_lines = [problem]
         if source is not None:
-            place = escape_unprintable(source) if line is None else f"{escape_unprintable(source)}:{line}"
+            place = (
+                escape_unprintable(source)
+                if line is None
+                else f"{escape_unprintable(source)}:{line}"
+            )
             error_lines = [f"{place}: {problem}"]
         if text is not None:
             error_lines.append(f"    {escape_unprintable(text, 200)}")
@@ -150,7 +154,9 @@ def require_libraries(libraries: Iterable[str], feature: str) -> None:
     missing_libraries = [name for name in libraries if find_spec(name) is None]
     if missing_libraries:
         packages = " ".join(_PACKAGES.get(name, name) for name in missing_libraries)
-        raise LibraryError(f"{feature} needs {' and '.join(missing_libraries)}: pip install {packages}")
+        raise LibraryError(
+            f"{feature} needs {' and '.join(missing_libraries)}: pip install {packages}"
+        )
 
 
 def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> None:
@@ -161,7 +167,9 @@ def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> 
         raise OptionError(f"{option}={choice!r} is not known; choose one of {choices}")
 
 
-def nearest_words(word: str, words: Iterable[str], n: int = 3, min_similarity: float = 0.6) -> list[str]:
+def nearest_words(
+    word: str, words: Iterable[str], n: int = 3, min_similarity: float = 0.6
+) -> list[str]:
     """Return what is spelt most like a word, the nearest first: at most n.
 
     `least`: how like it has to be, 0 to 1, by difflib.

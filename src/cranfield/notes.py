@@ -92,7 +92,11 @@ def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]
     """Return the lines below a table: errors and warnings, what its columns are, other notes."""
     all_notes = list(notes)
     grave_notes = [note for note in all_notes if note.is_grave]
-    return [*format_notes(grave_notes), *legend, *format_notes(note for note in all_notes if not note.is_grave)]
+    return [
+        *format_notes(grave_notes),
+        *legend,
+        *format_notes(note for note in all_notes if not note.is_grave),
+    ]
 
 
 _MAX_NAMED = 10  # of more sources, so many that a page would be full of them

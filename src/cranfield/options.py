@@ -59,7 +59,9 @@ def finite_number(candidate: object) -> int | float | None:
     if isinstance(candidate, bool) or not isinstance(candidate, Number):
         return None
     try:
-        finite_value = operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)  # type: ignore[arg-type]
+        finite_value = (
+            operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)
+        )  # type: ignore[arg-type]
         return finite_value if math.isfinite(finite_value) else None
     except (TypeError, ValueError, OverflowError):  # complex; signalling NaN; beyond any float
         return None
@@ -111,7 +113,9 @@ def share_check(upper: float = 1.0) -> Check:
     return _make_number_check(expectation, float, lambda x: MIN_SHARE <= x < upper)
 
 
-def _make_number_check(expectation: str, number_type: type[int] | type[float], is_allowed: Callable[[float], bool]) -> Check:
+def _make_number_check(
+    expectation: str, number_type: type[int] | type[float], is_allowed: Callable[[float], bool]
+) -> Check:
     """Return a check for the numbers of which something holds, which are then of a kind."""
 
     def check(value: object) -> int | float:
@@ -146,14 +150,19 @@ def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
         else:
             texts = [numbers] if isinstance(numbers, str) else numbers
             name_and_number = [text.rpartition("=") for text in texts]
-            pairs = [(name.removesuffix(">"), check(float(number))) for name, _, number in name_and_number]
+            pairs = [
+                (name.removesuffix(">"), check(float(number)))
+                for name, _, number in name_and_number
+            ]
     except (AttributeError, TypeError, ValueError):
         pairs = [("", 0)]
     if not all(name.strip() for name, _ in pairs):
         raise ValueError("one number for each measure, as in {'R@5': 0.8} or R@5=0.8")
     for name, number in pairs:
         if number_of_name.setdefault(name.strip(), number) != number:
-            raise ValueError(f"one number for {name}, not {number_of_name[name.strip()]:g} and {number:g}")
+            raise ValueError(
+                f"one number for {name}, not {number_of_name[name.strip()]:g} and {number:g}"
+            )
     return number_of_name or None
 
 
@@ -191,7 +200,11 @@ class Option:
             return candidate
         if self.choices:
             check_choice(name or self.name, candidate, self.choices)
-        return candidate if self.check is None else check_option(name or self.name, candidate, self.check)
+        return (
+            candidate
+            if self.check is None
+            else check_option(name or self.name, candidate, self.check)
+        )
 
 
 def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = None) -> Any:
@@ -237,7 +250,9 @@ class Options:
         own_values = {}
         if option_values:
             own_fields: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
-            own_values = {name: value for name, value in option_values.items() if name in own_fields}
+            own_values = {
+                name: value for name, value in option_values.items() if name in own_fields
+            }
         options: Self = cls(**own_values) if own_values else _default_family(cast(Any, cls))
         return options
 
@@ -271,16 +286,38 @@ def list_options(family: type[Options]) -> tuple[Option, ...]:
 def _list_options(family: type[Any]) -> tuple[Option, ...]:
     options = []
     for option_field in fields(family):
-        member_types = [member_type for member_type in _union_members(option_field.type) if member_type is not NoneType]
-        is_plain = isinstance(member_types[0], type) and member_types[0] is not Any and len(member_types) == 1
+        member_types = [
+            member_type
+            for member_type in _union_members(option_field.type)
+            if member_type is not NoneType
+        ]
+        is_plain = (
+            isinstance(member_types[0], type)
+            and member_types[0] is not Any
+            and len(member_types) == 1
+        )
         kind = member_types[0] if is_plain else str
         stated_check = option_field.metadata["check"]
-        choices = get_args(member_types[0]) if get_origin(member_types[0]) is Literal else stated_check
+        choices = (
+            get_args(member_types[0]) if get_origin(member_types[0]) is Literal else stated_check
+        )
         choices = choices if isinstance(choices, tuple) else ()
         check = None if choices else stated_check or (check_flag if kind is bool else None)
-        sentence, or_none = option_field.metadata["sentence"], NoneType in _union_members(option_field.type)
+        sentence, or_none = (
+            option_field.metadata["sentence"],
+            NoneType in _union_members(option_field.type),
+        )
         options.append(
-            Option(option_field.name, kind, option_field.default, sentence, choices, check, or_none, family.heading)
+            Option(
+                option_field.name,
+                kind,
+                option_field.default,
+                sentence,
+                choices,
+                check,
+                or_none,
+                family.heading,
+            )
         )
     return tuple(options)
 
@@ -307,9 +344,7 @@ class _UnquotedText(str):
     __repr__ = str.__str__
 
 
-def takes(
-    *families: type[Options], omit: Collection[str] = ()
-) -> Callable[[_Function], _Function]:
+def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Function], _Function]:
     """Name the options of some families in the signature and the Args of a function.
 
     The function takes them by `**name`; the line of its docstring that begins with `**name:` is
@@ -323,15 +358,23 @@ def takes(
     def describe_function(function: _Function) -> _Function:
         bare_signature = inspect.signature(function)
         *own_parameters, last_parameter = bare_signature.parameters.values()
-        own_parameters = [parameter for parameter in own_parameters if parameter.kind is not parameter.VAR_POSITIONAL]  # see `refuse_others`
-        parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in own_parameters]
+        own_parameters = [
+            parameter
+            for parameter in own_parameters
+            if parameter.kind is not parameter.VAR_POSITIONAL
+        ]  # see `refuse_others`
+        parameters = [
+            parameter.replace(annotation=inspect.Parameter.empty) for parameter in own_parameters
+        ]
         parameters += [
             inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
             for option in options
         ]
         returns = _UnquotedText(_short_annotation(bare_signature.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-        function.__annotations__[last_parameter.name] = Any  # its own names a type of `cranfield.keywords`
+        function.__annotations__[last_parameter.name] = (
+            Any  # its own names a type of `cranfield.keywords`
+        )
 
         def describe_options(line: re.Match[str]) -> str:
             indent = line[1]
@@ -369,11 +412,15 @@ _PYTHON_ALTERNATIVES["queries"] = (
     "systems are compared over the same queries; missing='drop' leaves out those that one of them "
     "has not answered"
 )
-_PYTHON_ALTERNATIVES["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
+_PYTHON_ALTERNATIVES["span_pattern"] = (
+    "spans are found before, by Run(rows).spans(...) in the place of the run"
+)
 
 
 def refuse_unknown_options(
-    function: Callable[..., Any], option_values: Mapping[str, object], extra_arguments: Sequence[object] = ()
+    function: Callable[..., Any],
+    option_values: Mapping[str, object],
+    extra_arguments: Sequence[object] = (),
 ) -> None:
     """Raise TypeError for what is none of the options that `takes` has given to the function.
 
@@ -384,7 +431,11 @@ def refuse_unknown_options(
     parameters = function.__signature__.parameters  # type: ignore[attr-defined]
     function_name = function.__qualname__.removesuffix(".__init__")
     if extra_arguments:
-        order = [parameter.name for parameter in parameters.values() if parameter.kind is not parameter.KEYWORD_ONLY]
+        order = [
+            parameter.name
+            for parameter in parameters.values()
+            if parameter.kind is not parameter.KEYWORD_ONLY
+        ]
         raise TypeError(
             f"{function_name}() takes {', '.join(order)} by their order, and got {len(extra_arguments)} "
             "more; several runs are one argument, a list or a dict {name: run}: "
@@ -392,7 +443,9 @@ def refuse_unknown_options(
         )
     for name in option_values:
         if name in ("metric", "metrics", "measure") and "measures" in parameters:
-            raise TypeError(f"{function_name}() takes measures={option_values[name]!r:.80}, not {name}=...")
+            raise TypeError(
+                f"{function_name}() takes measures={option_values[name]!r:.80}, not {name}=..."
+            )
         if name not in parameters and name in _PYTHON_ALTERNATIVES:
             raise TypeError(f"{function_name}() takes no {name}=...: {_PYTHON_ALTERNATIVES[name]}")
         if name in ("qrels_columns", "run_columns") and "columns" in parameters:
@@ -402,7 +455,11 @@ def refuse_unknown_options(
                 "columns={...} where both sides have the same names"
             )
         if name not in parameters:
-            options = [parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
+            options = [
+                parameter.name
+                for parameter in parameters.values()
+                if parameter.kind is parameter.KEYWORD_ONLY
+            ]
             raise TypeError(
                 f"{function_name}() got an unexpected keyword argument {name!r}; its options "
                 f"are {', '.join(options)}"
@@ -413,7 +470,9 @@ def _short_annotation(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
     names = (
-        member_type.__name__ if isinstance(member_type, type) and not get_args(member_type) else str(member_type)
+        member_type.__name__
+        if isinstance(member_type, type) and not get_args(member_type)
+        else str(member_type)
         for member_type in _union_members(annotation)
     )
     return " | ".join("None" if name == "NoneType" else name for name in names)

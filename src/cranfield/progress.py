@@ -102,7 +102,9 @@ class Watch:
         """Return a stage that begins now, within those that have not ended."""
         if not self.stages:
             self._began = monotonic()
-            self._next_draw = self._began + SHOW_AFTER if self._next_draw is None else self._next_draw
+            self._next_draw = (
+                self._began + SHOW_AFTER if self._next_draw is None else self._next_draw
+            )
         self.stages.append(stage := Stage(self, activity, total, unit))
         self.redraw()
         return stage
@@ -129,10 +131,16 @@ class Watch:
         for stage in reversed(self.stages):
             share = stage.share(share)
         # Not files that are not read: rows of a bucket come from a file of their own.
-        shown_stages = (open_stage for open_stage in reversed(self.stages) if open_stage.n_done or open_stage.unit != "bytes")
+        shown_stages = (
+            open_stage
+            for open_stage in reversed(self.stages)
+            if open_stage.n_done or open_stage.unit != "bytes"
+        )
         shown_stage = next(shown_stages, self.stages[-1])
         seconds_left = (now - self._began) * (1 - share) / share if share else None
-        self._bar.draw(shown_stage.activity, share, (shown_stage.n_done, shown_stage.unit), seconds_left)
+        self._bar.draw(
+            shown_stage.activity, share, (shown_stage.n_done, shown_stage.unit), seconds_left
+        )
 
     def close(self) -> None:
         """Take the bar away."""
@@ -290,10 +298,16 @@ def add_progress(verb: _Verb) -> _Verb:
 
 def _shorten_activity(activity: str) -> str:
     text = escape_unprintable(activity)
-    return text if len(text) <= _MAX_ACTIVITY_LENGTH else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
+    return (
+        text
+        if len(text) <= _MAX_ACTIVITY_LENGTH
+        else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
+    )
 
 
-def _describe_progress(share: float | None, done_count: tuple[int, str], seconds_left: float | None) -> str:
+def _describe_progress(
+    share: float | None, done_count: tuple[int, str], seconds_left: float | None
+) -> str:
     """Return how far it is, and how long it still takes: "45 %, 0:12 left"."""
     n, unit = done_count
     if share is None:
@@ -327,7 +341,11 @@ class _TerminalBar:
         self._task = self._lines.add_task("", total=None, far="")
 
     def draw(
-        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
+        self,
+        activity: str,
+        share: float | None,
+        done_count: tuple[int, str],
+        seconds_left: float | None,
     ) -> None:
         """Show what is done; its share, 0 to 1, and the seconds left, None where not known."""
         self._lines.update(
@@ -354,12 +372,22 @@ class _NotebookBar:
         self._handle: Any = None
 
     def draw(
-        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
+        self,
+        activity: str,
+        share: float | None,
+        done_count: tuple[int, str],
+        seconds_left: float | None,
     ) -> None:
         """Show the same as a line of a terminal."""
-        words, far = html.escape(_shorten_activity(activity)), html.escape(_describe_progress(share, done_count, seconds_left))
+        words, far = (
+            html.escape(_shorten_activity(activity)),
+            html.escape(_describe_progress(share, done_count, seconds_left)),
+        )
         value_attribute = "" if share is None else f' value="{share:.3f}"'
-        self._show(f"{words} <progress{value_attribute}></progress> {far}", f"{_shorten_activity(activity)} {far}")
+        self._show(
+            f"{words} <progress{value_attribute}></progress> {far}",
+            f"{_shorten_activity(activity)} {far}",
+        )
 
     def close(self) -> None:
         """Leave an empty place."""

@@ -32,4 +32,7 @@ def find_faults(page: Page, *, skipped_rules: Sequence[str] = ()) -> list[str]:
         " ({id, impact, where: nodes.slice(0, 3).map((one) => one.html.slice(0, 200))}))}))"
     )
     assert report["passed"] > 20
-    return [f"{violation['id']} ({violation['impact']}): {violation['where']}" for violation in report["violations"]]
+    return [
+        f"{violation['id']} ({violation['impact']}): {violation['where']}"
+        for violation in report["violations"]
+    ]

@@ -16,7 +16,11 @@ class Bar:
         self.n_closed = 0
 
     def draw(
-        self, activity: str, share: float | None, done_count: tuple[int, str], seconds_left: float | None
+        self,
+        activity: str,
+        share: float | None,
+        done_count: tuple[int, str],
+        seconds_left: float | None,
     ) -> None:
         assert seconds_left is None or seconds_left >= 0
         self.drawings.append((activity, share, done_count))

@@ -213,11 +213,16 @@ class Page:
 
     def _handle_event(self, method: str, event: dict[str, Any]) -> None:
         if method == "Runtime.consoleAPICalled":
-            words = [str(argument.get("value", argument.get("description"))) for argument in event["args"]]
+            words = [
+                str(argument.get("value", argument.get("description")))
+                for argument in event["args"]
+            ]
             self.messages.append(f"{event['type']}: {' '.join(words)}")
         elif method == "Runtime.exceptionThrown":
             exception = event["exceptionDetails"]
-            self.messages.append(f"thrown: {exception.get('exception', exception).get('description')}")
+            self.messages.append(
+                f"thrown: {exception.get('exception', exception).get('description')}"
+            )
         elif method == "Log.entryAdded":
             self.messages.append(f"{event['entry']['level']}: {event['entry']['text']}")
         elif method == "Page.javascriptDialogOpening":
@@ -266,7 +271,9 @@ class Page:
         )
         if "exceptionDetails" in answer:
             exception = answer["exceptionDetails"]
-            raise BrowserError(exception.get("exception", exception).get("description", str(exception)))
+            raise BrowserError(
+                exception.get("exception", exception).get("description", str(exception))
+            )
         return answer["result"].get("value")
 
     def read_all(self, selector: str, expression: str = "it.textContent") -> list[Any]:

@@ -246,7 +246,9 @@ DIVERSITY: dict[str, Callable[..., float]] = {
 def single_subtopic_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure of subtopics for plain judgments: a single subtopic."""
 
-    def plain_measure(ranking: Sequence[int | None], grades: Sequence[int], *k: int, **parameters: Any) -> float:
+    def plain_measure(
+        ranking: Sequence[int | None], grades: Sequence[int], *k: int, **parameters: Any
+    ) -> float:
         missing_grades = list(grades)
         docs: dict[str, int] = {}
         for i, grade in enumerate(ranking):

@@ -233,13 +233,18 @@ def exempt_reasons(measure: Measure) -> dict[str, str]:
 def find_exemptions(measure: Measure, property_name: str) -> list[str]:
     """Return which exemptions say that a property need not hold of a measure with parameters."""
     defaults = measure.definition.defaults
-    changed_parameters = {k: value for k, value in measure.parameters.items() if value != defaults[k]}
+    changed_parameters = {
+        k: value for k, value in measure.parameters.items() if value != defaults[k]
+    }
     has_own_gains = isinstance(measure.parameters.get("gain"), dict)
     possible_names = [
         property_name,
         *[f"{property_name} at k"] * (measure.cutoff is not None),
         *[f"{property_name} with own gains"] * has_own_gains,
         *(f"{property_name} with {parameter} given" for parameter in changed_parameters),
-        *(f"{property_name} with {parameter}={value!r}" for parameter, value in changed_parameters.items()),
+        *(
+            f"{property_name} with {parameter}={value!r}"
+            for parameter, value in changed_parameters.items()
+        ),
     ]
     return [name for name in possible_names if name in exempt_reasons(measure)]

@@ -45,4 +45,6 @@ def query_cases(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
         yield query, judgments, run.get(query, {})
 
 
-IN_MEMORY = [options for options in OPTIONS if options.get("order") != "rank"]  # dicts have no rank column
+IN_MEMORY = [
+    options for options in OPTIONS if options.get("order") != "rank"
+]  # dicts have no rank column

@@ -26,6 +26,8 @@ def check_limits(measure: str, margin: float | str, test: GateTestName) -> None:
         for limit in (verdict.lower, verdict.upper):
             assert limit is None or abs(limit) <= largest_difference * (1 + 1e-12)
             n_at_end += limit is not None and abs(limit) >= largest_difference * (1 - 1e-12)
-        assert (verdict.p <= 0.05) == (verdict.lower is not None and verdict.lower > -verdict.margin)
+        assert (verdict.p <= 0.05) == (
+            verdict.lower is not None and verdict.lower > -verdict.margin
+        )
     # Without a share, only the t test does not know where differences end.
     assert n_at_end or (test != "t" and (margin == 0.02 or measure == "GMAP"))

@@ -41,7 +41,9 @@ DOCS = ["=1+1", "</td>", "|", "\\", "<b>bold</b>", "#1", "line\nbreak", f"tab\tt
 SYSTEM_NAMES = ["=1+1", "</td>", "a|b\\"]
 
 QRELS = {q: {doc: (i + k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
-OTHER_QRELS = {q: {doc: (i + 2 * k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
+OTHER_QRELS = {
+    q: {doc: (i + 2 * k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)
+}
 RUNS = {
     name: {
         q: {doc: float((i + 3 * j + (j + 1) * k) % 7) for k, doc in enumerate([*DOCS, "unjudged"])}
@@ -86,7 +88,11 @@ RESULTS: dict[str, Callable[[], Any]] = {
         doc_texts=dict(zip(DOCS, DOCS, strict=True)),
     ),
     "labels": lambda: collect(
-        {name: [(q, doc, k % 3) for k, doc in enumerate(DOCS)] for name in SYSTEM_NAMES for q in QUERIES}
+        {
+            name: [(q, doc, k % 3) for k, doc in enumerate(DOCS)]
+            for name in SYSTEM_NAMES
+            for q in QUERIES
+        }
     ),
     "holes": lambda: holes(QRELS, RUNS, "RR", k=1),
     "tune": lambda: tune(QRELS, RUNS, "rrf", "RR", folds=2, steps=2),
@@ -110,7 +116,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "no difference": lambda: explain(QRELS, {"a": FIRST_RUN, "b": FIRST_RUN}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
     "reproduction": lambda: reproduce(
-        QRELS, TWO_RUNS, {SYSTEM_NAMES[0]: RUNS[SYSTEM_NAMES[1]], SYSTEM_NAMES[1]: RUNS[SYSTEM_NAMES[2]]}, "AP P@2"
+        QRELS,
+        TWO_RUNS,
+        {SYSTEM_NAMES[0]: RUNS[SYSTEM_NAMES[1]], SYSTEM_NAMES[1]: RUNS[SYSTEM_NAMES[2]]},
+        "AP P@2",
     ),
     "agreement": lambda: agreement(QRELS, OTHER_QRELS, RUNS, "AP", mixtures=10),
     "qrels alone": lambda: agreement(QRELS, OTHER_QRELS),

@@ -67,13 +67,21 @@ def select_docs(rows: list[Row], query: str, options: Options) -> list[tuple[str
         elif options["duplicates"] == "once":
             kept_docs.append((doc + REPEAT_MARK, score))
     if options["identical_ids"] == "drop":
-        kept_docs = [(doc, score) for doc, score in kept_docs if doc.removesuffix(REPEAT_MARK) != query]
+        kept_docs = [
+            (doc, score) for doc, score in kept_docs if doc.removesuffix(REPEAT_MARK) != query
+        ]
     if options["scores_above"] is not None:
-        kept_docs = [(doc, score) for doc, score in kept_docs if score > to_precision(options["scores_above"])]
+        kept_docs = [
+            (doc, score)
+            for doc, score in kept_docs
+            if score > to_precision(options["scores_above"])
+        ]
     return kept_docs
 
 
-def order_ties(tied_docs: list[str], judgments: Mapping[str, int], ties: str) -> Iterator[list[str]]:
+def order_ties(
+    tied_docs: list[str], judgments: Mapping[str, int], ties: str
+) -> Iterator[list[str]]:
     """Yield the orders of documents of one score over which is averaged."""
 
     def id_bytes(doc: str) -> bytes:
@@ -99,7 +107,9 @@ def list_rankings(
     """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
     levels = sorted({score for _, score in docs}, reverse=True)
     docs_of_level = [[doc for doc, score in docs if score == level] for level in levels]
-    for orders_of_level in itertools.product(*(order_ties(tied_docs, judgments, options["ties"]) for tied_docs in docs_of_level)):
+    for orders_of_level in itertools.product(
+        *(order_ties(tied_docs, judgments, options["ties"]) for tied_docs in docs_of_level)
+    ):
         docs_above = list(itertools.chain(*orders_of_level))[: options["depth"]]
         docs_below = [doc for doc in judgments if doc not in docs_above]
         if options["unretrieved"] == "leave-out":
@@ -111,7 +121,9 @@ def list_rankings(
             yield ranking
 
 
-def choose_queries(qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options) -> list[str]:
+def choose_queries(
+    qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options
+) -> list[str]:
     """Return the queries over which is averaged, of a run that has the queries `run`."""
 
     def has_results(query: str) -> bool:
@@ -144,7 +156,10 @@ def compute_scores(
             names = [doc for doc, _ in docs]
             grades += [judgments[doc] for doc in judgments for _ in range(names.count(doc) - 1)]
         grades.sort(reverse=True)
-        rankings = [[judgments.get(doc) for doc in docs_in_order] for docs_in_order in list_rankings(docs, judgments, options)]
+        rankings = [
+            [judgments.get(doc) for doc in docs_in_order]
+            for docs_in_order in list_rankings(docs, judgments, options)
+        ]
         scores_of_query[query] = {
             name: sum(slow_measure(ranking, grades) for ranking in rankings) / len(rankings)
             for name, slow_measure in SLOW_MEASURES.items()

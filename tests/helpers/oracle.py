@@ -166,7 +166,9 @@ def iap(
     version: int = 10,
     rel: int = 1,
 ) -> float:
-    interpolated_precisions = [iprec(ranking, grades, point, version, rel) for point in reversed(points)]
+    interpolated_precisions = [
+        iprec(ranking, grades, point, version, rel) for point in reversed(points)
+    ]
     return sum_in_order(interpolated_precisions) / len(points)
 
 
@@ -272,7 +274,9 @@ def compat(
     for rank, grade in enumerate(ranking, 1):
         if grade is not None and grade > 0:
             n_found_of_grade[grade] = n_found_of_grade.get(grade, 0) + 1
-            score += sum_weights(max(rank, sum(g > grade for g in grades) + n_found_of_grade[grade]))
+            score += sum_weights(
+                max(rank, sum(g > grade for g in grades) + n_found_of_grade[grade])
+            )
     for ideal_rank in range(1, sum(g > 0 for g in grades) + 1):
         ideal_score += sum_weights(ideal_rank)
     weight = 1.0
@@ -414,7 +418,9 @@ def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
 
 def set_measure(measure: Callable[..., float]) -> Callable[..., float]:
     """Take a measure at a cutoff for that at the number of documents retrieved."""
-    return lambda ranking, grades, **parameters: measure(ranking, grades, len(ranking), **parameters)
+    return lambda ranking, grades, **parameters: measure(
+        ranking, grades, len(ranking), **parameters
+    )
 
 
 def set_ap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -435,7 +441,11 @@ def utility(
 ) -> float:
     n_found, n_retrieved, n_rel = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
     hit_weight, nonrelevant_weight, missed_weight, rejected_weight = weights
-    total = hit_weight * n_found + nonrelevant_weight * (n_retrieved - n_found) + missed_weight * (n_rel - n_found)
+    total = (
+        hit_weight * n_found
+        + nonrelevant_weight * (n_retrieved - n_found)
+        + missed_weight * (n_rel - n_found)
+    )
     return total + rejected_weight * (collection + n_found - n_retrieved - n_rel)
 
 
@@ -490,7 +500,11 @@ def cwl_continuation(
     if name.startswith("IFT"):
         goal_probability = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - total_gain))))
         rate_probability = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - total_gain / total_cost))))
-        return {"IFT_C1": goal_probability, "IFT_C2": rate_probability, "IFT": goal_probability * rate_probability}[name]
+        return {
+            "IFT_C1": goal_probability,
+            "IFT_C2": rate_probability,
+            "IFT": goal_probability * rate_probability,
+        }[name]
     if name == "BPM":
         return 1.0 if total_gain < T and total_cost < k else 0.0
     if name == "BPM_dynamic":
@@ -521,11 +535,16 @@ def cwl_weights(
     n = len(g)
     gain_sums, cost_sums = list(accumulate(g)), list(accumulate(c))
     if name == "TrAP":
-        return [(gain_sum or 1.0) / (cost_sum * max(n_gaining, 1)) for gain_sum, cost_sum in zip(gain_sums, cost_sums, strict=True)]
+        return [
+            (gain_sum or 1.0) / (cost_sum * max(n_gaining, 1))
+            for gain_sum, cost_sum in zip(gain_sums, cost_sums, strict=True)
+        ]
     if name == "AP":
         weights = list(accumulate(g[i] / (i + 1) for i in range(n - 1, -1, -1)))[::-1]
     elif name == "TBG":
-        weights = [math.exp(cost_above * -(math.log(2) / h)) for cost_above in [0.0, *cost_sums[:-1]]]
+        weights = [
+            math.exp(cost_above * -(math.log(2) / h)) for cost_above in [0.0, *cost_sums[:-1]]
+        ]
     else:
         weights = [max(0.0, 1 - cost_above / L) for cost_above in [0.0, *cost_sums[:-1]]]
     total = sum_in_order(weights)
@@ -572,7 +591,9 @@ def cwl(
             total_cost += costs_by_rank[rank - 1]
             continuation = 0.0
             if reach_probability:  # where nobody comes, nobody goes on
-                continuation = cwl_continuation(name, rank, budget, total_gain, total_cost, gains, **parameters)
+                continuation = cwl_continuation(
+                    name, rank, budget, total_gain, total_cost, gains, **parameters
+                )
             reach.append(reach_probability)
             stop.append(reach_probability * (1 - continuation))
             reach_probability *= continuation
@@ -602,7 +623,9 @@ def stop_probability(grade: int | None, stop: Any, top: int) -> float:
     if isinstance(stop, Mapping):
         return float(stop.get(grade, 0))
     positive_grade = max(grade, 0)
-    return positive_grade / (top + 1) if stop == "linear" else float((2**positive_grade - 1) / 2**top)
+    return (
+        positive_grade / (top + 1) if stop == "linear" else float((2**positive_grade - 1) / 2**top)
+    )
 
 
 def expected_reciprocal_rank(chances: Sequence[float]) -> float:
@@ -635,7 +658,9 @@ def nerr(
 ) -> float:
     scale = (top_grade if top_grade > 0 else 1) if top is None else top
     ideal_chances = sorted((stop_probability(grade, stop, scale) for grade in grades), reverse=True)
-    return divide(err(ranking, grades, k, stop, top, top_grade), expected_reciprocal_rank(ideal_chances[:k]))
+    return divide(
+        err(ranking, grades, k, stop, top, top_grade), expected_reciprocal_rank(ideal_chances[:k])
+    )
 
 
 def gap(
@@ -728,7 +753,9 @@ def ncu(
         weight *= base
     gaining_grades = [grade for grade in ranking if gain_of(grade, gain) > 0]
     total, weight = 0.0, 1.0
-    for grade, (_, _, ratio) in zip(gaining_grades, blended_ratios(ranking, grades, gain, beta), strict=True):
+    for grade, (_, _, ratio) in zip(
+        gaining_grades, blended_ratios(ranking, grades, gain, beta), strict=True
+    ):
         total += (gain_of(grade, stops) if users == "gu" else weight) * ratio
         weight *= base
     return divide(total, weight_sum)
@@ -748,7 +775,11 @@ def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -
 def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
     is_relevant = [grade is not None and grade >= rel for grade in ranking[:k]]
     n_discordant = sum(b and not a for i, a in enumerate(is_relevant) for b in is_relevant[i + 1 :])
-    return 1 - divide(n_discordant, sum(is_relevant) * (len(is_relevant) - sum(is_relevant))) if any(is_relevant) else 0.0
+    return (
+        1 - divide(n_discordant, sum(is_relevant) * (len(is_relevant) - sum(is_relevant)))
+        if any(is_relevant)
+        else 0.0
+    )
 
 
 def fall_out(
@@ -761,7 +792,9 @@ def fall_out(
     n_nonrelevant_hits = len(ranking[:k]) - count_hits(ranking, rel, k)
     n_nonrelevant = len(ranking) - count_hits(ranking, rel)
     if collection:
-        n_nonrelevant = max(max(collection, len(ranking)) - n_relevant(grades, rel), n_nonrelevant_hits)
+        n_nonrelevant = max(
+            max(collection, len(ranking)) - n_relevant(grades, rel), n_nonrelevant_hits
+        )
     return divide(n_nonrelevant_hits, n_nonrelevant)
 
 
@@ -791,7 +824,13 @@ Groups = Sequence[Sequence[Subgroup]]  # of one query: groups of subgroups
 
 def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
     """Return pairs (better, worse) of a group, with what follows from them."""
-    pairs = {(a, b) for subgroup in group for a in subgroup for b in subgroup if subgroup[a] > subgroup[b] >= 0}
+    pairs = {
+        (a, b)
+        for subgroup in group
+        for a in subgroup
+        for b in subgroup
+        if subgroup[a] > subgroup[b] >= 0
+    }
     while True:
         implied_pairs = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
         if not implied_pairs:
@@ -813,9 +852,13 @@ COUNTED_KINDS = {
 }
 
 
-def count_preferences(run: Sequence[str], pairs: set[tuple[str, str]], over: str) -> tuple[int, int]:
+def count_preferences(
+    run: Sequence[str], pairs: set[tuple[str, str]], over: str
+) -> tuple[int, int]:
     kinds = [preference_kind(run, a, b) for a, b in pairs]
-    is_fulfilled = [fulfilled for preference_kind, fulfilled in kinds if preference_kind in COUNTED_KINDS[over]]
+    is_fulfilled = [
+        fulfilled for preference_kind, fulfilled in kinds if preference_kind in COUNTED_KINDS[over]
+    ]
     return sum(is_fulfilled), len(is_fulfilled)
 
 
@@ -832,7 +875,9 @@ def prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
 
 
 def prefs_by_group(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    return sum_in_order([divide(*count_preferences(run, preferred_pairs(group), over)) for group in groups]) / len(groups)
+    return sum_in_order(
+        [divide(*count_preferences(run, preferred_pairs(group), over)) for group in groups]
+    ) / len(groups)
 
 
 def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -852,7 +897,9 @@ def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> floa
             if n_agreeing + n_contradicting and pair_kind in COUNTED_KINDS[over]:
                 n_pairs += 1
                 if pair_kind != "all":
-                    (retrieved_shares if pair_kind == "retrieved" else implied_shares).append(n_agreeing / (n_agreeing + n_contradicting))
+                    (retrieved_shares if pair_kind == "retrieved" else implied_shares).append(
+                        n_agreeing / (n_agreeing + n_contradicting)
+                    )
     return divide(sum_in_order(retrieved_shares + implied_shares), n_pairs)
 
 
@@ -870,7 +917,10 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
         n_rel, n_nonrelevant = len(relevant), len(nonrelevant_docs)
         if over == "retrieved":
             docs = [doc for doc in docs if doc in retrieved_docs]
-            n_rel, n_nonrelevant = n_relevant_found, len([doc for doc in nonrelevant_docs if doc in retrieved_docs])
+            n_rel, n_nonrelevant = (
+                n_relevant_found,
+                len([doc for doc in nonrelevant_docs if doc in retrieved_docs]),
+            )
         limit = len(relevant) if over == "retrieved" and len(group) > 1 else n_rel
         pairs = {(a, b) for a, b in preferred_pairs(group) if a in docs and b in docs}
         if n_rel < n_nonrelevant:
@@ -884,7 +934,10 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
             nonrelevant_docs = [doc for doc in docs if level[doc] == 0]
             for a in nonrelevant_docs:
                 for b in nonrelevant_docs[:n_rel]:
-                    n_fulfilled += nonrelevant_docs.index(a) < nonrelevant_docs.index(b) and a in retrieved_docs
+                    n_fulfilled += (
+                        nonrelevant_docs.index(a) < nonrelevant_docs.index(b)
+                        and a in retrieved_docs
+                    )
                     n_possible += 1
         total += divide(n_fulfilled, n_possible)
     return total / len(groups)
@@ -898,7 +951,9 @@ def single_group_measure(measure: Callable[..., float]) -> Callable[..., float]:
         missing_grades = [grade for grade in grades if grade >= 0]
         for grade in judged_grades:
             missing_grades.remove(grade)
-        subgroup = {f"{i:06}": float(grade) for i, grade in enumerate(judged_grades + missing_grades)}
+        subgroup = {
+            f"{i:06}": float(grade) for i, grade in enumerate(judged_grades + missing_grades)
+        }
         return measure(list(subgroup)[: len(judged_grades)], [[subgroup]], **parameters)
 
     return plain_measure
@@ -1019,7 +1074,9 @@ def grade_rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], 
     }
 
 
-def make_grouped_collection(seed: int, n_queries: int = 6, *, whole_grades: bool) -> tuple[Any, Run]:
+def make_grouped_collection(
+    seed: int, n_queries: int = 6, *, whole_grades: bool
+) -> tuple[Any, Run]:
     """Make judgments in groups, some with subgroups, and a run; `whole`: grades, no subgroups."""
     chance = random.Random(seed)
     qrels: dict[str, dict[str, list[dict[str, float]]]] = {}
@@ -1034,12 +1091,18 @@ def make_grouped_collection(seed: int, n_queries: int = 6, *, whole_grades: bool
             if whole_grades or chance.random() < 0.5:
                 groups[name] = [grade_of_doc]
             else:  # the same order, told in parts
-                subgroup_docs = [chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)]
-                groups[name] = [{doc: grade_of_doc[doc] for doc in subgroup} for subgroup in subgroup_docs]
+                subgroup_docs = [
+                    chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)
+                ]
+                groups[name] = [
+                    {doc: grade_of_doc[doc] for doc in subgroup} for subgroup in subgroup_docs
+                ]
         qrels[f"q{i}"] = groups
         if chance.random() < 0.9:
             retrieved_docs = chance.sample([*pool, "x", "y"], chance.randint(1, 10))
-            run[f"q{i}"] = {doc: chance.choice([0.0, 1.0, chance.gauss(0, 2)]) for doc in retrieved_docs}
+            run[f"q{i}"] = {
+                doc: chance.choice([0.0, 1.0, chance.gauss(0, 2)]) for doc in retrieved_docs
+            }
     run.setdefault("q0", {"x": 1.0})
     return qrels, run
 
@@ -1074,10 +1137,14 @@ def make_collection(
             judged_docs = chance.sample(pool, chance.randint(1, depth))
             qrels[query] = {doc: chance.randint(lowest, 3) for doc in judged_docs}
         if chance.random() < 0.9:
-            retrieved_docs = chance.sample(pool, chance.randint(0 if chance.random() < 0.2 else 1, depth))
+            retrieved_docs = chance.sample(
+                pool, chance.randint(0 if chance.random() < 0.2 else 1, depth)
+            )
             tied_scores = [0.0, 1.5, 1.5 + 1e-8, -2.25]  # two of them are equal as 32-bit floats
             run[query] = {
-                doc: chance.choice(tied_scores) if chance.random() < tie_share else chance.gauss(0, 5)
+                doc: chance.choice(tied_scores)
+                if chance.random() < tie_share
+                else chance.gauss(0, 5)
                 for doc in retrieved_docs
             }
     if not qrels.keys() & run.keys():

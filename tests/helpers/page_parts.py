@@ -96,7 +96,9 @@ class Page:
 
     def __post_init__(self) -> None:
         self.root = parse_page(self.html)
-        self.archive: dict[str, Any] = json.loads(self._read_script("data"), parse_constant=_refuse_constant)
+        self.archive: dict[str, Any] = json.loads(
+            self._read_script("data"), parse_constant=_refuse_constant
+        )
 
     def _read_script(self, name: str) -> str:
         (script_text,) = re.findall(
@@ -120,14 +122,22 @@ class Page:
 
     def _unpack_json(self, name: str) -> Any:
         encoded_text = self._read_script(name)
-        return json.loads(gzip.decompress(base64.b64decode(encoded_text, validate=True))) if encoded_text else {}
+        return (
+            json.loads(gzip.decompress(base64.b64decode(encoded_text, validate=True)))
+            if encoded_text
+            else {}
+        )
 
     def scores(self, measure: int) -> npt.NDArray[np.float64]:
         """Return the scores of a measure: (n_systems, n_queries)."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         shape = len(self.archive["systems"]), len(self.archive["queries"])
         start = 0
-        blocks = [measure_facts for measure_facts in self.archive["measures"] if measure_facts["queries"] is not None]
+        blocks = [
+            measure_facts
+            for measure_facts in self.archive["measures"]
+            if measure_facts["queries"] is not None
+        ]
         for n, measure_facts in enumerate(blocks):
             assert measure_facts["queries"] == n
             size = shape[0] * shape[1] * (8 if measure_facts["unit"] is None else 2)
@@ -143,7 +153,11 @@ class Page:
         """Check that the blocks of scores are as long as they should be, and no longer."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         n = len(self.archive["systems"]) * len(self.archive["queries"])
-        units = [measure_facts["unit"] for measure_facts in self.archive["measures"] if measure_facts["queries"] is not None]
+        units = [
+            measure_facts["unit"]
+            for measure_facts in self.archive["measures"]
+            if measure_facts["queries"] is not None
+        ]
         assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
 
 

@@ -54,7 +54,11 @@ def demonstration() -> tuple[Comparison, dict[str, Any]]:
     doc_texts = {
         doc: f"What {doc} is for: {'words of its documentation, ' * 8}" for doc in sorted(docs)
     }
-    return comparison, {"query_texts": demo.queries(), "doc_texts": doc_texts, "title": "The demonstration"}
+    return comparison, {
+        "query_texts": demo.queries(),
+        "doc_texts": doc_texts,
+        "title": "The demonstration",
+    }
 
 
 def _length(text: str) -> str:
@@ -155,14 +159,18 @@ def hostile_texts() -> tuple[Comparison, dict[str, Any]]:
     return compare(qrels, runs, "nDCG@10 AP"), {**report_options, "doc_texts": texts}
 
 
-def large_comparison(n_systems: int = 50, n_queries: int = 7_000) -> tuple[Comparison, dict[str, Any]]:
+def large_comparison(
+    n_systems: int = 50, n_queries: int = 7_000
+) -> tuple[Comparison, dict[str, Any]]:
     """Scores of dozens of systems on thousands of queries."""
     chance = np.random.default_rng(19)
     hard = chance.beta(2, 2, n_queries)
     systems = {}
     for i in range(n_systems):
         scores = np.clip(hard + chance.normal(0.1 * i / n_systems, 0.2, n_queries), 0, 1)
-        systems[f"system-{i:02}"] = {f"q{q}": round(score, 4) for q, score in enumerate(scores.tolist())}
+        systems[f"system-{i:02}"] = {
+            f"q{q}": round(score, 4) for q, score in enumerate(scores.tolist())
+        }
     return compare(systems, test="t"), {}
 
 
@@ -196,7 +204,9 @@ class Pages:
     def __call__(self, kind: str, data_folder: Path | None = None) -> ReportFile:
         """Return a page; `deep learning` takes the shared data."""
         if kind not in self._report_of_kind:
-            comparison, report_options = KINDS[kind]() if data_folder is None else deep_learning(data_folder)
+            comparison, report_options = (
+                KINDS[kind]() if data_folder is None else deep_learning(data_folder)
+            )
             path = self._folder / f"{kind.replace(' ', '-')}.html"
             report(comparison, **report_options).save(path)
             self._report_of_kind[kind] = ReportFile(comparison, path, report_options)

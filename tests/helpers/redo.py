@@ -49,7 +49,11 @@ class ExpressionReader:
     """What is left to read of an expression, in a sheet (or in none: numbers of the query)."""
 
     def __init__(
-        self, text: str, symbols: Symbols, sheet: Sheet | None = None, other_sheets: Sequence[Sheet] = ()
+        self,
+        text: str,
+        symbols: Symbols,
+        sheet: Sheet | None = None,
+        other_sheets: Sequence[Sheet] = (),
     ) -> None:
         self.text, self.remainder = text, text
         self.symbols, self.sheet, self.other_sheets = symbols, sheet, other_sheets
@@ -93,13 +97,21 @@ class ExpressionReader:
         alternatives = [self.read_and()]
         while self.take("or"):
             alternatives.append(self.read_and())
-        return alternatives[0] if len(alternatives) == 1 else lambda row: any(alternative(row) for alternative in alternatives)
+        return (
+            alternatives[0]
+            if len(alternatives) == 1
+            else lambda row: any(alternative(row) for alternative in alternatives)
+        )
 
     def read_and(self) -> RowFunction:
         conditions = [self.read_comparison()]
         while self.take("and"):
             conditions.append(self.read_comparison())
-        return conditions[0] if len(conditions) == 1 else lambda row: all(condition(row) for condition in conditions)
+        return (
+            conditions[0]
+            if len(conditions) == 1
+            else lambda row: all(condition(row) for condition in conditions)
+        )
 
     def read_comparison(self) -> RowFunction:
         if self.take("not"):
@@ -119,7 +131,9 @@ class ExpressionReader:
         else:
             row_function = self.read_product()
         while self.remainder.startswith(("+ ", "- ")):
-            row_function = self.read_operation(row_function, "+" if self.take("+") else "-", self.read_product)
+            row_function = self.read_operation(
+                row_function, "+" if self.take("+") else "-", self.read_product
+            )
         return row_function
 
     def read_product(self) -> RowFunction:
@@ -129,7 +143,9 @@ class ExpressionReader:
             row_function = self.read_operation(row_function, sign, self.read_power)
         return row_function
 
-    def read_operation(self, left: RowFunction, sign: str, read_next: Callable[[], RowFunction]) -> RowFunction:
+    def read_operation(
+        self, left: RowFunction, sign: str, read_next: Callable[[], RowFunction]
+    ) -> RowFunction:
         if sign == "-":
             self.take("-")
         right = read_next()
@@ -156,9 +172,13 @@ class ExpressionReader:
         row_function = self.read_operand()
         while True:
             if self.take("so far"):
-                row_function = self.accumulate(row_function, lambda total, row_value: total + row_value)
+                row_function = self.accumulate(
+                    row_function, lambda total, row_value: total + row_value
+                )
             elif self.take("from here down"):
-                row_function = self.accumulate(row_function, lambda total, row_value: total + row_value, upwards=True)
+                row_function = self.accumulate(
+                    row_function, lambda total, row_value: total + row_value, upwards=True
+                )
             elif self.take("changes below"):
                 row_function = self.mark_changes(row_function)
             elif (
@@ -195,7 +215,10 @@ class ExpressionReader:
         if self.take("product of"):
             factor = self.read_atom()
             self.require("above")
-            return self.accumulate(self.neighbour_value(factor, -1, 1.0), lambda product, factor_value: product * factor_value)
+            return self.accumulate(
+                self.neighbour_value(factor, -1, 1.0),
+                lambda product, factor_value: product * factor_value,
+            )
         if self.take("the ranking's") or self.take("ideal"):
             return self.read_other_column()
         if self.take("(sum of"):
@@ -271,14 +294,18 @@ class ExpressionReader:
             return 0
         return self.symbols["groups"].index(self.sheet.labels["group"][row])
 
-    def accumulate(self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False) -> RowFunction:
+    def accumulate(
+        self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False
+    ) -> RowFunction:
         """Go down (or up) the rows, group by group."""
         value_of_row: dict[int, Any] = {}
         rows = range(self.count_rows())
         above: int | None = None
         for row in reversed(rows) if upwards else rows:
             is_first = above is None or self.find_group(above) != self.find_group(row)
-            value_of_row[row] = row_value(row) if is_first else add(value_of_row[above or 0], row_value(row))
+            value_of_row[row] = (
+                row_value(row) if is_first else add(value_of_row[above or 0], row_value(row))
+            )
             above = row
         return lambda row: value_of_row[row]
 
@@ -288,7 +315,9 @@ class ExpressionReader:
     def neighbour_value(self, row_value: RowFunction, step: int, at_end: Any) -> RowFunction:
         def value_beside(row: int) -> Any:
             neighbour = row + step
-            is_in_group = 0 <= neighbour < self.count_rows() and self.find_group(neighbour) == self.find_group(row)
+            is_in_group = 0 <= neighbour < self.count_rows() and self.find_group(
+                neighbour
+            ) == self.find_group(row)
             return row_value(neighbour) if is_in_group else at_end
 
         return value_beside
@@ -299,8 +328,16 @@ class ExpressionReader:
 
     def read_other_column(self) -> RowFunction:
         """Read a column of the other ranking: what is at its last row that is not deeper."""
-        headers = [(column.header, other_sheet) for other_sheet in self.other_sheets for column in other_sheet.columns]
-        candidates = [(header, other_sheet) for header, other_sheet in headers if self.remainder.startswith(header)]
+        headers = [
+            (column.header, other_sheet)
+            for other_sheet in self.other_sheets
+            for column in other_sheet.columns
+        ]
+        candidates = [
+            (header, other_sheet)
+            for header, other_sheet in headers
+            if self.remainder.startswith(header)
+        ]
         assert candidates, f"no column {self.remainder!r} in another table"
         header, other_sheet = max(candidates, key=lambda candidate: len(candidate[0]))
         self.require(header)
@@ -325,7 +362,9 @@ def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
     """Return the columns that have a name: {name: values}; others are expressions."""
     values_of_name = {name: values for name, values in sheet.labels.items() if name != "document"}
     if "grade" in values_of_name:  # as the title says, what is unjudged counts as 0
-        values_of_name["grade"] = [0 if grade is None else grade for grade in values_of_name["grade"]]
+        values_of_name["grade"] = [
+            0 if grade is None else grade for grade in values_of_name["grade"]
+        ]
     for column in sheet.columns:
         if column.formula or column.header in LEAVES:
             values_of_name[column.header] = column.values
@@ -358,7 +397,9 @@ def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
     known_symbols: set[str] = set()
     for entry in worksheet.entries:
         if isinstance(entry, Sheet):
-            assert known_symbols.issuperset(SYMBOL.findall(entry.title)), f"{entry.title!r}: {known_symbols}"
+            assert known_symbols.issuperset(SYMBOL.findall(entry.title)), (
+                f"{entry.title!r}: {known_symbols}"
+            )
             check_sheet(entry, symbols, [sheet for sheet in sheets if sheet is not entry])
             known_symbols |= {total.symbol for total in entry.totals}
         else:
@@ -374,7 +415,9 @@ def check_line(line: Line, symbols: Symbols, known_symbols: set[str]) -> None:
     words = re.sub(r"^[a-zR][a-z]*[\w -]* = ", "", line.words)
     reader = ExpressionReader(words, symbols)
     computed_value = reader.read_all()(0)
-    assert reader.used_symbols <= known_symbols, f"{line.words!r} comes before {reader.used_symbols - known_symbols}"
+    assert reader.used_symbols <= known_symbols, (
+        f"{line.words!r} comes before {reader.used_symbols - known_symbols}"
+    )
     exact = is_exact(words) and not isinstance(computed_value, str)
     assert is_same(computed_value, line.value, exact), (line, computed_value)
     if line.numbers:
@@ -393,7 +436,12 @@ def check_sheet(sheet: Sheet, symbols: Symbols, other_sheets: Sequence[Sheet]) -
         row_function = ExpressionReader(words, symbols, sheet, other_sheets).read_all()
         exact = is_exact(words)
         for row, shown_value in enumerate(column.values):
-            assert is_same(row_function(row), shown_value, exact), (sheet.title, column.header, words, row)
+            assert is_same(row_function(row), shown_value, exact), (
+                sheet.title,
+                column.header,
+                words,
+                row,
+            )
     for total in sheet.totals:
         check_total(sheet, total, symbols["groups"])
 

@@ -37,7 +37,10 @@ class SentenceEvaluator:
         self.primary_metric: str | None = None
 
     def prefix_name_to_metrics(self, metrics: dict[str, float], name: str) -> dict[str, float]:
-        return {f"{name}_{metric}" if name else metric: float(metric_value) for metric, metric_value in metrics.items()}
+        return {
+            f"{name}_{metric}" if name else metric: float(metric_value)
+            for metric, metric_value in metrics.items()
+        }
 
     def store_metrics_in_model_card_data(self, model: Any, *metrics: Any) -> None:
         model.card.append(metrics)
@@ -54,12 +57,16 @@ class Model:
     def encode_query(self, texts: Sequence[str], *, prompt: str | None = None, **_: Any) -> Floats:
         prompted_texts = [f"{prompt or ''}{text}" for text in texts]
         self.encoded_texts += prompted_texts
-        return np.array([[text.split().count(word) for word in self.words] for text in prompted_texts], "f4")
+        return np.array(
+            [[text.split().count(word) for word in self.words] for text in prompted_texts], "f4"
+        )
 
     encode_document = encode_query
 
     def similarity(self, queries: Floats, documents: Floats) -> Floats:
-        lengths = [np.linalg.norm(embeddings, axis=1, keepdims=True) for embeddings in (queries, documents)]
+        lengths = [
+            np.linalg.norm(embeddings, axis=1, keepdims=True) for embeddings in (queries, documents)
+        ]
         similarities: Floats = (queries / lengths[0]) @ (documents / lengths[1]).T
         return similarities
 
@@ -177,7 +184,9 @@ class Retriever:
         ]
 
     def retrieve(self, query: str) -> list[Node]:
-        return [Node(f"{doc}#{i}", doc, score) for doc, score in RETRIEVED_DOCS[query] for i in range(2)]
+        return [
+            Node(f"{doc}#{i}", doc, score) for doc, score in RETRIEVED_DOCS[query] for i in range(2)
+        ]
 
     def run(self, query: str) -> dict[str, list[Document]]:
         return {"documents": self.invoke(query)}

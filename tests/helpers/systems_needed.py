@@ -78,7 +78,9 @@ def _definitions(path: Path) -> dict[str, ast.AST]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             definition_of_name[node.name] = node
         elif isinstance(node, ast.Assign):
-            definition_of_name |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+            definition_of_name |= {
+                target.id: node for target in node.targets if isinstance(target, ast.Name)
+            }
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             definition_of_name[node.target.id] = node
     return definition_of_name
@@ -95,7 +97,11 @@ def _collect_source(path: Path, name: str) -> str:
             continue
         parts.append(ast.unparse(node).replace("'", '"'))
         for inner_node in ast.walk(node):
-            name_used = inner_node.id if isinstance(inner_node, ast.Name) else getattr(inner_node, "arg", None)
+            name_used = (
+                inner_node.id
+                if isinstance(inner_node, ast.Name)
+                else getattr(inner_node, "arg", None)
+            )
             if isinstance(name_used, str) and name_used not in known_names:
                 known_names.add(name_used)
                 names_left.append(name_used)

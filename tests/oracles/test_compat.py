@@ -10,12 +10,16 @@ import cranfield
 from cranfield import evaluate
 
 
-def score_by_ir_measures(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+def score_by_ir_measures(
+    qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool
+) -> dict[str, float]:
     measure = ir_measures.Compat(p=p, normalize=normalize)
     return {metric.query_id: metric.value for metric in measure.iter_calc(qrels, run)}
 
 
-def score_by_cranfield(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+def score_by_cranfield(
+    qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool
+) -> dict[str, float]:
     """Return our values at its depth, which it takes from the data: Clarke's is always 1,000."""
     values = {}
     for query, grades in qrels.items():
@@ -48,7 +52,10 @@ def test_compat(p: float, normalize: bool) -> None:
         qrels, run = oracle.make_collection(seed)
         run = {query: docs for query, docs in run.items() if query in qrels and docs}
         qrels = {query: docs for query, docs in qrels.items() if query in run}
-        ours_of_query, theirs_of_query = score_by_cranfield(qrels, run, p, normalize), score_by_ir_measures(qrels, run, p, normalize)
+        ours_of_query, theirs_of_query = (
+            score_by_cranfield(qrels, run, p, normalize),
+            score_by_ir_measures(qrels, run, p, normalize),
+        )
         assert ours_of_query.keys() == theirs_of_query.keys()
         for query, value in ours_of_query.items():
             n_compared += 1
@@ -67,6 +74,9 @@ def test_scores_above_0_and_no_ties() -> None:
             for doc in docs:
                 docs[doc] = chance.uniform(1, 2)
         run = {query: docs for query, docs in run.items() if query in qrels and docs}
-        ours_of_query, theirs_of_query = score_by_cranfield(qrels, run, 0.95, True), score_by_ir_measures(qrels, run, 0.95, True)
+        ours_of_query, theirs_of_query = (
+            score_by_cranfield(qrels, run, 0.95, True),
+            score_by_ir_measures(qrels, run, 0.95, True),
+        )
         for query, value in ours_of_query.items():
             assert value == pytest.approx(theirs_of_query[query], rel=1e-13, abs=0)

@@ -70,12 +70,16 @@ CWL_METRICS = {
     "U(L=8)": UMeasureCWLMetric(8),
 }
 # What these three differ in is known:
-CWL_METRICS["TrAP"].residuals = False  # its constructor forgets to say so, and measure() then raises
+CWL_METRICS[
+    "TrAP"
+].residuals = False  # its constructor forgets to say so, and measure() then raises
 ONE_RANK_MORE = {"U", "U(L=8)"}  # its last rank has no weight: ours at depth n is theirs at n + 1
 
 
 def test_every_user_model_is_compared() -> None:
-    model_texts = parse("CWL").definition.documentation.split("The user models:\n\n")[1].split("\n\n")
+    model_texts = (
+        parse("CWL").definition.documentation.split("The user models:\n\n")[1].split("\n\n")
+    )
     names = {text.split(":")[0].split("(")[0] for text in model_texts}
     assert {name.split("(")[0].split("@")[0] for name in CWL_METRICS} == names
 
@@ -113,14 +117,20 @@ def count_equal_values(
         if costs is not None:
             costs_by_rank = [costs[query][doc] for doc in oracle.rank_docs(run.get(query, {}))]
         for name, metric in CWL_METRICS.items():
-            cwl_ranking = Ranking(query, gains, costs_by_rank, max_n=depth + (name in ONE_RANK_MORE))
+            cwl_ranking = Ranking(
+                query, gains, costs_by_rank, max_n=depth + (name in ONE_RANK_MORE)
+            )
             cwl_ranking.total_qrel_rels = n_relevant
             if name == "TrAP" and not np.nansum(gains[:depth]):
                 continue  # see test_trap_without_a_gain
             metric.measure(cwl_ranking)
             for value, expected in zip(VALUES, metric.get_scores(), strict=True):
                 own_value = values[query][texts[name, value]]
-                assert own_value == pytest.approx(expected, rel=1e-10, abs=1e-13), (query, name, value)
+                assert own_value == pytest.approx(expected, rel=1e-10, abs=1e-13), (
+                    query,
+                    name,
+                    value,
+                )
                 n_compared += 1
     return n_compared
 
@@ -209,7 +219,10 @@ def test_their_dynamic_bpm_never_changes_the_budget() -> None:
     # The budget of 3 becomes 3 + 5 (1 - 0.5) after the first, and 2.5 less after each other.
     assert [measure(grades, ranking_docs) for measure in measures] == [3, 3]
     assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=1)', value='ED')@4")(grades, ranking_docs) == 4
-    assert parse("CWL('BPM_dynamic(T=9, hb=0, hc=4, med=0)', value='ED')@2")(grades, ranking_docs) == 10
+    assert (
+        parse("CWL('BPM_dynamic(T=9, hb=0, hc=4, med=0)', value='ED')@2")(grades, ranking_docs)
+        == 10
+    )
 
 
 def test_trap_without_a_gain() -> None:

@@ -74,7 +74,11 @@ def test_every_value_is_pyntcirevals(name: str) -> None:
             assert value == 0, "where theirs divides by 0"
             continue
         peer_value = MEASURES[name](count_levels(grades)).compute(with_levels)
-        assert math.isclose(value, peer_value, rel_tol=1e-12, abs_tol=1e-15), (seed, value, peer_value)
+        assert math.isclose(value, peer_value, rel_tol=1e-12, abs_tol=1e-15), (
+            seed,
+            value,
+            peer_value,
+        )
         n_compared += 1
     assert n_compared > 250
 

@@ -35,7 +35,9 @@ SUBTOPICS = """
 alpha_DCG@5 alpha_nDCG@5 alpha_nDCG(alpha=0.2)@10 ERR_IA@5 nERR_IA@5 NRBP nNRBP AP_IA P_IA@5
 StRecall@5
 """
-ROUNDED_MEASURES = "ERR@5 ERR@10 nDCG(dcg='exp-log2')@5"  # by gdeval, to five digits; grades up to 4
+ROUNDED_MEASURES = (
+    "ERR@5 ERR@10 nDCG(dcg='exp-log2')@5"  # by gdeval, to five digits; grades up to 4
+)
 # Of these, cranfield's number may be another one, on purpose: docs/how-to/adapters.md says why.
 DIFFERENT_MEASURES = "Compat NumQ NumRel SetF(beta=2.0) Accuracy RBP"
 
@@ -52,7 +54,9 @@ def make_collection(seed: int) -> tuple[list[Qrel], list[ScoredDoc]]:
         docs = [f"d{i}" for i in range(30)]
         if query < 8:
             judged_docs = chance.sample(docs, 12)
-            qrels += [Qrel(str(query), doc, chance.choice([0, 0, 1, 2, 3, 4])) for doc in judged_docs]
+            qrels += [
+                Qrel(str(query), doc, chance.choice([0, 0, 1, 2, 3, 4])) for doc in judged_docs
+            ]
         if query > 0:
             retrieved_docs = chance.sample(docs, chance.choice([3, 10, 20]))
             run += [ScoredDoc(str(query), doc, 99.5 - i) for i, doc in enumerate(retrieved_docs)]
@@ -91,7 +95,9 @@ def test_values_are_those_of_the_other_providers(seed: int, form: str) -> None:
     ours = provider.calc(ir_measures_asked, FORMS[form](qrels), FORMS[form](run))
     own_values = {(metric.query_id, metric.measure): metric.value for metric in ours.per_query}
     values: dict[Any, float] = {}
-    for measure in ir_measures_asked:  # one by one: asked together, some of theirs become another's value
+    for (
+        measure
+    ) in ir_measures_asked:  # one by one: asked together, some of theirs become another's value
         theirs = ir_measures.calc([measure], qrels, run)
         values |= {(metric.query_id, metric.measure): metric.value for metric in theirs.per_query}
         assert ours.aggregated[measure] == pytest.approx(theirs.aggregated[measure], rel=1e-9)
@@ -102,9 +108,14 @@ def test_values_are_those_of_the_other_providers(seed: int, form: str) -> None:
 def test_subtopics(seed: int) -> None:
     chance = random.Random(seed)
     qrels, run = make_collection(seed)
-    qrels_of_subtopics = [qrel._replace(iteration=topic) for qrel in qrels for topic in chance.sample("abc", 2)]
+    qrels_of_subtopics = [
+        qrel._replace(iteration=topic) for qrel in qrels for topic in chance.sample("abc", 2)
+    ]
     subtopic_measures = parse_measures(SUBTOPICS)
-    theirs = {measure: ir_measures.calc_aggregate([measure], qrels_of_subtopics, run)[measure] for measure in subtopic_measures}
+    theirs = {
+        measure: ir_measures.calc_aggregate([measure], qrels_of_subtopics, run)[measure]
+        for measure in subtopic_measures
+    }
     ours = provider.calc_aggregate(subtopic_measures, qrels_of_subtopics, run)
     assert ours == pytest.approx(theirs, rel=1e-9)
 
@@ -153,7 +164,10 @@ def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours:
     qrels = [Qrel("1", "a", 1, "s1"), Qrel("1", "b", 0, "s1"), Qrel("1", "z", 1, "s2")]
     run = [ScoredDoc("1", doc, 1.0) for doc in "abc"]
     measure = parse_measure(name)
-    values = [provider_module.calc_aggregate([measure], qrels, run)[measure] for provider_module in (ir_measures, provider)]
+    values = [
+        provider_module.calc_aggregate([measure], qrels, run)[measure]
+        for provider_module in (ir_measures, provider)
+    ]
     assert values == pytest.approx([theirs, ours])
 
 
@@ -162,7 +176,10 @@ def test_gdeval(seed: int) -> None:
     qrels, run = make_collection(seed)
     qrels.append(Qrel("1", "d99", 4))
     gdeval_measures = parse_measures(ROUNDED_MEASURES)
-    theirs, ours = (provider_module.calc(gdeval_measures, qrels, run) for provider_module in (ir_measures, provider))
+    theirs, ours = (
+        provider_module.calc(gdeval_measures, qrels, run)
+        for provider_module in (ir_measures, provider)
+    )
     values, own_values = (
         {(metric.query_id, metric.measure): metric.value for metric in results.per_query}
         for results in (theirs, ours)
@@ -171,7 +188,9 @@ def test_gdeval(seed: int) -> None:
 
 
 def test_every_measure_is_compared_or_named() -> None:
-    named_measures = parse_measures(" ".join((SAME_MEASURES, SUBTOPICS, ROUNDED_MEASURES, DIFFERENT_MEASURES)))
+    named_measures = parse_measures(
+        " ".join((SAME_MEASURES, SUBTOPICS, ROUNDED_MEASURES, DIFFERENT_MEASURES))
+    )
     assert {measure.NAME for measure in registry.values()} == {one.NAME for one in named_measures}
     assert all(map(provider.supports, named_measures[:-1]))
 
@@ -223,9 +242,16 @@ def test_expected_reciprocal_rank_goes_up_to_the_highest_grade_of_the_judgments(
 
 def test_a_run_of_nothing_has_the_values_of_queries_without_results() -> None:
     zero_measures = parse_measures("AP NumRet")
-    empty_runs: list[Any] = [{}, [], iter([]), pd.DataFrame(columns=["query_id", "doc_id", "score"])]
+    empty_runs: list[Any] = [
+        {},
+        [],
+        iter([]),
+        pd.DataFrame(columns=["query_id", "doc_id", "score"]),
+    ]
     for empty_run in empty_runs:
-        assert provider.calc_aggregate(zero_measures, {"q": {"a": 1}}, empty_run) == dict.fromkeys(zero_measures, 0)
+        assert provider.calc_aggregate(zero_measures, {"q": {"a": 1}}, empty_run) == dict.fromkeys(
+            zero_measures, 0
+        )
 
 
 def test_what_cranfield_lacks_is_left_to_others() -> None:

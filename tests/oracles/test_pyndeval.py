@@ -43,12 +43,17 @@ def make_collection(seed: int, *, with_ties: bool = False, n_relevant: int = 20)
             qrels += [(query, str(subtopic), doc, chance.choice([0, 1, 1])) for doc in docs]
         qrels += [(query, "0", doc, 0) for doc in chance.sample(pool, 10)]
         retrieved_docs = chance.sample(pool, chance.randint(1, 50))
-        scores = [chance.choice([1.0, 2.0, 3.0]) if with_ties else chance.gauss(0, 1) for _ in retrieved_docs]
+        scores = [
+            chance.choice([1.0, 2.0, 3.0]) if with_ties else chance.gauss(0, 1)
+            for _ in retrieved_docs
+        ]
         run += [(query, doc, score) for doc, score in zip(retrieved_docs, scores, strict=True)]
     return qrels, run
 
 
-def score_by_cranfield(collection: Collection, measures: list[str], **options: Any) -> dict[str, dict[str, float]]:
+def score_by_cranfield(
+    collection: Collection, measures: list[str], **options: Any
+) -> dict[str, dict[str, float]]:
     qrels, run = collection
     names = ("query_id", "subtopic", "doc_id", "relevance")
     scores_of_query: dict[str, dict[str, float]] = {}
@@ -67,7 +72,9 @@ def pair_values(
     def format_measure(name: str) -> str:
         measure = parse(name)
         parameters = {"alpha": alpha, "beta": beta}
-        return str(measure(**{k: v for k, v in parameters.items() if k in measure.definition.parameters}))
+        return str(
+            measure(**{k: v for k, v in parameters.items() if k in measure.definition.parameters})
+        )
 
     measure_of_name = {name: format_measure(name) for name in NAMES}
     own_values = score_by_cranfield(collection, list(measure_of_name.values()), **options)
@@ -96,7 +103,9 @@ def test_every_measure_equals_pyndeval(alpha: float, beta: float) -> None:
 def test_ties_by_document_ascending() -> None:
     n_compared = 0
     for seed in range(25):
-        for query, name, theirs, own_value in pair_values(make_collection(seed, with_ties=True), ties="ascending"):
+        for query, name, theirs, own_value in pair_values(
+            make_collection(seed, with_ties=True), ties="ascending"
+        ):
             if name not in UNDIVIDED_MEASURES:
                 assert own_value == pytest.approx(theirs, **TOLERANCE), (seed, query, name)
                 n_compared += 1
@@ -115,7 +124,9 @@ def test_at_1_ndeval_does_not_divide() -> None:
 def test_the_ideal_ranking_holds_more_than_20_documents_in_both() -> None:
     n_compared = 0
     for seed in range(25):
-        for query, name, theirs, own_value in pair_values(make_collection(seed, n_relevant=50), 0.1, 0.8):
+        for query, name, theirs, own_value in pair_values(
+            make_collection(seed, n_relevant=50), 0.1, 0.8
+        ):
             if name not in UNDIVIDED_MEASURES:
                 assert own_value == pytest.approx(theirs, **TOLERANCE), (seed, query, name)
                 n_compared += 1
@@ -124,7 +135,10 @@ def test_the_ideal_ranking_holds_more_than_20_documents_in_both() -> None:
 
 def test_a_query_without_relevant_documents() -> None:
     pair_collection: Collection = ([("1", "1", "a", 0), ("2", "1", "a", 1)], [("1", "a", 1.0)])
-    values = {(query, name): (theirs, own_value) for query, name, theirs, own_value in pair_values(pair_collection)}
+    values = {
+        (query, name): (theirs, own_value)
+        for query, name, theirs, own_value in pair_values(pair_collection)
+    }
     assert math.isnan(values["1", "nNRBP"][0])
     assert values["1", "nNRBP"][1] == 0
     assert all(pair == (0, 0) for (_, name), pair in values.items() if name != "nNRBP")

@@ -28,7 +28,9 @@ def make_scores(seed: int, n: int = 43) -> Floats:
 
 def compare_with_first(scores: Floats, flips: int) -> list[tuple[float, float]]:
     """Return p and p_t of each system with the first."""
-    scores_of_system = {f"s{j}": {f"q{i}": x for i, x in enumerate(scores)} for j, scores in enumerate(scores)}
+    scores_of_system = {
+        f"s{j}": {f"q{i}": x for i, x in enumerate(scores)} for j, scores in enumerate(scores)
+    }
     pairs = compare(scores_of_system, flips=flips)["score"].pairs
     return [(pair.p or 1.0, pair.p_t or 1.0) for pair in pairs]
 

@@ -13,8 +13,12 @@ from cranfield import evaluate
 @pytest.mark.parametrize("form", ["tsv", "jsonl"])
 def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
     qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
-    qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, docs in QRELS.items() for d, g in docs.items()))
-    run.write_text("".join(f"{q} Q0 {d} 0 {s} t\n" for q, docs in RUN.items() for d, s in docs.items()))
+    qrels.write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q, docs in QRELS.items() for d, g in docs.items())
+    )
+    run.write_text(
+        "".join(f"{q} Q0 {d} 0 {s} t\n" for q, docs in RUN.items() for d, s in docs.items())
+    )
     command = [
         sys.executable,
         "-m",
@@ -31,4 +35,6 @@ def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
     own_scores = evaluate(QRELS, RUN, "AP P@2")
     assert set(saved_scores) == {(None, "AP"), (None, "P@2")}
     for (_, measure), values in saved_scores.items():
-        assert values == {q: pytest.approx(v, abs=5e-5) for q, v in own_scores.per_query(measure).items()}
+        assert values == {
+            q: pytest.approx(v, abs=5e-5) for q, v in own_scores.per_query(measure).items()
+        }

@@ -86,7 +86,11 @@ def test_kappa() -> None:
         binary = [[int(grade >= 2) for grade in grades] for grades in (a, b)]
         for ours, grade_lists, options in (
             (pooled_agreement.kappa, binary, {}),
-            (pooled_agreement.weighted_kappa, [a, b], {"weights": "quadratic", "labels": [0, 1, 2, 3]}),
+            (
+                pooled_agreement.weighted_kappa,
+                [a, b],
+                {"weights": "quadratic", "labels": [0, 1, 2, 3]},
+            ),
         ):
             if len({*grade_lists[0], *grade_lists[1]}) == 1:  # of which it says NaN, and warns
                 assert ours is None

@@ -56,7 +56,9 @@ def test_corrections(name: str, ours: Callable[[Floats], Floats], m: int) -> Non
     for power_of in (1, 3, 9):  # few small ones, and many
         p = chance.random(m) ** power_of
         for p_values in (p, p.round(1).clip(0.1), np.sort(p)):  # with equal ones, and in order
-            np.testing.assert_allclose(ours(p_values), multipletests(p_values, method=name)[1], 1e-13)
+            np.testing.assert_allclose(
+                ours(p_values), multipletests(p_values, method=name)[1], 1e-13
+            )
 
 
 def run_anova(scores: Floats) -> "pd.Series[float]":
@@ -74,7 +76,9 @@ def test_analysis_of_variance(n: int, m: int) -> None:
     ours, theirs = Anova.from_scores(values), run_anova(values)
     assert ours is not None
     assert (m - 1, ours.residual_degrees) == (theirs["Num DF"], theirs["Den DF"])
-    assert ours.system_variance / ours.residual_variance == pytest.approx(theirs["F Value"], rel=1e-8)
+    assert ours.system_variance / ours.residual_variance == pytest.approx(
+        theirs["F Value"], rel=1e-8
+    )
 
 
 @pytest.mark.parametrize(("n", "m"), [(20, 3), (43, 6)])
@@ -127,7 +131,9 @@ def test_ranks_and_signs(n: int, digits: int) -> None:
 
 def test_they_are_what_compare_shows() -> None:
     values = make_scores(43, 3, 7)
-    scores_of_system = {f"s{j}": {str(i): x for i, x in enumerate(scores)} for j, scores in enumerate(values.T)}
+    scores_of_system = {
+        f"s{j}": {str(i): x for i, x in enumerate(scores)} for j, scores in enumerate(values.T)
+    }
     pairs = compare(scores_of_system, all_pairs=True, test="t")["score"].pairs
     theirs = [stats.ttest_rel(x, y).pvalue for x, y in combinations(values.T, 2)]
     assert [pair.p for pair in pairs] == pytest.approx(theirs, rel=1e-9)
@@ -159,6 +165,9 @@ def test_numbers_of_queries(effect: float) -> None:
 def test_equivalence(margin: float) -> None:
     a, b = np.array(A), np.array(B)
     theirs = ttost_paired(a, b, -margin, margin)
-    scores = {name: {str(i): x for i, x in enumerate(scores_of_query)} for name, scores_of_query in (("a", a), ("b", b))}
+    scores = {
+        name: {str(i): x for i, x in enumerate(scores_of_query)}
+        for name, scores_of_query in (("a", a), ("b", b))
+    }
     ours = gate(scores, baseline="b", margin=margin, equivalence=True, test="t").verdicts[0]
     assert ours.p == pytest.approx(theirs[0], rel=1e-10)

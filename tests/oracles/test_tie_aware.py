@@ -43,7 +43,9 @@ def make_collection(n_queries: int, shortest: int) -> tuple[dict[str, Any], dict
         docs = [f"d{j}" for j in range(chance.randint(shortest, 40))]
         scores = [chance.gauss(0, 1) for _ in range(chance.choice([1, 2, 5, 40]))]
         run[f"q{i:04}"] = {doc: chance.choice(scores) for doc in docs}
-        judgments = {doc: chance.choice([0, 0, 0, 1, 2, 3]) for doc in docs if chance.random() < 0.7}
+        judgments = {
+            doc: chance.choice([0, 0, 0, 1, 2, 3]) for doc in docs if chance.random() < 0.7
+        }
         qrels[f"q{i:04}"] = judgments or {"d0": 1}
     return qrels, run
 
@@ -65,7 +67,9 @@ def test_mean_and_extremes(theirs: str) -> None:
         scores = evaluate(qrels, run, measures, ties=ties)  # type: ignore[call-overload] # of a Literal
         for measure, k in zip(measures, CUTOFFS, strict=True):
             own_values = list(scores.per_query(measure).values())
-            assert own_values == pytest.approx([getattr(extremes, kind) for extremes in peer[k]], rel=1e-14), kind
+            assert own_values == pytest.approx(
+                [getattr(extremes, kind) for extremes in peer[k]], rel=1e-14
+            ), kind
 
 
 def test_extremes_beyond_the_end() -> None:

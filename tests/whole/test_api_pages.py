@@ -99,4 +99,6 @@ def test_every_parameter_is_described(name: str) -> None:
         if parameter.name.startswith("_") or is_options:
             continue
         is_named = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
-        assert parameter.name in {word.lstrip("*") for word in described_names} or is_named, parameter.name
+        assert parameter.name in {word.lstrip("*") for word in described_names} or is_named, (
+            parameter.name
+        )

@@ -57,7 +57,10 @@ def drop_unjudged_shares(result: Any) -> Any:
     """Return what a verb found, except what is known of runs alone: how much is judged."""
     if isinstance(result, Comparison):
         rows = result.rows()
-        return [{name: cell for name, cell in row.items() if not name.startswith("unjudged")} for row in rows]
+        return [
+            {name: cell for name, cell in row.items() if not name.startswith("unjudged")}
+            for row in rows
+        ]
     if isinstance(result, Gate):
         return result.verdicts
     return result.pairs if isinstance(result, Correlation) else result
@@ -71,7 +74,11 @@ def test_scores_take_the_place_of_qrels_and_runs(verb: Callable[..., Any]) -> No
     assert drop_unjudged_shares(verb(qrels=QRELS, runs=RUNS, measures=measures)) == numbers_of_runs
     systems = evaluate(QRELS, RUNS, measures)
     for scores in (systems, list(systems.values()), tuple(systems.values()), dict(systems)):
-        assert drop_unjudged_shares(verb(scores)) == drop_unjudged_shares(verb(scores, measures=measures)) == numbers_of_runs
+        assert (
+            drop_unjudged_shares(verb(scores))
+            == drop_unjudged_shares(verb(scores, measures=measures))
+            == numbers_of_runs
+        )
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -184,7 +191,11 @@ def test_the_order_is_that_of_the_verb(
     verb: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     parameters = inspect.signature(verb).parameters.values()
-    order = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    order = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
     with pytest.raises(InputError) as excinfo:
         verb(*arguments)
     assert ", ".join(order) in str(excinfo.value).splitlines()[-1]
@@ -251,7 +262,10 @@ def test_rates_may_be_a_file(write: Callable[[str, str], str]) -> None:
 def test_a_query_called_as_a_measure_is_a_query() -> None:
     comparison = compare({"A": {"q": 0.5}, "B": {"q": 0.75}})
     assert [(row["system"], row["difference"]) for row in comparison.rows()] == [("B", 0.25)]
-    for scores_of_system in ({"AP": {"q": 0.5}, "RR": {"q": 0.5}}, {"q": {"AP": 0.5}, "r": {"AP": 0.5}}):
+    for scores_of_system in (
+        {"AP": {"q": 0.5}, "RR": {"q": 0.5}},
+        {"q": {"AP": 0.5}, "r": {"AP": 0.5}},
+    ):
         with pytest.raises(InputError, match="one system"):
             compare(scores_of_system)
 
@@ -260,7 +274,9 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
     parameter_names: dict[str, list[str]] = {}
     for name in cranfield.__all__:
         function = getattr(cranfield, name)
-        if inspect.isfunction(function) and "qrels" in (names := [*inspect.signature(function).parameters]):
+        if inspect.isfunction(function) and "qrels" in (
+            names := [*inspect.signature(function).parameters]
+        ):
             parameter_names[name] = names
     assert set(parameter_names) >= {*VERBS, "check", "explain"}
     for name, names in parameter_names.items():

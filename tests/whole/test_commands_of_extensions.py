@@ -4,7 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparison_arguments, write_score_files
+from helpers.command_files import (
+    WITHOUT_EFFECT,
+    check_formulas,
+    comparison_arguments,
+    write_score_files,
+)
 from helpers.commands import invoke
 
 import cranfield

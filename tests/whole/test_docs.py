@@ -24,9 +24,15 @@ def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_commands_of_page(page: Path, folder: Path, *, shared: bool) -> int:
     """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
-    page_transcripts = [transcript for transcript in transcripts(page.read_text("utf-8")) if transcript.on_shared_data == shared]
+    page_transcripts = [
+        transcript
+        for transcript in transcripts(page.read_text("utf-8"))
+        if transcript.on_shared_data == shared
+    ]
     for transcript in page_transcripts:
-        assert transcript.run(folder) == transcript.output.rstrip(), f"{page.name}: {transcript.command}"
+        assert transcript.run(folder) == transcript.output.rstrip(), (
+            f"{page.name}: {transcript.command}"
+        )
     return len(page_transcripts)
 
 
@@ -82,13 +88,19 @@ def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
     assert rewritten(page_with_output, demo_folder, None) == page_with_output
     shortened_page = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
     assert shortened_page == page.format("\n".join([*page_with_output.split("\n")[4:6], "...", ""]))
-    first_line, line, last_line = page_with_output.split("\n")[4:6] + page_with_output.split("\n")[-3:-2]
+    first_line, line, last_line = (
+        page_with_output.split("\n")[4:6] + page_with_output.split("\n")[-3:-2]
+    )
     abridged_page = page.format("\n".join([first_line, "...", line, "...", last_line, ""]))
     assert rewritten(abridged_page, demo_folder, None) == abridged_page
     assert rewritten(abridged_page.replace(line, "not printed"), demo_folder, None) != abridged_page
-    assert "not printed" not in rewritten(abridged_page.replace(line, "not printed"), demo_folder, None)
+    assert "not printed" not in rewritten(
+        abridged_page.replace(line, "not printed"), demo_folder, None
+    )
     page_on_shared_data = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
-    assert rewritten(page_on_shared_data, demo_folder, None) == page_on_shared_data  # there is no shared data to run it on
+    assert (
+        rewritten(page_on_shared_data, demo_folder, None) == page_on_shared_data
+    )  # there is no shared data to run it on
 
 
 def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:

@@ -79,7 +79,13 @@ def list_imports(path: Path, *, for_types: bool = True) -> set[str]:
             for alias in node.names:
                 full_name = f"{module}.{alias.name}".removeprefix("cranfield.")
                 name_in_package = module.removeprefix("cranfield.")
-                names.add(full_name if full_name in MODULES else name_in_package if name_in_package in MODULES else "")
+                names.add(
+                    full_name
+                    if full_name in MODULES
+                    else name_in_package
+                    if name_in_package in MODULES
+                    else ""
+                )
         elif isinstance(node, ast.Import):
             names |= {alias.name.removeprefix("cranfield.") for alias in node.names} & {*MODULES}
     return names - {""}
@@ -174,7 +180,11 @@ def test_an_extension_imports_those_that_the_table_names() -> None:
         for module in list_imports(MODULES[name])
         if (imported_extension := extension_of(module)) not in (None, extension)
     }
-    assert pairs_used == {(extension, imported_extension) for extension, imported_extensions in USES.items() for imported_extension in imported_extensions}
+    assert pairs_used == {
+        (extension, imported_extension)
+        for extension, imported_extensions in USES.items()
+        for imported_extension in imported_extensions
+    }
 
 
 def test_every_place_in_the_table_exists() -> None:
@@ -251,7 +261,9 @@ def list_extension_imports(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Attribute):
             names.add(ast.unparse(node))
-    names_in_package = {name.removeprefix("cranfield.") for name in names if name.startswith("cranfield.")}
+    names_in_package = {
+        name.removeprefix("cranfield.") for name in names if name.startswith("cranfield.")
+    }
     extension_names = {name for name, home in HOMES.items() if home.startswith("extensions.")}
     return {
         name
@@ -297,14 +309,18 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         new_modules = imports[name]
         while new_modules:
             reached_modules |= new_modules
-            new_modules = {imported_module for module in new_modules for imported_module in imports[module]} - reached_modules
+            new_modules = {
+                imported_module for module in new_modules for imported_module in imports[module]
+            } - reached_modules
         assert name not in reached_modules
 
 
 def test_the_tree_names_the_folders() -> None:
     folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
     assert TREE is not None
-    folders_in_tree = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
+    folders_in_tree = {
+        name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)
+    }
     assert folders <= folders_in_tree
 
 
@@ -312,7 +328,9 @@ def test_the_files_that_the_page_names_are_there() -> None:
     paths_on_page = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
     assert len(paths_on_page) > 30
     folders = (PACKAGE, ROOT / "src", ROOT)
-    assert [name for name in paths_on_page if not any((parent / name).exists() for parent in folders)] == []
+    assert [
+        name for name in paths_on_page if not any((parent / name).exists() for parent in folders)
+    ] == []
 
 
 # What a file of an extension is for.

@@ -20,7 +20,7 @@ from helpers.profile import repetitions, sample_cases
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.noninferiority import GainSample, run_gain_tests, decide_outcome
+from cranfield.comparison.noninferiority import GainSample, decide_outcome, run_gain_tests
 from cranfield.comparison.settings import GateSettings, GateTestName
 from cranfield.extensions.bounded.betting import DifferenceRange, log_wealth
 
@@ -72,7 +72,9 @@ def count_passes(change: str, n: int, n_systems: int = REPETITIONS) -> Mapping[s
         d = draw_differences(change, chance, (n, n_systems // BLOCKS))
         settings = GateSettings(alpha=ALPHA, flips=999, seed=seed)
         gain_tests = run_gain_tests(GainSample(d, MARGIN), settings)
-        is_pass = np.array([decide_outcome(gain_tests, i, settings) == "PASS" for i in range(d.shape[1])])
+        is_pass = np.array(
+            [decide_outcome(gain_tests, i, settings) == "PASS" for i in range(d.shape[1])]
+        )
         is_identical = gain_tests.n_changed == 0
         pass_counts["limit"] += int(np.count_nonzero(gain_tests.is_above[0]))
         pass_counts["identical"] += int(np.count_nonzero(is_pass & is_identical))

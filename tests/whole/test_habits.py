@@ -10,7 +10,7 @@ import pytest
 import yaml
 from helpers import profile
 from helpers.folders import ROOT
-from helpers.systems_needed import needs_posix, find_marks
+from helpers.systems_needed import find_marks, needs_posix
 
 import cranfield
 
@@ -34,7 +34,9 @@ def test_what_a_page_names_exists(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / target).exists(), target
-    for named_path in re.findall(r"`((?:src|docs|tests|scripts|changelog\.d|\.github)/[\w./-]*)`", text):
+    for named_path in re.findall(
+        r"`((?:src|docs|tests|scripts|changelog\.d|\.github)/[\w./-]*)`", text
+    ):
         assert (ROOT / named_path).exists(), named_path
 
 
@@ -188,7 +190,11 @@ def test_a_profile_says_how_much_is_tried(
     name: str, chosen: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(profile.VARIABLE, name)
-    sampled_cases = profile.sample_cases(range(9)), profile.sample_cases(range(6)), [*profile.seeds(5)]
+    sampled_cases = (
+        profile.sample_cases(range(9)),
+        profile.sample_cases(range(6)),
+        [*profile.seeds(5)],
+    )
     assert (*sampled_cases, profile.examples(300), profile.repetitions(2_000)) == chosen
 
 

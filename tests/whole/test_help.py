@@ -47,7 +47,9 @@ def test_options_are_listed_in_groups(name: str) -> None:
     headings = section_headings[len(GROUPS) - 1 : -1]  # of extensions
     assert [*section_headings[: len(GROUPS) - 1], section_headings[-1]] == list(GROUPS)
     assert headings == HEADINGS[name]
-    section = dict(zip(section_headings, re.split(r"^\w[\w ]*:$", help_text, flags=re.M)[1:], strict=True))
+    section = dict(
+        zip(section_headings, re.split(r"^\w[\w ]*:$", help_text, flags=re.M)[1:], strict=True)
+    )
     assert "--measure" in section["Options"]
     assert "--run-columns" in section["Files"]
     assert "--ties" in section["Ranking"]
@@ -62,7 +64,9 @@ def test_every_option_of_a_command_is_listed_once() -> None:
         assert len({parameter.name for parameter in parameters}) == len(parameters)
         for parameter in parameters:
             if isinstance(parameter, click.Option) and not parameter.hidden:
-                assert len(re.findall(rf"^  .*?{parameter.opts[0]}(?![-\w])", help_text, re.M)) >= 1, parameter.name
+                assert (
+                    len(re.findall(rf"^  .*?{parameter.opts[0]}(?![-\w])", help_text, re.M)) >= 1
+                ), parameter.name
 
 
 def test_help_and_version_are_understood_as_commands() -> None:
@@ -111,7 +115,9 @@ def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
                 assert sentences[0].isupper(), f"{name} {parameter.opts[0]}: {sentences}"
                 first_sentence = re.match(r".*?[.?](?= |$)", sentences, re.S)
                 assert first_sentence is not None
-                assert len(first_sentence[0]) <= 160, f"{name} {parameter.opts[0]}: {first_sentence[0]}"
+                assert len(first_sentence[0]) <= 160, (
+                    f"{name} {parameter.opts[0]}: {first_sentence[0]}"
+                )
 
 
 def list_examples(names: list[str]) -> list[str]:
@@ -165,7 +171,9 @@ def test_help_explains_a_measure() -> None:
 def test_a_shell_can_complete_what_is_typed() -> None:
     def complete_words(*words: str) -> list[str]:
         shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
-        return [completion.value for completion in shell.get_completions(list(words[:-1]), words[-1])]
+        return [
+            completion.value for completion in shell.get_completions(list(words[:-1]), words[-1])
+        ]
 
     assert complete_words("ev") == ["evaluate"]
     assert "--per-query" in complete_words("evaluate", "--per")

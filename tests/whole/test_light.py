@@ -22,7 +22,12 @@ def test_the_package_alone_loads_nothing() -> None:
 
 @pytest.mark.parametrize("code", [SMALL, FILES], ids=["dicts", "files"])
 def test_a_small_evaluation_loads_nothing_heavy(code: str) -> None:
-    assert not loaded_modules(code.replace(", demo", "")) & {*HEAVY, "click", "rich", "pyarrow.compute"}
+    assert not loaded_modules(code.replace(", demo", "")) & {
+        *HEAVY,
+        "click",
+        "rich",
+        "pyarrow.compute",
+    }
 
 
 FRAMES = (

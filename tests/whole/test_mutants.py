@@ -40,7 +40,9 @@ def test_the_tests_that_kill_the_mutants_exist() -> None:
         patterns = [rf"^class {name}\b" for name in classes] + [rf"^\s*def {test}\("]
         if not all(re.search(pattern, text, re.MULTILINE) for pattern in patterns):
             missing_killers.append(mutant.killer)
-    assert not missing_killers, f"python scripts/mutants.py --refresh finds others for {missing_killers}"
+    assert not missing_killers, (
+        f"python scripts/mutants.py --refresh finds others for {missing_killers}"
+    )
 
 
 def test_a_change_leaves_valid_code_that_differs() -> None:

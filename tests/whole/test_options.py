@@ -19,13 +19,13 @@ from cranfield.data.judging import Judging
 from cranfield.extensions import FAMILIES
 from cranfield.options import (
     Options,
+    check_flag,
     check_option,
     finite_number,
-    check_flag,
     is_whole_number,
+    list_options,
     number_check,
     option,
-    list_options,
     refuse_unknown_options,
     share_check,
     takes,
@@ -179,7 +179,13 @@ def test_a_command_has_the_options_of_a_family() -> None:
     expected_cutting = Cutting(manner="blunt", end="top", depth=3, level=0.2, repeats=True)
     assert cuttings == [Cutting(), expected_cutting]
     help_text = CliRunner().invoke(command, ["--help"]).output
-    for option_text in ("[sharp|blunt]", "[top|end]", "-d, --depth N", "[default: 0.05]", "Cut so."):
+    for option_text in (
+        "[sharp|blunt]",
+        "[top|end]",
+        "-d, --depth N",
+        "[default: 0.05]",
+        "Cut so.",
+    ):
         assert option_text in help_text
     assert "--least" not in help_text
     for option_, value in (("--depth", "0"), ("--level", "0.9")):
@@ -209,7 +215,9 @@ def test_type_checkers_know_the_options_of_functions(verb: str) -> None:
     home = extension_keywords if ".extensions." in function.__module__ else keywords
     stated_options = getattr(home, verb.title()).__annotations__.keys()
     parameters = inspect.signature(function).parameters.values()
-    keyword_names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    keyword_names = {
+        parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
+    }
     assert keyword_names - {*(function.__kwdefaults__ or {})} <= stated_options
     assert verb not in FAMILIES or stated_options - {"queries"} <= keyword_names
 

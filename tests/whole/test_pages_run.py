@@ -50,14 +50,20 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run_name = "bm25" if name.startswith("bm25") else "dense"
         (tmp_path / name).write_bytes((demo / f"{run_name}.run").read_bytes())
     grades_of_query, scores_of_query = qrels.to_dict(), run.to_dict()
-    rows = [(query, doc, grade) for query in grades_of_query for doc, grade in grades_of_query[query].items()]
+    rows = [
+        (query, doc, grade)
+        for query in grades_of_query
+        for doc, grade in grades_of_query[query].items()
+    ]
     (tmp_path / "qrels").mkdir()
     text = "".join(f"{query}\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
     (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{text}")
     (tmp_path / "results.json").write_text(json.dumps(scores_of_query))
     text = "".join(f"{query}\t0\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
     (tmp_path / "qrels.dev.small.tsv").write_text(text)
-    ranked = {query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in scores_of_query.items()}
+    ranked = {
+        query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in scores_of_query.items()
+    }
     text = "".join(
         f"{query}\t{doc}\t{rank}\n"
         for query, docs in ranked.items()

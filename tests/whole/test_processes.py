@@ -108,7 +108,10 @@ def test_who_may_not_write_a_file_does_not_replace_it() -> None:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
-        with pytest.raises(InputError, match="cannot be written: Permission denied"), open_to_write(old_path):
+        with (
+            pytest.raises(InputError, match="cannot be written: Permission denied"),
+            open_to_write(old_path),
+        ):
             pass
         with open_to_write(new_path) as stream:
             stream.write(b"new")
@@ -117,7 +120,9 @@ def test_who_may_not_write_a_file_does_not_replace_it() -> None:
     with tempfile.TemporaryDirectory() as folder:  # that of pytest is closed to others
         os.chmod(folder, 0o777)  # noqa: S103 - for the child, which is somebody else
         old_path, new_path = Path(folder, "old.csv"), Path(folder, "new.csv")
-        with open_to_write(old_path) as stream:  # and what that imports may be out of the child's reach
+        with open_to_write(
+            old_path
+        ) as stream:  # and what that imports may be out of the child's reach
             stream.write(b"old")
         old_path.chmod(0o444)
         assert run_in_fork(write)
@@ -181,7 +186,9 @@ def test_what_was_read_from_files_is_evaluated_by_a_worker(tmp_path: Path) -> No
             Run(plain_scores).write(run_path)
             qrels, run = read_qrels(qrels_path), read_run(run_path)
             assert work(qrels, run) == expected, suffix
-            assert evaluate_all(qrels, run) == expected  # now that they hold what was computed of them,
+            assert (
+                evaluate_all(qrels, run) == expected
+            )  # now that they hold what was computed of them,
             assert work(qrels, run) == expected, suffix  # again
         assert work(Qrels(GRADES), Run(SCORES)) == evaluate_all(Qrels(GRADES), Run(SCORES))
 

@@ -47,7 +47,9 @@ def test_conventions_tell_of_what_they_read(files: tuple[Path, list[Path]]) -> N
 )
 def test_the_statistics_show_what_they_draw(call: Callable[..., Any], shown: str, bar: Bar) -> None:
     call(SCORES, progress=True)
-    drawings = [(share, progress) for activity, share, progress in bar.drawings if activity == shown]
+    drawings = [
+        (share, progress) for activity, share, progress in bar.drawings if activity == shown
+    ]
     assert drawings
     assert all(unit == shown for _, (_, unit) in drawings)
     assert all(share is not None and 0 <= share <= 1 for share, _ in drawings)

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 from helpers import oracle
-from helpers.exemptions import EXEMPT, find_exemptions, exempt_reasons
-from helpers.profile import seeds, sample_cases
+from helpers.exemptions import EXEMPT, exempt_reasons, find_exemptions
+from helpers.profile import sample_cases, seeds
 from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
@@ -34,16 +34,22 @@ PROPERTIES = {  # of how many of the measures each holds, for some of their para
 @cache
 def list_holding(name: str, property_name: str) -> list[Measure]:
     """Return the measure with all parameters and cutoffs of which a property has to hold."""
-    measures = [measure for measure in variants(name) if not find_exemptions(measure, property_name)]
+    measures = [
+        measure for measure in variants(name) if not find_exemptions(measure, property_name)
+    ]
     if property_name == "cutoff beyond the depth":
         kind = Measure(name).definition.cutoff_kind
-        measures = [measure for measure in measures if measure.cutoff is not None and kind != "recall"]
+        measures = [
+            measure for measure in measures if measure.cutoff is not None and kind != "recall"
+        ]
     return measures
 
 
 def parametrize_measures(property_name: str) -> pytest.MarkDecorator:
     """Run a test once for each measure of which a property holds."""
-    return pytest.mark.parametrize("name", [name for name in NAMES if list_holding(name, property_name)])
+    return pytest.mark.parametrize(
+        "name", [name for name in NAMES if list_holding(name, property_name)]
+    )
 
 
 def test_every_property_is_held_against_as_many_measures_as_ever() -> None:
@@ -56,24 +62,38 @@ def test_exemptions_name_measures_and_properties_that_are_tested() -> None:
     for name in NAMES:
         parameters = Measure(name).definition.parameters
         for property_name, reason in exempt_reasons(Measure(name)).items():
-            parameter_patterns = (f"with {parameter}(?: given|='[a-z0-9]+')" for parameter in parameters)
+            parameter_patterns = (
+                f"with {parameter}(?: given|='[a-z0-9]+')" for parameter in parameters
+            )
             parameter_pattern = "|".join(parameter_patterns) or "-"
-            assert re.sub(f" (at k|with own gains|{parameter_pattern})$", "", property_name) in PROPERTIES
+            assert (
+                re.sub(f" (at k|with own gains|{parameter_pattern})$", "", property_name)
+                in PROPERTIES
+            )
             assert reason
 
 
 def test_every_exemption_exempts_something() -> None:
     """One that applies to no parameters that are tried is misspelt, or not needed."""
     for name in NAMES:
-        applied_exemptions = {exemption for measure in variants(name) for property_name in PROPERTIES for exemption in find_exemptions(measure, property_name)}
-        assert applied_exemptions == {exemption for measure in variants(name) for exemption in exempt_reasons(measure)}, name
+        applied_exemptions = {
+            exemption
+            for measure in variants(name)
+            for property_name in PROPERTIES
+            for exemption in find_exemptions(measure, property_name)
+        }
+        assert applied_exemptions == {
+            exemption for measure in variants(name) for exemption in exempt_reasons(measure)
+        }, name
 
 
 def rank_perfectly(measure: Measure, grades: dict[str, int]) -> list[str]:
     """Return documents, what is worth most to the measure first; without what costs."""
     gain = measure.parameters.get("gain", "linear")
     gain_of_doc = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
-    return sorted((doc for doc in gain_of_doc if gain_of_doc[doc] >= 0), key=lambda doc: -gain_of_doc[doc])
+    return sorted(
+        (doc for doc in gain_of_doc if gain_of_doc[doc] >= 0), key=lambda doc: -gain_of_doc[doc]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,9 +106,15 @@ def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
         def shuffle_mapping(data: dict, chance: random.Random = chance) -> dict:  # type: ignore[type-arg] # of any values
             key_values = list(data.items())
             chance.shuffle(key_values)
-            return {key: shuffle_mapping(member) if isinstance(member, dict) else member for key, member in key_values}
+            return {
+                key: shuffle_mapping(member) if isinstance(member, dict) else member
+                for key, member in key_values
+            }
 
-        assert evaluate(shuffle_mapping(qrels), shuffle_mapping(run), list(variants(name))).to_dict() == first
+        assert (
+            evaluate(shuffle_mapping(qrels), shuffle_mapping(run), list(variants(name))).to_dict()
+            == first
+        )
 
 
 @parametrize_measures("range")
@@ -112,7 +138,9 @@ def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
         grades = {f"d{i}": chance.choice([0, 0, 1, 2, 3]) for i in range(6)}
         measures_of_order: dict[tuple[str, ...], list[Measure]] = {}
         for measure in list_holding(name, "best first is best"):
-            measures_of_order.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(measure)
+            measures_of_order.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(
+                measure
+            )
         for retrieved, measures in measures_of_order.items():
             orders = list(map(list, itertools.permutations(retrieved)))  # the best is the first
             run = {f"{i:02}": order for i, order in enumerate(orders)}
@@ -155,7 +183,9 @@ def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) ->
 @parametrize_measures("cutoff beyond the depth")
 def test_a_cutoff_beyond_the_depth_changes_nothing(name: str) -> None:
     definition = Measure(name).definition
-    deep_measures = list(dict.fromkeys(measure @ 1000 for measure in list_holding(name, "cutoff beyond the depth")))
+    deep_measures = list(
+        dict.fromkeys(measure @ 1000 for measure in list_holding(name, "cutoff beyond the depth"))
+    )
     other_measures = [[measure @ 10**12 for measure in deep_measures]]
     if definition.cutoff == "optional":
         other_measures.append([Measure(name, None, measure.given) for measure in deep_measures])
@@ -200,7 +230,9 @@ def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
         batch = evaluate(qrels, run, measures).to_dict()
         for query in qrels:
             if query in run:
-                query_qrels = Qrels(qrels).select_queries([query])  # which knows the collection's top grade
+                query_qrels = Qrels(qrels).select_queries(
+                    [query]
+                )  # which knows the collection's top grade
                 query_scores = evaluate(query_qrels, {query: run[query]}, measures).to_dict()
                 assert query_scores[query] == batch[query]
 

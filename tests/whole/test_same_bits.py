@@ -36,11 +36,15 @@ def make_collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, 
     for query in range(220):
         pool = chance.sample(range(100_000), 60)
         if query < 200:
-            judgment_rows += [(query, doc, chance.choice([-1, 0, 0, 1, 1, 2, 3])) for doc in pool[:20]]
+            judgment_rows += [
+                (query, doc, chance.choice([-1, 0, 0, 1, 1, 2, 3])) for doc in pool[:20]
+            ]
         if query % 11:
             common_scores = [0.0, -1.5, 2.0, 0.1, 1 / 3, 1e-300]
             for doc in chance.sample(pool, chance.randint(1, 30)):
-                score = chance.choice(common_scores) if chance.random() < 0.5 else chance.gauss(0, 3)
+                score = (
+                    chance.choice(common_scores) if chance.random() < 0.5 else chance.gauss(0, 3)
+                )
                 run_rows.append((query, doc, score))
     return judgment_rows, run_rows
 
@@ -60,9 +64,11 @@ def order_rows(side: int, order: str) -> list[Any]:
         return [
             row
             for query in queries
-            for row in (lambda query_rows: chance.sample(query_rows, len(query_rows)) if shuffle_within else query_rows)(
-                [row for row in rows if row[0] == query]
-            )
+            for row in (
+                lambda query_rows: (
+                    chance.sample(query_rows, len(query_rows)) if shuffle_within else query_rows
+                )
+            )([row for row in rows if row[0] == query])
         ]
     return rows
 
@@ -131,7 +137,9 @@ FILES: dict[str, Callable[[Table, Path, str], Any]] = {
     "semicolons.csv": delimited_writer(";"),
     "a.csv.gz": write_compressed,
     "a.json": lambda rows, path, value: path.write_text(json.dumps(nest_rows(rows))),
-    "indented.json": lambda rows, path, value: path.write_text(json.dumps(nest_rows(rows), indent=1)),
+    "indented.json": lambda rows, path, value: path.write_text(
+        json.dumps(nest_rows(rows), indent=1)
+    ),
     "list.json": write_json_list,
     "a.jsonl": write_json_lines,
     "a.parquet": lambda rows, path, value: parquet.write_table(
@@ -162,7 +170,10 @@ OBJECTS: dict[str, Callable[[Table, str], Any]] = {
 def expected_scores() -> dict[str, dict[str, Any]]:
     judgment_rows, run_rows = make_collection()
     scores = evaluate(
-        {query: {doc: int(grade) for doc, grade in docs.items()} for query, docs in nest_rows(judgment_rows).items()},
+        {
+            query: {doc: int(grade) for doc, grade in docs.items()}
+            for query, docs in nest_rows(judgment_rows).items()
+        },
         nest_rows(run_rows),
         MEASURES,
     )

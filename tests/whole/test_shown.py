@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from helpers.hard_names import SYSTEM_NAMES, NUGGETS, OTHER_QRELS, QRELS, RESULTS, RUNS
+from helpers.hard_names import NUGGETS, OTHER_QRELS, QRELS, RESULTS, RUNS, SYSTEM_NAMES
 from markdown_it import MarkdownIt
 
 import cranfield
@@ -49,7 +49,11 @@ def test_every_result_of_the_package_is_here() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
         tested_types = {type(make()) for make in RESULTS.values()}
-    results = {result_type for result_type in list_subclasses(Shown) if result_type.__module__.startswith("cranfield.")}
+    results = {
+        result_type
+        for result_type in list_subclasses(Shown)
+        if result_type.__module__.startswith("cranfield.")
+    }
     assert {result_type for result_type in results if not isabstract(result_type)} == tested_types
 
 
@@ -70,7 +74,9 @@ def test_separated_values(found: Shown, delimiter: str) -> None:
     make = found.to_csv if delimiter == "," else found.to_tsv
     header, *rows = csv.reader(io.StringIO(make(), newline=""), delimiter=delimiter)
     assert header == list(found.header)
-    expected = [["" if cell is None else str(cell) for cell in row.values()] for row in found.rows()]
+    expected = [
+        ["" if cell is None else str(cell) for cell in row.values()] for row in found.rows()
+    ]
     assert rows == expected
     _, *quoted_rows = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
     number = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -135,7 +141,8 @@ class ParsedPage(HTMLParser):
 def list_cells(result: Shown, *, with_superscripts: bool = True) -> list[str]:
     """Return the texts of all cells, as they are to be seen, with their superscripts or without."""
     return [
-        escape_unprintable(str(cell)) + (table.superscripts.get((r, c), "") if with_superscripts else "")
+        escape_unprintable(str(cell))
+        + (table.superscripts.get((r, c), "") if with_superscripts else "")
         for table in result.tables()
         for r, row in enumerate([table.header, *table.rows], -1)
         for c, cell in enumerate(row)
@@ -148,7 +155,10 @@ PAGE_TAGS = FRAGMENT_TAGS | {"html", "head", "meta", "title", "style", "body"}
 
 def test_html(found: Shown) -> None:
     expected = list_cells(found)
-    for page, tags in ((found.to_html(), FRAGMENT_TAGS), (found.to_html(full_page=True), PAGE_TAGS)):
+    for page, tags in (
+        (found.to_html(), FRAGMENT_TAGS),
+        (found.to_html(full_page=True), PAGE_TAGS),
+    ):
         parsed_page = ParsedPage(page)
         assert parsed_page.cells == expected
         assert parsed_page.tags <= tags
@@ -163,7 +173,11 @@ def test_markdown(found: Shown) -> None:
     assert opening_tags.count("table_open") == len(found.tables())
     assert "html_block" not in {token.type for token in tokens}
     cells = [
-        "".join(inline_token.content for inline_token in next_token.children or () if inline_token.type != "html_inline")
+        "".join(
+            inline_token.content
+            for inline_token in next_token.children or ()
+            if inline_token.type != "html_inline"
+        )
         for token, next_token in pairwise(tokens)
         if token.type in ("td_open", "th_open")
     ]
@@ -178,7 +192,9 @@ def test_latex_and_text(found: Shown) -> None:
     text = found.to_text()
     assert text == str(found)
     assert all(line.isprintable() for line in text.split("\n"))
-    for cell in list_cells(found, with_superscripts=False) if not isinstance(found, cranfield.Check) else ():
+    for cell in (
+        list_cells(found, with_superscripts=False) if not isinstance(found, cranfield.Check) else ()
+    ):
         assert cell.strip() in text
 
 
@@ -267,7 +283,10 @@ def test_a_file_has_what_is_printed(command: str, form: str, files: Path) -> Non
     invocation = invoke(command, "--format", form)
     output_options = [f"-o{files}/made{suffix}" for suffix in FORMS.values()]
     invocation_with_files = invoke(command, "--format", form, *output_options)
-    assert (invocation_with_files.exit_code, invocation_with_files.stdout) == (invocation.exit_code, invocation.stdout)
+    assert (invocation_with_files.exit_code, invocation_with_files.stdout) == (
+        invocation.exit_code,
+        invocation.stdout,
+    )
     page = (files / f"made{FORMS[form]}").read_bytes().decode()
     assert page == invocation.stdout, "and no file has another form than its suffix says"
     assert len({path.read_bytes() for path in files.glob("made.*")}) == len(FORMS)
@@ -295,7 +314,9 @@ def test_no_file_that_is_read_is_written(files: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(files: Path) -> None:
-    invocation = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"])
+    invocation = CliRunner().invoke(
+        cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"]
+    )
     assert invocation.exit_code == 2
     assert "there is no folder nowhere" in invocation.stderr
 
@@ -310,6 +331,8 @@ def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None
 
 
 def test_formulas_are_quoted_in_a_file(files: Path) -> None:
-    invocation = invoke("evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv")
+    invocation = invoke(
+        "evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv"
+    )
     assert invocation.exit_code == 0, invocation.stderr
     assert '"\'=1+1"' in (files / "made.csv").read_text()

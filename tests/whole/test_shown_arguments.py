@@ -29,7 +29,9 @@ METHODS += ["to_json", "to_pandas", "to_polars"]
 @pytest.mark.parametrize("found", RESULTS, ids=lambda result: type(result).__name__)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unknown_argument_is_one_of_the_form(found: Shown, method: str) -> None:
-    message = rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
+    message = (
+        rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
+    )
     with pytest.raises(TypeError, match=message):
         getattr(found, method)(per_qery=True)
 
@@ -68,7 +70,9 @@ def test_a_value_that_is_none_is_refused(call: Callable[[], Any]) -> None:
 
 def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
     """As docs/reference/output.md says."""
-    means, scores_per_query = (json.loads(SYSTEMS.to_json(per_query=per_query)) for per_query in (False, True))
+    means, scores_per_query = (
+        json.loads(SYSTEMS.to_json(per_query=per_query)) for per_query in (False, True)
+    )
     assert ["queries" in run for run in means["runs"]] == [False, False]
     assert {run["run"]: run.pop("queries") for run in scores_per_query["runs"]} == SYSTEMS.to_dict()
     assert scores_per_query == means

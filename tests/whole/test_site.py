@@ -25,7 +25,9 @@ from markdown_it import MarkdownIt
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-ROOT_PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+ROOT_PAGES = [
+    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -49,7 +51,9 @@ def make_anchor(heading: str) -> str:
 def find_anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings."""
     tokens = MarkdownIt().parse(page.read_text("utf-8"))
-    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
+    headings = [
+        tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"
+    ]
     return {make_anchor(heading) for heading in headings}
 
 
@@ -174,9 +178,13 @@ def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
         page.click(".md-search__button")
         page.settle()
         page.type("reciprocal rank")
-        search_root = "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
+        search_root = (
+            "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
+        )
         page.wait_for(f"{search_root}?.querySelectorAll('a').length > 5")
-        links = page.evaluate(f"[...{search_root}.querySelectorAll('a')].map((it) => it.href).join(' ')")
+        links = page.evaluate(
+            f"[...{search_root}.querySelectorAll('a')].map((it) => it.href).join(' ')"
+        )
         assert "average-precision" in links
         assert page.messages == []
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []

@@ -27,8 +27,14 @@ def has_trait(trait: str, collection: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("trait", ["missing", "empty", "unjudged", "duplicates", "identical"])
 def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
     collection_of_seed = {seed: generated(seed) for seed in SEEDS}
-    stated_seeds = {seed for seed, collection in collection_of_seed.items() if trait in collection["about"].split(", ")}
-    seeds_with_trait = {seed for seed, collection in collection_of_seed.items() if has_trait(trait, collection)}
+    stated_seeds = {
+        seed
+        for seed, collection in collection_of_seed.items()
+        if trait in collection["about"].split(", ")
+    }
+    seeds_with_trait = {
+        seed for seed, collection in collection_of_seed.items() if has_trait(trait, collection)
+    }
     # what is taken away or added later may undo a trait: the one query that had it is gone
     assert seeds_with_trait <= stated_seeds
     assert len(seeds_with_trait) > len(stated_seeds) / 2
@@ -47,7 +53,9 @@ def test_the_same_seed_gives_the_same_collection_and_its_lists_follow_the_scores
             assert set(documents) == set(collection["run"][query])
             if "duplicates" not in collection["about"]:
                 scores = [collection["run"][query][document] for document in documents]
-                assert all(higher_score >= lower_score for higher_score, lower_score in pairwise(scores))
+                assert all(
+                    higher_score >= lower_score for higher_score, lower_score in pairwise(scores)
+                )
 
 
 def test_each_tool_has_a_driver_and_each_driver_a_tool() -> None:

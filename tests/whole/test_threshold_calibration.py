@@ -65,7 +65,9 @@ def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, 
     limit = verdict = bounded = 0
     for seed, scores in enumerate(draw_scores(name, n, n_systems)):
         gains = scores - score_mean(name)
-        is_above = run_gain_tests(GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)).is_above[0]
+        is_above = run_gain_tests(
+            GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)
+        ).is_above[0]
         limit += int(np.count_nonzero(is_above))
         verdict += int(np.count_nonzero(is_above & ~has_few_changes(scores)))
         bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
@@ -128,7 +130,12 @@ def test_the_gate_does_the_same(test: str) -> None:
 def make_table() -> list[str]:
     rows = []
     for name in sample_cases(SCORES, step=len(SCORES)):
-        cells = [" / ".join(_format_share(count / N_SYSTEMS) for count in count_passes(name, n, N_SYSTEMS)) for n in SIZES]
+        cells = [
+            " / ".join(
+                _format_share(count / N_SYSTEMS) for count in count_passes(name, n, N_SYSTEMS)
+            )
+            for n in SIZES
+        ]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return rows
 

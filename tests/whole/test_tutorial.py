@@ -56,7 +56,10 @@ def test_the_notebook_shows_what_its_cells_do(
             continue
         source = "".join(cell["source"])
         stored_outputs = [
-            (output["output_type"], "".join(output.get("text") or output["data"]["text/plain"]).rstrip())
+            (
+                output["output_type"],
+                "".join(output.get("text") or output["data"]["text/plain"]).rstrip(),
+            )
             for output in cell["outputs"]
         ]
         cell_outputs = [(kind, text.rstrip()) for kind, text in run_cell(source, names, columns)]
@@ -124,7 +127,9 @@ def test_what_the_prose_says_of_the_collection_is_so() -> None:
     assert next(iter(bm25["q07"])) == "smtplib"
     assert f"judged = {sorted(qrels['q07'].values(), reverse=True)}" in PAGE
     assert f'"{demo.queries()["q07"]}"' in " ".join(PAGE.split())
-    has_few_relevant = [sum(grade > 0 for grade in grades.values()) <= 5 for grades in qrels.values()]
+    has_few_relevant = [
+        sum(grade > 0 for grade in grades.values()) <= 5 for grades in qrels.values()
+    ]
     assert sum(has_few_relevant) > len(has_few_relevant) / 2
     ndcg = evaluate(demo.QRELS, demo.HERE / "bm25.run", "nDCG@10").per_query("nDCG@10")
     assert sum(value == 0 for value in ndcg.values()) == 9

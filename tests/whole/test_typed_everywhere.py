@@ -50,4 +50,6 @@ def test_lines_are_left_out_by_commands_that_can(tmp_path: Path) -> None:
     path = tmp_path / "short.run"
     path.write_text("q01 Q0 csv 1 2 t\nq02 Q0 csv\nq03 Q0 csv 1 2 t\n")
     assert "(--errors skip) leaves" in refusal_text("evaluate", QRELS, str(path))
-    assert "(cranfield evaluate --errors skip) leaves" in refusal_text("trec-eval", QRELS, str(path))
+    assert "(cranfield evaluate --errors skip) leaves" in refusal_text(
+        "trec-eval", QRELS, str(path)
+    )

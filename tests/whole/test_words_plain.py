@@ -24,7 +24,9 @@ def test_the_repository_has_no_dialect() -> None:
     files = plain_words.files()
     assert Path(plain_words.__file__) in files
     changed_paths = None if is_thorough() else changed_files(plain_words.ROOT)
-    files_read = files if changed_paths is None else [path for path in files if path in changed_paths]
+    files_read = (
+        files if changed_paths is None else [path for path in files if path in changed_paths]
+    )
     assert not [line for path in files_read for line in plain_words.findings(path)]
 
 

@@ -70,7 +70,13 @@ class ByteStrings:
         self._is_clean = False  # known to be neither empty nor to hold a null byte
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._buffer, self._start, self.length, self._is_adjacent, self._is_ordered)
+        return type(self), (
+            self._buffer,
+            self._start,
+            self.length,
+            self._is_adjacent,
+            self._is_ordered,
+        )
 
     def __len__(self) -> int:
         return len(self.length)
@@ -82,8 +88,13 @@ class ByteStrings:
     def take(self, rows: Ints | slice) -> Self:
         """Return the identifiers at `rows`, which share this column's bytes."""
         keeps_order = isinstance(rows, slice) and rows.step in (None, 1)
-        is_adjacent, is_ordered = self._is_adjacent and keeps_order, self._is_ordered and keeps_order
-        column = type(self)(self._buffer, self._start[rows], self.length[rows], is_adjacent, is_ordered)
+        is_adjacent, is_ordered = (
+            self._is_adjacent and keeps_order,
+            self._is_ordered and keeps_order,
+        )
+        column = type(self)(
+            self._buffer, self._start[rows], self.length[rows], is_adjacent, is_ordered
+        )
         column._is_clean = self._is_clean
         return column
 
@@ -96,11 +107,19 @@ class ByteStrings:
         id_bytes = self._buffer[first_byte : int(end_byte.max())]
         if len(id_bytes) > 64 * len(self) and len(id_bytes) > 2 * int(self.length.sum()):
             return [self[row] for row in range(len(self))]  # they lie far apart
-        begin_offsets, end_offsets = (self._start - first_byte).tolist(), (end_byte - first_byte).tolist()
+        begin_offsets, end_offsets = (
+            (self._start - first_byte).tolist(),
+            (end_byte - first_byte).tolist(),
+        )
         text = id_bytes.tobytes()
         if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(text):
-            id_at_offsets = {offsets: text[slice(*offsets)] for offsets in zip(begin_offsets, end_offsets, strict=True)}
-            return [id_at_offsets[offsets] for offsets in zip(begin_offsets, end_offsets, strict=True)]
+            id_at_offsets = {
+                offsets: text[slice(*offsets)]
+                for offsets in zip(begin_offsets, end_offsets, strict=True)
+            }
+            return [
+                id_at_offsets[offsets] for offsets in zip(begin_offsets, end_offsets, strict=True)
+            ]
         return [text[begin:end] for begin, end in zip(begin_offsets, end_offsets, strict=True)]
 
     @cached_property
@@ -160,9 +179,13 @@ class ByteStrings:
         """
         tail_of_position: dict[tuple[int, int], int] = {}
         positions = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
-        tail_number = [tail_of_position.setdefault(position, len(tail_of_position)) for position in positions]
+        tail_number = [
+            tail_of_position.setdefault(position, len(tail_of_position)) for position in positions
+        ]
         n_skipped = 8 * _MAX_WORDS
-        tails = [self._buffer[start + n_skipped : start + n].tobytes() for start, n in tail_of_position]
+        tails = [
+            self._buffer[start + n_skipped : start + n].tobytes() for start, n in tail_of_position
+        ]
         return tails, np.array(tail_number, np.int64)
 
     def mark_invalid(self) -> Bools | None:
@@ -229,7 +252,9 @@ class ByteStrings:
                 hash_words[rows] += product
         long_rows = self._long_rows()
         tails, tail_number = self._tails(long_rows)
-        hash_words[long_rows] += np.array([_digest(tail, keys) for tail in tails], np.uint64)[tail_number]
+        hash_words[long_rows] += np.array([_digest(tail, keys) for tail in tails], np.uint64)[
+            tail_number
+        ]
         return hash_words
 
     def find_changes(self) -> Ints:
@@ -251,19 +276,27 @@ class ByteStrings:
 
     def equal(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Bools:
         """Tell of pairs of identifiers whether they are the same: (rows,)."""
-        length, start, other_start = self.length[rows], self._start[rows], other_ids._start[other_rows]
+        length, start, other_start = (
+            self.length[rows],
+            self._start[rows],
+            other_ids._start[other_rows],
+        )
         differs = length != other_ids.length[other_rows]
         last_byte, other_last_byte = len(self._word_at_byte) - 1, len(other_ids._word_at_byte) - 1
         for j in range(min(self.n_words, other_ids.n_words, _MAX_WORDS)):
             # Not min(start + 8 j, last), which may be too large a number for 32 bits.
             word = self._word_at_byte[np.minimum(start, last_byte - 8 * j) + 8 * j]
-            word ^= other_ids._word_at_byte[np.minimum(other_start, other_last_byte - 8 * j) + 8 * j]
+            word ^= other_ids._word_at_byte[
+                np.minimum(other_start, other_last_byte - 8 * j) + 8 * j
+            ]
             word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # nothing of it past the end
             differs |= word != 0
         is_match: Bools = ~differs
         long_pairs = np.flatnonzero(is_match & (length > 8 * _MAX_WORDS))
         if len(long_pairs):
-            is_match[long_pairs] = self._compare_tails(rows[long_pairs], other_ids, other_rows[long_pairs]) == 0
+            is_match[long_pairs] = (
+                self._compare_tails(rows[long_pairs], other_ids, other_rows[long_pairs]) == 0
+            )
         return is_match
 
     def compare(self, rows: Ints, other_ids: Self, other_rows: Ints) -> NDArray[np.int8]:
@@ -273,7 +306,9 @@ class ByteStrings:
         for j in range(min(max(self.n_words, other_ids.n_words), _MAX_WORDS)):
             row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
             word, other_word = self.word(j, row), other_ids.word(j, other_row)
-            sign[undecided_pairs] = np.where(word > other_word, 1, np.where(word < other_word, -1, 0))
+            sign[undecided_pairs] = np.where(
+                word > other_word, 1, np.where(word < other_word, -1, 0)
+            )
             goes_on = (self.length[row] > 8 * j + 8) & (other_ids.length[other_row] > 8 * j + 8)
             undecided_pairs = undecided_pairs[(word == other_word) & goes_on]
             if len(undecided_pairs) == 0:
@@ -282,16 +317,22 @@ class ByteStrings:
             row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
             sign[undecided_pairs] = self._compare_tails(row, other_ids, other_row)
         equal_pairs = np.flatnonzero(sign == 0)
-        length_difference = self.length[rows[equal_pairs]] - other_ids.length[other_rows[equal_pairs]]
+        length_difference = (
+            self.length[rows[equal_pairs]] - other_ids.length[other_rows[equal_pairs]]
+        )
         sign[equal_pairs] = np.sign(length_difference).astype(np.int8)
         return sign
 
     def _compare_tails(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Ints:
         """Compare what goes on behind the words, for each pair: below 0, 0 or above 0."""
-        (tails, tail_number), (other_tails, other_tail_number) = self._tails(rows), other_ids._tails(other_rows)
+        (tails, tail_number), (other_tails, other_tail_number) = (
+            self._tails(rows),
+            other_ids._tails(other_rows),
+        )
         rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *other_tails}))}
         rank, other_rank = (
-            np.array([rank_of_tail[tail] for tail in row_tails], np.int64) for row_tails in (tails, other_tails)
+            np.array([rank_of_tail[tail] for tail in row_tails], np.int64)
+            for row_tails in (tails, other_tails)
         )
         sign: Ints = np.sign(rank[tail_number] - other_rank[other_tail_number])
         return sign
@@ -319,7 +360,11 @@ _HALF = np.uint64(32)
 
 def _mask_ends(words: Words, n_bytes: Ints) -> Words:
     """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
-    words &= _BYTE_MASKS[min(int(n_bytes[0]), 8)] if _has_one_length(n_bytes) else _BYTE_MASKS.take(n_bytes, mode="clip")
+    words &= (
+        _BYTE_MASKS[min(int(n_bytes[0]), 8)]
+        if _has_one_length(n_bytes)
+        else _BYTE_MASKS.take(n_bytes, mode="clip")
+    )
     return words
 
 
@@ -378,7 +423,9 @@ def find_repeated_keys(keys: Words) -> Ints:
     rows = np.flatnonzero(shares_slot)
     sorted_keys = np.sort(keys[rows])
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-    if len(repeated_keys) == 0:  # as most often; of no rows, np.isin imports numpy.ma, which takes long
+    if (
+        len(repeated_keys) == 0
+    ):  # as most often; of no rows, np.isin imports numpy.ma, which takes long
         return rows[:0]
     repeated_rows: Ints = rows[np.isin(keys[rows], repeated_keys, kind="sort")]
     return repeated_rows

@@ -66,7 +66,9 @@ class Ids(ByteStrings):
         has_large_offsets = str(column.type).startswith("large")
         # Counted, since the buffer of a damaged file may end within an offset that is not needed.
         count = column.offset + len(column) + 1
-        bounds = np.frombuffer(offsets, np.int64 if has_large_offsets else np.int32, count)[column.offset :]
+        bounds = np.frombuffer(offsets, np.int64 if has_large_offsets else np.int32, count)[
+            column.offset :
+        ]
         first_byte, end_byte = int(bounds[0]), int(bounds[-1])
         buffer = np.frombuffer(byte_buffer or b"", np.uint8)[first_byte : end_byte + 8]
         if len(buffer) < end_byte - first_byte + 8:  # a word may be read at the last byte
@@ -101,7 +103,9 @@ class Ids(ByteStrings):
     @classmethod
     def concatenate(cls, columns: "Sequence[Ids]") -> "Ids":
         """Put columns one below the other."""
-        new_offset_of_buffer: dict[int, int] = {}  # where the bytes that several columns may share were put
+        new_offset_of_buffer: dict[
+            int, int
+        ] = {}  # where the bytes that several columns may share were put
         buffers: list[NDArray[np.uint8]] = []
         starts: list[Ints] = []
         n_bytes = 0
@@ -154,7 +158,10 @@ class Ids(ByteStrings):
     @classmethod
     def of_packed(cls, packed_ids: "PackedIds") -> "Ids":
         """Make a column of what `packed` returned, or of a part of that."""
-        id_bytes, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)  # with a sign, to compute with
+        id_bytes, length = (
+            packed_ids.text_bytes,
+            packed_ids.length.astype(np.int32),
+        )  # with a sign, to compute with
         start = np.cumsum(length, dtype=np.int64) - length
         return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, is_adjacent=True)
 
@@ -223,7 +230,10 @@ class Ids(ByteStrings):
         numbers = np.zeros(len(self), np.int64)
         for j in range(int(self.length.max(initial=0))):
             has_digit = self.length > j
-            digit = self._buffer[np.where(has_digit, self._start + j, self._start)].astype(np.int64) - 48
+            digit = (
+                self._buffer[np.where(has_digit, self._start + j, self._start)].astype(np.int64)
+                - 48
+            )
             numbers = np.where(has_digit, numbers * 10 + digit, numbers)
         return numbers
 
@@ -339,7 +349,10 @@ class IdIndex:
             candidate = self._order[position]
             is_match = ids.compare(rows, self.ids, candidate) == 0
             row_of_id[rows[is_match]] = candidate[is_match]
-            rows, position = rows[~is_match], position[~is_match] + 1  # the next may have the same hash
+            rows, position = (
+                rows[~is_match],
+                position[~is_match] + 1,
+            )  # the next may have the same hash
         return row_of_id
 
 
@@ -365,4 +378,6 @@ def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_
     if 2 * len(distinct) > len(texts):
         return None
     position_of_text = {text: i for i, text in enumerate(distinct)}
-    return list(distinct), np.fromiter(map(position_of_text.__getitem__, texts), np.int64, len(texts))
+    return list(distinct), np.fromiter(
+        map(position_of_text.__getitem__, texts), np.int64, len(texts)
+    )

@@ -49,5 +49,7 @@ def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
             right_block = right_factor[..., begin : begin + block_inner, column_slice]
             for row in range(0, n_rows, block_rows):
                 rows = slice(row, row + block_rows)
-                result[..., rows, column_slice] += left_factor[..., rows, begin : begin + block_inner] @ right_block
+                result[..., rows, column_slice] += (
+                    left_factor[..., rows, begin : begin + block_inner] @ right_block
+                )
     return result

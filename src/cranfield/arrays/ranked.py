@@ -111,7 +111,8 @@ class Ranked(Recordable):
         columns = {name: column[rows] for name, column in self.columns.items()}
         n_queries = min(end, self.n_queries) - begin
         return Ranked(
-            *(n_queries, self.query[rows] - begin, self.rank[rows], self.grade[rows]), columns=columns
+            *(n_queries, self.query[rows] - begin, self.rank[rows], self.grade[rows]),
+            columns=columns,
         )
 
     @step_method()
@@ -269,11 +270,15 @@ class Ranked(Recordable):
         levels = grade_levels(self.grade, ideal.grade)
         highest, lowest = (int(end(np.append(*levels), initial=0)) for end in (np.max, np.min))
         pairs = zip((self, ideal), levels, strict=True)
-        hit_keys, ideal_keys = (ranked.query * (highest - lowest + 1) + highest - level for ranked, level in pairs)
+        hit_keys, ideal_keys = (
+            ranked.query * (highest - lowest + 1) + highest - level for ranked, level in pairs
+        )
         order = hit_keys.argsort(kind="stable")
         sorted_keys = hit_keys[order]
         n_higher = ideal_keys.searchsorted(sorted_keys) - ideal.starts[self.query[order]]
-        sorted_places = n_higher + np.arange(1, len(order) + 1) - sorted_keys.searchsorted(sorted_keys)
+        sorted_places = (
+            n_higher + np.arange(1, len(order) + 1) - sorted_keys.searchsorted(sorted_keys)
+        )
         ideal_places: Ints = sorted_places[order.argsort()]
         return ideal_places
 

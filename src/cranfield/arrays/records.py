@@ -28,17 +28,24 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]]) -> "Layout":
         """Return the layout that such columns need."""
-        query_words, doc_words = (ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc))
+        query_words, doc_words = (
+            ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc)
+        )
         return cls(query_words, doc_words, {name: column.dtype for name, column in numbers.items()})
 
     def merge(self, other_layout: "Layout") -> "Layout":
         """Return the layout that has room for the records of both."""
         numbers = {
-            name: np.result_type(number_type, other_layout.number_types[name]) for name, number_type in self.number_types.items()
+            name: np.result_type(number_type, other_layout.number_types[name])
+            for name, number_type in self.number_types.items()
         }
         return Layout(
-            max(self.query_words, other_layout.query_words) if self.query_words and other_layout.query_words else 0,
-            max(self.doc_words, other_layout.doc_words) if self.doc_words and other_layout.doc_words else 0,
+            max(self.query_words, other_layout.query_words)
+            if self.query_words and other_layout.query_words
+            else 0,
+            max(self.doc_words, other_layout.doc_words)
+            if self.doc_words and other_layout.doc_words
+            else 0,
             numbers,
         )
 
@@ -58,18 +65,30 @@ class Records:
 
     @classmethod
     def of(
-        cls, layout: Layout, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]], position: Ints
+        cls,
+        layout: Layout,
+        query: Ids,
+        doc: Ids,
+        numbers: Mapping[str, NDArray[Any]],
+        position: Ints,
     ) -> "Records":
         """Make records of columns, (rows,) each; `given` are the rows' places, below 2^32."""
-        words = np.zeros((len(doc), layout.query_words + layout.doc_words + len(numbers) + 1), np.uint64)
+        words = np.zeros(
+            (len(doc), layout.query_words + layout.doc_words + len(numbers) + 1), np.uint64
+        )
         side_ids = {}
-        words_of_role = {"query": (query, 0, layout.query_words), "doc": (doc, layout.query_words, layout.doc_words)}
+        words_of_role = {
+            "query": (query, 0, layout.query_words),
+            "doc": (doc, layout.query_words, layout.doc_words),
+        }
         for role, (ids, first_word, n) in words_of_role.items():
             if n:
                 ids.write_words(words[:, first_word : first_word + n])
             else:
                 side_ids[role] = ids.compact()
-        for word, (name, number_type) in enumerate(layout.number_types.items(), layout.query_words + layout.doc_words):
+        for word, (name, number_type) in enumerate(
+            layout.number_types.items(), layout.query_words + layout.doc_words
+        ):
             words[:, word] = numbers[name].astype(number_type, copy=False).view(np.uint64)
         last_word = position.astype(np.uint64)
         for ids, n in ((query, layout.query_words), (doc, layout.doc_words)):
@@ -83,9 +102,14 @@ class Records:
     def concatenate(cls, records_list: "Sequence[Records]") -> "Records":
         """Put records of one layout one below the other."""
         side_ids = {
-            role: Ids.concatenate([records._side_ids[role] for records in records_list]) for role in records_list[0]._side_ids
+            role: Ids.concatenate([records._side_ids[role] for records in records_list])
+            for role in records_list[0]._side_ids
         }
-        return cls(records_list[0].layout, np.concatenate([records._words for records in records_list]), side_ids)
+        return cls(
+            records_list[0].layout,
+            np.concatenate([records._words for records in records_list]),
+            side_ids,
+        )
 
     def take(self, rows: Ints | slice) -> "Records":
         """Return some rows."""

@@ -59,7 +59,9 @@ class PairIndex:
         is_match = ids.equal(rows, self._ids, own_row) & (groups[rows] == self._groups[own_row])
         if not is_match.all():
             wrong_rows = rows[~is_match]
-            own_row[~is_match] = self._look_up(keys[wrong_rows], groups[wrong_rows], ids.take(wrong_rows))
+            own_row[~is_match] = self._look_up(
+                keys[wrong_rows], groups[wrong_rows], ids.take(wrong_rows)
+            )
             rows, own_row = rows[own_row >= 0], own_row[own_row >= 0]
         return rows, own_row
 
@@ -105,6 +107,8 @@ def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
         if ids.n_words > 1:  # else a hash is that of one id
             is_match[is_match] = ids.equal(rows[is_match], ids, candidate[is_match])
         is_unsolved = ~is_match
-        rows, row_hash, row_group, keys = (column[is_unsolved] for column in (rows, row_hash, row_group, keys))
+        rows, row_hash, row_group, keys = (
+            column[is_unsolved] for column in (rows, row_hash, row_group, keys)
+        )
     is_first = row_of == np.arange(n)
     return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)

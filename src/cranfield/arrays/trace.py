@@ -25,7 +25,14 @@ _DECISION_UFUNCS = frozenset({np.maximum, np.minimum, np.logical_or, np.logical_
 # They write into their first argument.
 _WRITING_FUNCTIONS = {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 # What changes the shape or the type of an array, and no value.
-_VALUE_KEEPING_FUNCTIONS = {np.hstack, np.column_stack, np.broadcast_to, np.hsplit, np.copy, np.reshape}
+_VALUE_KEEPING_FUNCTIONS = {
+    np.hstack,
+    np.column_stack,
+    np.broadcast_to,
+    np.hsplit,
+    np.copy,
+    np.reshape,
+}
 # Steps that no function takes.
 UNKNOWN, CONSTANT, ITEM = "unknown", "constant", "item"
 
@@ -91,7 +98,9 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
                 self.mark_incomplete()
             if ufunc not in _DECISION_UFUNCS or isinstance(numbers, np.bool_):
                 return numbers
-            return TracedArray.of(numbers, Step(UNKNOWN), Record())  # to decide by, not to compute with
+            return TracedArray.of(
+                numbers, Step(UNKNOWN), Record()
+            )  # to decide by, not to compute with
         if "out" in options:
             return self._note_overwriting(options["out"], numbers)
         op = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -256,9 +265,16 @@ class Recorder:
     def _run_method(self, method: Any, bound_arguments: BoundArguments) -> Any:
         """Run a method on plain arrays, as one step."""
         arguments = [(argument, remove_trace(argument)) for argument in bound_arguments.args]
-        result = method(*(plain_argument for _, plain_argument in arguments), **remove_trace(bound_arguments.kwargs))
+        result = method(
+            *(plain_argument for _, plain_argument in arguments),
+            **remove_trace(bound_arguments.kwargs),
+        )
         for argument, plain_argument in arguments:
-            if result is plain_argument and isinstance(plain_argument, np.ndarray) and not isinstance(argument, TracedArray):
+            if (
+                result is plain_argument
+                and isinstance(plain_argument, np.ndarray)
+                and not isinstance(argument, TracedArray)
+            ):
                 return TracedArray.of(result, Step(CONSTANT, (result,)), self.record)
             if result is plain_argument:
                 return argument
@@ -333,13 +349,17 @@ def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
         for argument in inputs:
             if isinstance(argument, TracedArray):
                 numbers = function(*map(remove_trace, inputs), **options)
-                return TracedArray.of(numbers, Step(either, inputs, find_row_owner(inputs)), argument.record)
+                return TracedArray.of(
+                    numbers, Step(either, inputs, find_row_owner(inputs)), argument.record
+                )
         return function(*inputs, **options)
 
     return either
 
 
-def step_method(rows_of: Literal["same", "other", "query"] = "same") -> Callable[[_Method], _Method]:
+def step_method(
+    rows_of: Literal["same", "other", "query"] = "same",
+) -> Callable[[_Method], _Method]:
     """Let a method of a Recordable be one step: a mark, so that it costs nothing elsewhere.
 
     `rows_of` says what the rows of its result are of: the same as what the object holds; another
@@ -379,7 +399,11 @@ def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
             return
         parameter_names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         for name, local_value in list(frame.f_locals.items()):
-            if name in parameter_names or not isinstance(local_value, TracedArray) or local_value.dtype == np.bool_:
+            if (
+                name in parameter_names
+                or not isinstance(local_value, TracedArray)
+                or local_value.dtype == np.bool_
+            ):
                 continue
             if local_value.step.inputs and not local_value.step.name:
                 local_value.step = replace(local_value.step, name=_describe_variable(name))
@@ -390,7 +414,9 @@ def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(outer_profile if callable(outer_profile) else None)
-        if hasattr(outer_profile, "enable"):  # a profiler such as Python's own, which is no function
+        if hasattr(
+            outer_profile, "enable"
+        ):  # a profiler such as Python's own, which is no function
             outer_profile.enable()
 
 

@@ -19,7 +19,13 @@ from typing import Any
 
 import click
 
-from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, escape_unprintable
+from cranfield.errors import (
+    NO_DOCSTRINGS,
+    CranfieldError,
+    CranfieldWarning,
+    OptionError,
+    escape_unprintable,
+)
 from cranfield.extensions import COMMANDS as EXTENSION_COMMANDS
 from cranfield.version import __version__
 
@@ -41,20 +47,33 @@ _SECTIONS = {
 
 def _add_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
     """Return {command: line} of a section of the help, with extensions' commands before convert."""
-    extension_lines = {module_path.rpartition(".")[2]: line for module_path, line in EXTENSION_COMMANDS.get(section, {}).items()}
-    return dict(sorted({**lines, **extension_lines}.items(), key=lambda command_line: command_line[0] == "convert"))
+    extension_lines = {
+        module_path.rpartition(".")[2]: line
+        for module_path, line in EXTENSION_COMMANDS.get(section, {}).items()
+    }
+    return dict(
+        sorted(
+            {**lines, **extension_lines}.items(),
+            key=lambda command_line: command_line[0] == "convert",
+        )
+    )
 
 
 SECTIONS = {section: _add_extensions(section, lines) for section, lines in _SECTIONS.items()}
 COMMANDS = {name: line for lines in SECTIONS.values() for name, line in lines.items()}
 _ADDED_PLACES = [module_path for places in EXTENSION_COMMANDS.values() for module_path in places]
-_FOLDERS = {name: folder for folder, _, name in (module_path.rpartition(".") for module_path in _ADDED_PLACES)}
+_FOLDERS = {
+    name: folder
+    for folder, _, name in (module_path.rpartition(".") for module_path in _ADDED_PLACES)
+}
 
 
 def load_command(name: str) -> click.Command:
     """Return a command by its name: of a module beside this one, or of an extension."""
     module = name.replace("-", "_")
-    module_path = f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
+    module_path = (
+        f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
+    )
     command: click.Command = import_module(f"cranfield.{module_path}").command
     command.help = command.help or NO_DOCSTRINGS
     return command
@@ -71,7 +90,11 @@ class Refusal(click.ClickException):
 
 def name_errors_option(command: click.Command | None, text: str) -> str:
     """Return a text that names the option --errors; of another command, where this has none."""
-    option_names = {option_name for parameter in (command.params if command else []) for option_name in parameter.opts}
+    option_names = {
+        option_name
+        for parameter in (command.params if command else [])
+        for option_name in parameter.opts
+    }
     elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
     return text if "--errors" in option_names else elsewhere
 
@@ -120,7 +143,11 @@ _MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
     typed_option = error.option_name.partition("=")[0]
-    option_names = {option_name for parameter in (error.ctx.command.params if error.ctx else []) for option_name in parameter.opts}
+    option_names = {
+        option_name
+        for parameter in (error.ctx.command.params if error.ctx else [])
+        for option_name in parameter.opts
+    }
     if typed_option == "--convention" and "--saved" in option_names:
         return click.UsageError(f"{error.message} {_SAVE_FIRST_HINT}", error.ctx)
     if typed_option == "--queries" and "--missing" in option_names:
@@ -129,7 +156,9 @@ def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
     if meant_option not in option_names:
         command = error.ctx.info_name if error.ctx else None
         if typed_option in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
-            return click.UsageError(f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx)
+            return click.UsageError(
+                f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx
+            )
         return error
     return click.UsageError(f"{error.message} Did you mean '{meant_option}'?", error.ctx)
 
@@ -201,7 +230,10 @@ class _Commands(click.Group):
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
         for parameter in [] if command is None else command.params:
             if isinstance(parameter, click.Option):
-                value_pattern, typed_form = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))", max(parameter.opts, key=len) + r" \1"
+                value_pattern, typed_form = (
+                    r"(?:'([^'\s]+)'|(?=[-\w.'\"]))",
+                    max(parameter.opts, key=len) + r" \1",
+                )
                 if parameter.is_flag:
                     value_pattern, typed_form = "True", typed_form[:-3]
                 # Not within a measure, as P(rel=2).
@@ -309,9 +341,13 @@ def _run(signal_numbers: Iterable[int]) -> int:
         raise _SignalError(signal.SIGINT) from None
     except OSError as error:
         status = Refusal.exit_code
-        file_prefix = "" if error.filename is None else f"{escape_unprintable(str(error.filename))}: "
+        file_prefix = (
+            "" if error.filename is None else f"{escape_unprintable(str(error.filename))}: "
+        )
         with contextlib.suppress(OSError):
-            click.echo(f"Error: {file_prefix}cannot read or write: {error.strerror or error}", err=True)
+            click.echo(
+                f"Error: {file_prefix}cannot read or write: {error.strerror or error}", err=True
+            )
     except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
         status = Refusal.exit_code
         sys.excepthook(*sys.exc_info())

@@ -47,7 +47,9 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     way = choose_way(ways)
     if qrels is None and not (way and way.in_place_of_files):
-        other_inputs = [other_way.in_place_of_files for other_way in ways if other_way.in_place_of_files]
+        other_inputs = [
+            other_way.in_place_of_files for other_way in ways if other_way.in_place_of_files
+        ]
         raise OptionError(f"state {', or '.join(['QRELS and RUN...', *other_inputs])}")
     if way is not None:
         flags.refuse_options({"means", "changes", "query_texts"}, way.refusal)

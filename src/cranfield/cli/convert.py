@@ -68,7 +68,10 @@ def command(
         "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
     ),
     top: int | None = flags.checked_option(
-        whole_check(1), type=int, metavar="K", help="Keep the first K documents of each query of a run."
+        whole_check(1),
+        type=int,
+        metavar="K",
+        help="Keep the first K documents of each query of a run.",
     ),
     judging: Judging = duplicates_option,
     data: DataOptions = data_options,
@@ -128,7 +131,9 @@ def _read_qrels(
     data: DataOptions,
 ) -> Qrels:
     """Read judgments, merge them, and choose the queries that other files name."""
-    judgments, *other_judgments = (data.read_qrels(source, judging.duplicates) for source in sources)
+    judgments, *other_judgments = (
+        data.read_qrels(source, judging.duplicates) for source in sources
+    )
     if other_judgments:
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
@@ -204,7 +209,9 @@ def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
     listed_queries = set(listed_role[1])
     if not keeps and listed_queries.isdisjoint(judgments.query_ids):
         raise NothingSharedError("lists no query of the judgments", source=path)
-    queries = [query_id for query_id in judgments.query_ids if (query_id in listed_queries) == keeps]
+    queries = [
+        query_id for query_id in judgments.query_ids if (query_id in listed_queries) == keeps
+    ]
     if not queries:
         raise InputError("nothing is left of the judgments", source=judgments.source)
     selected_judgments = judgments.select_queries(queries)
@@ -216,12 +223,18 @@ def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
 def refuse_own_input(sources: Iterable[str], target: str) -> None:
     """Raise OptionError if a file would be written over while it is read."""
     if os.path.exists(real_path(target)) and real_path(target) in map(real_path, sources):
-        raise OptionError(f"{escape_unprintable(target)}: is read by this command; name another file")
+        raise OptionError(
+            f"{escape_unprintable(target)}: is read by this command; name another file"
+        )
 
 
-def print_written(summary: str, left_out: FaultyRows, n_rows: int, target: str, source: str = "IN") -> None:
+def print_written(
+    summary: str, left_out: FaultyRows, n_rows: int, target: str, source: str = "IN"
+) -> None:
     """Say what was understood or made, how much of it was written, and what was left out."""
-    print_note(f"{summary}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}")
+    print_note(
+        f"{summary}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
+    )
     if left_out.count:
         print_note(left_out.describe(source))
 

@@ -26,9 +26,9 @@ from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import select_columns
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
-from cranfield.options import Options, level_check, option, list_options
+from cranfield.options import Options, level_check, list_options, option
 from cranfield.scoring.arguments import Threads
-from cranfield.scoring.sides import is_read_once, hold_both_sides, find_two_sided_tables
+from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
 def _read_columns(text: Any) -> ColumnsLike:
@@ -43,7 +43,9 @@ def _read_columns(text: Any) -> ColumnsLike:
         column_number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
         if role in column_of_role:
             raise ValueError(f"each NAME once; {role} is stated twice")
-        column_of_role[role] = None if column == "-" else column if column_number is None else column_number
+        column_of_role[role] = (
+            None if column == "-" else column if column_number is None else column_number
+        )
     return column_of_role
 
 
@@ -122,7 +124,9 @@ class DataOptions(Options):
         is_mapped = self.map_docs is not None or self.map_docs_pattern is not None
         if not is_mapped and (self.map_qrels or self.map_docs_keep is not None):
             option_name = "--map-qrels" if self.map_qrels else "--map-docs-keep"
-            raise OptionError(f"{option_name} has no effect without --map-docs or --map-docs-pattern")
+            raise OptionError(
+                f"{option_name} has no effect without --map-docs or --map-docs-pattern"
+            )
 
     @cached_property
     def _doc_of_chunk(self) -> Mapping[str, str] | str | None:
@@ -175,7 +179,9 @@ class DataOptions(Options):
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
-        has_side_option = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
+        has_side_option = (
+            self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
+        )
         return not has_side_option and hold_both_sides(paths, self.columns)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
@@ -250,7 +256,9 @@ _METAVARS = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS_OPTIONS}
 _METAVARS |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
 _METAVARS |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)
-lenient_data_options = flags.family_options(DataOptions, without=("errors",), group="Files", **_METAVARS)
+lenient_data_options = flags.family_options(
+    DataOptions, without=("errors",), group="Files", **_METAVARS
+)
 # Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family_options(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family_options(Judging, group="Ranking")
@@ -298,7 +306,9 @@ grades_options = flags.family_options(
 )
 
 # What says how files are read, and how a run is judged.
-READING_OPTIONS = {data_option.name for family in (DataOptions, Judging) for data_option in list_options(family)}
+READING_OPTIONS = {
+    data_option.name for family in (DataOptions, Judging) for data_option in list_options(family)
+}
 
 
 def open_inputs(
@@ -344,7 +354,10 @@ def open_inputs(
 
     lists = parse_grade_lists(grade_options.grades, "--grades")
     collection = parse_grade_lists(grade_options.collection, "--collection", [*lists])
-    graded_options: dict[str, Any] = {"collection": collection or None, "n_relevant": grade_options.n_relevant}
+    graded_options: dict[str, Any] = {
+        "collection": collection or None,
+        "n_relevant": grade_options.n_relevant,
+    }
     if grade_options.systems:
         systems = grades(lists, systems=True, top=grade_options.top_grade, **graded_options)
         return systems.qrels, [*systems.runs.values()]
@@ -367,7 +380,9 @@ def _refuse_measures(*paths: str) -> None:
     ]
     if measure_names:
         raise InputError(
-            f"no such file; {measure_names[0]} is a measure", source=measure_names[0], hint=measures_hint(measure_names)
+            f"no such file; {measure_names[0]} is a measure",
+            source=measure_names[0],
+            hint=measures_hint(measure_names),
         )
 
 

@@ -20,7 +20,7 @@ from cranfield.cli.data import (
     open_inputs,
     threads_options,
 )
-from cranfield.cli.terminal import Format, print_note, piped_format_option, query_texts_option, show
+from cranfield.cli.terminal import Format, piped_format_option, print_note, query_texts_option, show
 from cranfield.cli.way import Way, choose_way
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
@@ -32,7 +32,7 @@ from cranfield.errors import InputError
 from cranfield.measures import Measure
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.ends import EndsOptions
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, choose_default_measures
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, choose_default_measures, evaluate
 from cranfield.scoring.job import ScoringOptions
 from cranfield.scoring.scores import Systems
 
@@ -175,9 +175,13 @@ def command(
             options |= family.changed_options()
         show(intervals(systems, **options), form)
         return
-    text_measures = [str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text]
+    text_measures = [
+        str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text
+    ]
     if text_measures and not per_query:
-        print_note(f"{', '.join(text_measures)}: a string for each query, and none over all: -q shows it.")
+        print_note(
+            f"{', '.join(text_measures)}: a string for each query, and none over all: -q shows it."
+        )
     show(systems, form, query_texts=query_texts, per_query=per_query)
 
 
@@ -188,7 +192,9 @@ def _refuse_options(
     of_intervals: Sequence[ComparingOptions],
 ) -> None:
     """Raise OptionError for what does not go with a way of an extension, or with intervals."""
-    end_options = flags.option_names(family for family in families if isinstance(family, EndsOptions))
+    end_options = flags.option_names(
+        family for family in families if isinstance(family, EndsOptions)
+    )
     means_exclude = {"per_query", "slices", *end_options}
     if way is not None:
         flags.refuse_options(means_exclude, f"{way.refusal}, which shows means")

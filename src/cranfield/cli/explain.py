@@ -15,8 +15,8 @@ from cranfield.cli.data import (
     grades_options,
     is_file,
     is_measure,
-    open_inputs,
     measures_hint,
+    open_inputs,
 )
 from cranfield.cli.terminal import Format, doc_texts_option, format_option, query_texts_option, show
 from cranfield.data.judging import Judging
@@ -90,7 +90,11 @@ def command(
     judgments_or_reader, named_runs = open_inputs(qrels, runs, data, listed, judging)
     judgments = data.read(judgments_or_reader)
     if last_argument is not None and last_argument not in judgments.query_ids:
-        hint = measures_hint([last_argument]) if is_measure(last_argument) else known_queries_hint(last_argument, judgments)
+        hint = (
+            measures_hint([last_argument])
+            if is_measure(last_argument)
+            else known_queries_hint(last_argument, judgments)
+        )
         raise InputError("neither a file nor a query of the qrels", source=last_argument, hint=hint)
     measures = flags.parse_measures(names, _DEFAULT, rel)
     if len(measures) > 1:

@@ -35,9 +35,19 @@ _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
 _SHORT_HELP = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
 # The options of other groups than the first that the short help shows, too.
-_USUAL_OPTIONS = ("--format", "--output", "--per-query", "--saved", "--ties", "--queries", "--all-pairs")
+_USUAL_OPTIONS = (
+    "--format",
+    "--output",
+    "--per-query",
+    "--saved",
+    "--ties",
+    "--queries",
+    "--all-pairs",
+)
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-_FIRST_SENTENCE = re.compile(r".*?(?<!\.)[.?](?= |$)", re.S)  # the first sentence; dots of RUN... end none
+_FIRST_SENTENCE = re.compile(
+    r".*?(?<!\.)[.?](?= |$)", re.S
+)  # the first sentence; dots of RUN... end none
 
 
 def complete_files(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
@@ -62,7 +72,11 @@ class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
     def __init__(self, *declarations: Any, group: str = "Options", **click_settings: Any) -> None:
-        if "metavar" not in click_settings and click_settings.get("type") in _METAVARS and not click_settings.get("is_flag"):
+        if (
+            "metavar" not in click_settings
+            and click_settings.get("type") in _METAVARS
+            and not click_settings.get("is_flag")
+        ):
             click_settings["metavar"] = _METAVARS[click_settings["type"]]
         if click_settings.get("metavar") == "MEASURE":
             click_settings["shell_complete"] = complete_measures
@@ -85,7 +99,11 @@ class Command(click.Command):
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
         for parameter, n in Counter(order).items():
-            if n > 1 and isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag):
+            if (
+                n > 1
+                and isinstance(parameter, click.Option)
+                and not (parameter.multiple or parameter.is_flag)
+            ):
                 raise OptionError(f"{parameter.opts[-1]} is given {n} times, and takes one value")
         return remaining_args
 
@@ -93,7 +111,9 @@ class Command(click.Command):
         """Write what the command does: in short, the first paragraph and the examples."""
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
-        first_paragraph, *other_paragraphs = inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
+        first_paragraph, *other_paragraphs = (
+            inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
+        )
         examples = [paragraph for paragraph in other_paragraphs if paragraph.startswith("\b")]
         for paragraph in (first_paragraph, *examples):
             formatter.write_paragraph()
@@ -112,8 +132,16 @@ class Command(click.Command):
                 if heading == group
             ]
             if short:
-                group_options = [group_option for group_option in group_options if not isinstance(group_option, GroupedOption) or group_option.is_usual()]
-            records = [record for group_option in group_options if (record := group_option.get_help_record(ctx)) is not None]
+                group_options = [
+                    group_option
+                    for group_option in group_options
+                    if not isinstance(group_option, GroupedOption) or group_option.is_usual()
+                ]
+            records = [
+                record
+                for group_option in group_options
+                if (record := group_option.get_help_record(ctx)) is not None
+            ]
             if short:
                 records = [(option_names, _shorten(sentence)) for option_names, sentence in records]
             if records:
@@ -130,7 +158,9 @@ class Command(click.Command):
 def _is_short(ctx: click.Context) -> bool:
     """Tell whether help was asked for by -h."""
     typed_args = ctx.meta.get(_TYPED_KEY, ())
-    return "--help" not in typed_args and any(_SHORT_HELP.fullmatch(typed_arg) for typed_arg in typed_args)
+    return "--help" not in typed_args and any(
+        _SHORT_HELP.fullmatch(typed_arg) for typed_arg in typed_args
+    )
 
 
 def _shorten(sentence: str) -> str:
@@ -143,7 +173,10 @@ def _shorten(sentence: str) -> str:
 
 
 def command(
-    name: str, group: click.Group | None = None, cls: type[click.Command] = Command, **click_settings: Any
+    name: str,
+    group: click.Group | None = None,
+    cls: type[click.Command] = Command,
+    **click_settings: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function a command, of a group or alone, with the parameters of its signature."""
 
@@ -168,9 +201,17 @@ def argument(**click_settings: Any) -> Any:
 
 def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
     """Declare an option of a group; without names it is called as the parameter is."""
-    choices = click_settings["type"].choices if isinstance(click_settings.get("type"), click.Choice) else ()
+    choices = (
+        click_settings["type"].choices
+        if isinstance(click_settings.get("type"), click.Choice)
+        else ()
+    )
     if len("|".join(choices)) > _MAX_CHOICES_WIDTH:
-        click_settings = {"metavar": "NAME", **click_settings, "help": f"{click_settings['help']} One of {', '.join(choices)}."}
+        click_settings = {
+            "metavar": "NAME",
+            **click_settings,
+            "help": f"{click_settings['help']} One of {', '.join(choices)}.",
+        }
 
     def declare(name: str) -> Decorator:
         option_names = names or (f"--{name.replace('_', '-')}",)
@@ -194,10 +235,16 @@ def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float
 def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
     """Declare an option whose value goes through a check; an error names it as it was typed."""
     if click_settings.get("type") in (int, float):
-        click_settings = {"metavar": _METAVARS[click_settings["type"]], **click_settings, "type": _number_reader(click_settings["type"])}
+        click_settings = {
+            "metavar": _METAVARS[click_settings["type"]],
+            **click_settings,
+            "type": _number_reader(click_settings["type"]),
+        }
 
     def check_value(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        for single_value in value if parameter.multiple else ():  # an error shows the one that is wrong
+        for single_value in (
+            value if parameter.multiple else ()
+        ):  # an error shows the one that is wrong
             checked_value(str(parameter.name), single_value, check)
         return value if value is None else checked_value(str(parameter.name), value, check)
 
@@ -211,7 +258,9 @@ def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[s
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def call_with_group(*args: Any, **arguments: Any) -> Any:
-                group_arguments = {parameter_name: arguments.pop(parameter_name) for parameter_name in declarations}
+                group_arguments = {
+                    parameter_name: arguments.pop(parameter_name) for parameter_name in declarations
+                }
                 return function(*args, **{name: make_parameter(**group_arguments)}, **arguments)
 
             wrapper: Callable[..., Any] = call_with_group
@@ -236,7 +285,9 @@ def family_options(
     Those in `without` are left out. `more` has what click is told of an option beside what its
     family says: `help`, `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
     """
-    return combined_options(family_type, _declare_family(family_type, without, group, click_settings))
+    return combined_options(
+        family_type, _declare_family(family_type, without, group, click_settings)
+    )
 
 
 def added_options(verb: str, *, ways: bool = False) -> Any:
@@ -245,8 +296,14 @@ def added_options(verb: str, *, ways: bool = False) -> Any:
     `ways`: those which, when given, take the place of what the command does.
     """
     family_types = load_ways(verb) if ways else load_families(verb)
-    declarations = {name: declare for family_type in family_types for name, declare in _declare_family(family_type).items()}
-    return combined_options(lambda **values: [family_type.of(values) for family_type in family_types], declarations)
+    declarations = {
+        name: declare
+        for family_type in family_types
+        for name, declare in _declare_family(family_type).items()
+    }
+    return combined_options(
+        lambda **values: [family_type.of(values) for family_type in family_types], declarations
+    )
 
 
 def _declare_family(
@@ -277,12 +334,26 @@ def option_names(families: Iterable[Options]) -> set[str]:
 
 def _declare_option(family_option: Option, names: Sequence[str] = (), **click_settings: Any) -> Any:
     """Declare an option of a family, checked as the functions check it."""
-    click_settings = {"help": family_option.sentence, "default": family_option.default, **click_settings}
+    click_settings = {
+        "help": family_option.sentence,
+        "default": family_option.default,
+        **click_settings,
+    }
     if family_option.kind is bool:
         return option(*names, is_flag=True, **click_settings)
-    click_type = click.Choice(family_option.choices) if family_option.choices else family_option.kind
-    click_settings = {"type": click_type, "show_default": click_settings["default"] is not None, **click_settings}
-    return option(*names, **click_settings) if family_option.check is None else checked_option(family_option.check, *names, **click_settings)
+    click_type = (
+        click.Choice(family_option.choices) if family_option.choices else family_option.kind
+    )
+    click_settings = {
+        "type": click_type,
+        "show_default": click_settings["default"] is not None,
+        **click_settings,
+    }
+    return (
+        option(*names, **click_settings)
+        if family_option.check is None
+        else checked_option(family_option.check, *names, **click_settings)
+    )
 
 
 def measure_option(purpose: str, default: str) -> Any:
@@ -333,9 +404,21 @@ def typed_options(command: click.Command) -> list[str]:
     The measures and the options of the output are left out.
     """
     context = click.get_current_context()
-    value_of_parameter, *_ = context.command.make_parser(context).parse_args(list(context.meta[_TYPED_KEY]))
-    shared_names = {parameter.name for parameter in command.params if getattr(parameter, "group", "Output") != "Output"}
-    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit"}  # gate's limit is another
+    value_of_parameter, *_ = context.command.make_parser(context).parse_args(
+        list(context.meta[_TYPED_KEY])
+    )
+    shared_names = {
+        parameter.name
+        for parameter in command.params
+        if getattr(parameter, "group", "Output") != "Output"
+    }
+    shared_names -= {
+        "names",
+        "query",
+        "query_texts",
+        "doc_texts",
+        "limit",
+    }  # gate's limit is another
     typed_parts: list[str] = []
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
@@ -345,7 +428,11 @@ def typed_options(command: click.Command) -> list[str]:
             continue
         value = value_of_parameter[parameter.name]
         for text in value if parameter.multiple else [value]:
-            typed_parts += [parameter.opts[-1]] if parameter.is_flag else [parameter.opts[-1], without_secrets(str(text))]
+            typed_parts += (
+                [parameter.opts[-1]]
+                if parameter.is_flag
+                else [parameter.opts[-1], without_secrets(str(text))]
+            )
     return typed_parts
 
 

@@ -5,14 +5,14 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import (
-    DataOptions,
-    data_options,
-    is_file,
-    judging_options,
-    refuse_two_stdin,
+from cranfield.cli.data import DataOptions, data_options, is_file, judging_options, refuse_two_stdin
+from cranfield.cli.several import (
+    SystemFiles,
+    add_group_members,
+    alignment_options,
+    find_position,
+    saved_option,
 )
-from cranfield.cli.several import SystemFiles, alignment_options, find_position, saved_option, add_group_members
 from cranfield.cli.terminal import Format, format_options, print_note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.comparing import ComparingOptions
@@ -68,7 +68,9 @@ def _files_to_read(baseline: str | None, system_files: SystemFiles) -> list[str]
         return files
     other_files = [file for file in files if find_position(file, [baseline]) is None]
     if not other_files:  # beside itself: whether the gate works at all
-        print_note("the only run is the baseline itself: is the file of the new run missing?", "warning")
+        print_note(
+            "the only run is the baseline itself: is the file of the new run missing?", "warning"
+        )
     files = [baseline, *(other_files or [baseline])]
     # Saved scores of the baseline are read for its name, too.
     refuse_two_stdin(*files, baseline if system_files.are_scores else system_files.qrels)
@@ -153,7 +155,13 @@ def command(
         )
     judgments, opened_runs = system_files.read(files)
     if baseline_file is not None:
-        baseline = system_files.read_system_name(baseline_file) if opened_runs is None else opened_runs[0].name
-    gate_result = gate(judgments, opened_runs, measures, baseline=baseline, margin=margin, **options)
+        baseline = (
+            system_files.read_system_name(baseline_file)
+            if opened_runs is None
+            else opened_runs[0].name
+        )
+    gate_result = gate(
+        judgments, opened_runs, measures, baseline=baseline, margin=margin, **options
+    )
     show(gate_result, form, query_texts=query_texts)
     click.get_current_context().exit(_STATUS[gate_result.takes(gate_result.outcome)])

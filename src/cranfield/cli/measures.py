@@ -6,7 +6,14 @@ import click
 
 from cranfield.cli import flags
 from cranfield.errors import NO_DOCSTRINGS, MeasureError
-from cranfield.measures import EXAMPLE, Definition, definitions, make_example, find_definition, search_definitions
+from cranfield.measures import (
+    EXAMPLE,
+    Definition,
+    definitions,
+    find_definition,
+    make_example,
+    search_definitions,
+)
 from cranfield.measures.declaration import WITHOUT_DOCSTRINGS
 
 
@@ -33,7 +40,10 @@ def command(
             if not listed_definitions:
                 raise
     if listed_definitions:
-        formatter.write_dl([(definition.pattern, definition.summary) for definition in listed_definitions], col_max=34)
+        formatter.write_dl(
+            [(definition.pattern, definition.summary) for definition in listed_definitions],
+            col_max=34,
+        )
         formatter.write_paragraph()
         formatter.write_text(
             "@k cuts the ranking after k documents; k may be R, the query's number of relevant "

@@ -44,7 +44,9 @@ class SystemFiles:
     rel: float | None
     judging: Judging
     data: DataOptions
-    judgment_options: tuple[str, ...] = ()  # other options of the command that saved scores have not
+    judgment_options: tuple[
+        str, ...
+    ] = ()  # other options of the command that saved scores have not
 
     def __post_init__(self) -> None:
         if self.are_scores:
@@ -61,7 +63,11 @@ class SystemFiles:
     @property
     def files(self) -> list[str]:
         """The files of systems: scores if these were saved, else runs."""
-        return [self.qrels, *self.runs] if self.are_scores or self.holds_both_sides else list(self.runs)
+        return (
+            [self.qrels, *self.runs]
+            if self.are_scores or self.holds_both_sides
+            else list(self.runs)
+        )
 
     @cached_property
     def holds_both_sides(self) -> bool:
@@ -84,7 +90,10 @@ class SystemFiles:
             self._point_to_files(None, judgments_and_runs[1], files)
             return judgments_and_runs
         try:
-            judgments, runs = self.data.read_qrels(self.qrels, duplicates), self.data.read_runs(files)
+            judgments, runs = (
+                self.data.read_qrels(self.qrels, duplicates),
+                self.data.read_runs(files),
+            )
         except InputError as error:
             if error.kind not in ("columns", "no ids"):
                 raise
@@ -107,7 +116,11 @@ class SystemFiles:
     ) -> str | None:
         """Return the name of the baseline, which may be its file; a file of scores comes first."""
         run_names = [run.name for run in opened_runs or ()]
-        if baseline is None or baseline in run_names or (position := find_position(baseline, files)) is None:
+        if (
+            baseline is None
+            or baseline in run_names
+            or (position := find_position(baseline, files)) is None
+        ):
             return baseline
         if opened_runs is not None:
             return run_names[position]
@@ -122,7 +135,9 @@ class SystemFiles:
         """
         if self.are_scores:
             families = [family.rename_runs(self._find_system_names) for family in families]
-        return {name: value for family in families for name, value in family.changed_options().items()}
+        return {
+            name: value for family in families for name, value in family.changed_options().items()
+        }
 
     def _find_system_names(self, run: str, option: str) -> list[str]:
         """Return the names of the systems in files that a path or a pattern names, else itself."""
@@ -218,7 +233,9 @@ class ComparisonOptions:
 comparison_options = flags.combined_options(
     ComparisonOptions,
     {
-        "names": flags.measure_option("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
+        "names": flags.measure_option(
+            "What to compare", f"{DEFAULT_MEASURES}, or all that were saved"
+        ),
         "baseline": flags.option(
             metavar="NAME",
             help="The system that the others are compared with, by its name or its file.  "
@@ -241,7 +258,9 @@ def add_group_members(
 ) -> tuple[str, ...]:
     """Return the files of runs, with those that only options of extensions name."""
     patterns = [name for family in families for name in family.run_names()]
-    run_names = [stem_of(Source(run)) for run in runs]  # a pattern of names looks for no other files
+    run_names = [
+        stem_of(Source(run)) for run in runs
+    ]  # a pattern of names looks for no other files
     patterns = [pattern for pattern in patterns if not fnmatch.filter(run_names, pattern)]
     extra_files = dict.fromkeys(path for pattern in patterns for path in _find_files(pattern))
     return (*runs, *(path for path in extra_files if find_position(path, [qrels, *runs]) is None))
@@ -249,7 +268,11 @@ def add_group_members(
 
 def _find_files(path_or_pattern: str) -> list[str]:
     """Return the files that a path or a pattern names."""
-    return [path_or_pattern] if os.path.isfile(path_or_pattern) else sorted(filter(os.path.isfile, glob(path_or_pattern)))
+    return (
+        [path_or_pattern]
+        if os.path.isfile(path_or_pattern)
+        else sorted(filter(os.path.isfile, glob(path_or_pattern)))
+    )
 
 
 def find_position(path: str, paths: Sequence[str]) -> int | None:

@@ -56,7 +56,9 @@ def show(
             raise InputError("the standard input, `-`, can be read only once")
         result = with_texts(result, query_texts=query_texts, doc_texts=doc_texts, **arguments)
     for path in form.outputs:
-        form_text = result.in_form(form_of(path, result.forms), form.formulas, of_tables, **arguments)
+        form_text = result.in_form(
+            form_of(path, result.forms), form.formulas, of_tables, **arguments
+        )
         try:
             with open_to_write(path) as stream:
                 stream.write(form_text.encode("utf-8", "surrogateescape"))
@@ -84,7 +86,9 @@ def _width_of(stream: Any) -> int | None:
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines to the standard output, or error, folded at blanks if it is a terminal."""
     width = _width_of(sys.stderr if err else sys.stdout)
-    lines = [folded_line for line in text.split("\n") for folded_line in fold_line(line, width, "  ")]
+    lines = [
+        folded_line for line in text.split("\n") for folded_line in fold_line(line, width, "  ")
+    ]
     click.echo("\n".join(lines), err=err, nl=False)
 
 
@@ -127,7 +131,9 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
     root, suffix = Source(path).name_parts
     name = f"{root}{suffix}".lower()
     for form, suffix_of_form in sorted(forms.items(), key=lambda form: -len(form[1])):
-        if name.endswith(suffix_of_form) and name != suffix_of_form:  # of .label-studio.json and .json, the longer one
+        if (
+            name.endswith(suffix_of_form) and name != suffix_of_form
+        ):  # of .label-studio.json and .json, the longer one
             return form
     raise OptionError(
         f"-o {escape_unprintable(path)}: the suffix says how a result is written; choose one of "
@@ -138,7 +144,11 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
 def _argument_values() -> list[Any]:
     """Return every value that the command was given, except the files to write."""
     arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
-    return [single_argument for argument in arguments for single_argument in (argument if isinstance(argument, tuple) else [argument])]
+    return [
+        single_argument
+        for argument in arguments
+        for single_argument in (argument if isinstance(argument, tuple) else [argument])
+    ]
 
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
@@ -146,10 +156,14 @@ def refuse_outputs(outputs: Sequence[str]) -> None:
     inputs = {real_path(argument) for argument in _argument_values() if isinstance(argument, str)}
     for path in outputs:
         if real_path(path) in inputs and os.path.exists(real_path(path)):
-            raise OptionError(f"-o {escape_unprintable(path)}: is read by this command; name another file")
+            raise OptionError(
+                f"-o {escape_unprintable(path)}: is read by this command; name another file"
+            )
         folder = os.path.dirname(local_path(path))
         if folder and not os.path.isdir(folder):  # said before all is read and computed
-            raise OptionError(f"-o {escape_unprintable(path)}: there is no folder {escape_unprintable(folder)}")
+            raise OptionError(
+                f"-o {escape_unprintable(path)}: there is no folder {escape_unprintable(folder)}"
+            )
 
 
 def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any:
@@ -158,12 +172,16 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
     Without a default, it is a table on a terminal, else tsv. `forms` are those of the result.
     """
 
-    def check_paths(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    def check_paths(
+        _: click.Context, __: click.Parameter, paths: tuple[str, ...]
+    ) -> tuple[str, ...]:
         for path in paths:
             form_of(path, forms)  # which says so before anything is read
         return paths
 
-    def make_format(form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
+    def make_format(
+        form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]
+    ) -> Format:
         name = form or default or ("table" if is_terminal() else "tsv")
         if formulas is not None and not {"csv", "tsv"} & {
             name,

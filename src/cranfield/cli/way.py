@@ -23,7 +23,9 @@ class Way(Options):
         """Tell whether the first option was given."""
         return next(iter(vars(self).values())) is not None
 
-    def compare(self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions") -> "Shown":
+    def compare(
+        self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
+    ) -> "Shown":
         """Return what `cranfield compare` shows."""
         raise NotImplementedError
 

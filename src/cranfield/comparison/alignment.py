@@ -21,11 +21,11 @@ from cranfield.comparison.extra_columns import ExtraColumns
 from cranfield.comparison.scale import find_outside, possible_range
 from cranfield.comparison.score_columns import (
     Columns,
-    system_columns,
-    read_columns,
-    find_measure,
     canonical_names,
     drop_query_counts,
+    find_measure,
+    read_columns,
+    system_columns,
 )
 from cranfield.comparison.settings import Alignment, Missing
 from cranfield.comparison.significance import AddedVariance
@@ -35,7 +35,13 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, escape_unprintable
+from cranfield.errors import (
+    InputError,
+    MeasureError,
+    NothingSharedError,
+    OptionError,
+    escape_unprintable,
+)
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -122,7 +128,11 @@ class AlignedScores:
         return measure_scores
 
     def check_range(
-        self, measure: str, score_range: tuple[float, float], hint: str | None, file_of_system: Mapping[str, str]
+        self,
+        measure: str,
+        score_range: tuple[float, float],
+        hint: str | None,
+        file_of_system: Mapping[str, str],
     ) -> None:
         """Raise InputError for a score beyond the ends of its range; `files` are by system."""
         scores = self.measure_scores(measure)
@@ -139,7 +149,9 @@ class AlignedScores:
     def select_variances(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
         """Return what extensions add to the variances of some systems' means; () for nothing."""
         variance = self.added_variances.get(measure)
-        return () if variance is None else tuple(variance.select_systems(places) for places in systems)
+        return (
+            () if variance is None else tuple(variance.select_systems(places) for places in systems)
+        )
 
     def find_baseline(self, name: object) -> str:
         """Return the name of the baseline, given that name or the path of its run.
@@ -149,13 +161,17 @@ class AlignedScores:
         hint = f"The systems are {', '.join(map(escape_unprintable, self.system_names))}."
         if not isinstance(name, str | os.PathLike):
             message = f"the baseline must be the name of a system, not a {type(name).__name__}"
-            hint_to_add = "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
+            hint_to_add = (
+                "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
+            )
             raise InputError(message, hint=f"{hint_to_add} {hint}")
         name_or_path = os.fspath(name)
         if name_or_path in self.system_names:
             return name_or_path
         for system, run in () if self.evaluated_runs is None else self.evaluated_runs.runs.items():
-            if os.path.realpath(name_or_path) in [os.path.realpath(source.path) for source in run.sources]:
+            if os.path.realpath(name_or_path) in [
+                os.path.realpath(source.path) for source in run.sources
+            ]:
                 return system
         if os.path.exists(name_or_path):
             message = "the baseline must be one of the systems, and this file is not"
@@ -231,7 +247,9 @@ def _align_scores(
         table_sides = None
         with contextlib.suppress(InputError):  # then they are scores
             table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        qrels_and_runs = None if table_sides is None else table_sides.read("strict", judging.duplicates)
+        qrels_and_runs = (
+            None if table_sides is None else table_sides.read("strict", judging.duplicates)
+        )
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -239,7 +257,9 @@ def _align_scores(
         return _evaluate_runs(*qrels_and_runs, run_measures, missing or "zero", judging)
     check_scores(qrels)
     if data_options := {**judging.changed_options(), **reading.changed_options()}:
-        raise OptionError(f"{', '.join(data_options)}: applies to judgments and runs, not to scores")
+        raise OptionError(
+            f"{', '.join(data_options)}: applies to judgments and runs, not to scores"
+        )
     try:
         columns, notes, recipe, files = read_columns(qrels, alignment)
     except InputError as error:
@@ -247,8 +267,13 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    falling_names, measures_with_scores = alignment.less_is_better, {measure for measure, _ in columns}
-    if useless_names := [name for name in falling_names if find_measure(name) or name not in measures_with_scores]:
+    falling_names, measures_with_scores = (
+        alignment.less_is_better,
+        {measure for measure, _ in columns},
+    )
+    if useless_names := [
+        name for name in falling_names if find_measure(name) or name not in measures_with_scores
+    ]:
         raise OptionError(
             f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no measure "
             "of cranfield"
@@ -269,7 +294,9 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     The name `score` is no name of a measure, and goes without the first one.
     """
     unknown = [measure for measure in aligned_scores.measures if find_measure(measure) is None]
-    unknown_names = [name for name in unknown if name != "score" and aligned_scores.is_higher_better(name)]
+    unknown_names = [
+        name for name in unknown if name != "score" and aligned_scores.is_higher_better(name)
+    ]
     if unknown_names:
         text = (
             f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; more is taken as better. "
@@ -277,7 +304,13 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
         )
         yield Note("direction", "info", text, count=len(unknown_names))
     for measure in unknown:
-        columns = [*zip(map(escape_unprintable, aligned_scores.system_names), aligned_scores.measure_scores(measure).T, strict=True)]
+        columns = [
+            *zip(
+                map(escape_unprintable, aligned_scores.system_names),
+                aligned_scores.measure_scores(measure).T,
+                strict=True,
+            )
+        ]
         fraction_systems = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
         systems_above_1 = [name for name, x in columns if x.mean() > 1]
         if fraction_systems and systems_above_1:
@@ -295,7 +328,9 @@ def _is_read_once(paths: Any) -> bool:
     if not isinstance(paths, dict | list | tuple):
         return False
     path_list = paths.values() if isinstance(paths, dict) else paths
-    return any(isinstance(path, str | os.PathLike) and not os.path.isfile(path) for path in path_list)
+    return any(
+        isinstance(path, str | os.PathLike) and not os.path.isfile(path) for path in path_list
+    )
 
 
 def _evaluate_runs(
@@ -306,7 +341,10 @@ def _evaluate_runs(
     judging: Judging,
 ) -> AlignedScores:
     set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
-    named_runs, all_measures = {runs.name: runs} if isinstance(runs, Run) else runs, list_measures(measures)
+    named_runs, all_measures = (
+        {runs.name: runs} if isinstance(runs, Run) else runs,
+        list_measures(measures),
+    )
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
@@ -330,12 +368,22 @@ def _evaluate_runs(
     if text_measures:
         message = f"Not compared, since they are texts: {', '.join(text_measures)}."
         notes.append(Note("texts", "info", message))
-    all_scores = _align_columns(system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe)
-    judged_share = np.stack([all_scores.measure_scores(str(share)) for share in share_measures]) if share_measures else None
+    all_scores = _align_columns(
+        system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe
+    )
+    judged_share = (
+        np.stack([all_scores.measure_scores(str(share)) for share in share_measures])
+        if share_measures
+        else None
+    )
     evaluated_runs = EvaluatedRuns(judgments, named_runs, systems)
     n_measures = len(dict.fromkeys(numeric_measures))  # without the shares
     return replace(
-        all_scores, measures=all_scores.measures[:n_measures], scores=all_scores.scores[:n_measures], evaluated_runs=evaluated_runs, judged_share=judged_share
+        all_scores,
+        measures=all_scores.measures[:n_measures],
+        scores=all_scores.scores[:n_measures],
+        evaluated_runs=evaluated_runs,
+        judged_share=judged_share,
     )
 
 
@@ -357,10 +405,14 @@ def _align_columns(
     measures_with_scores = dict.fromkeys(measure for measure, _ in columns)
     if not system_names:
         raise InputError("there are no scores")
-    measures = tuple(dict.fromkeys(measures_with_scores if requested_measures is None else requested_measures))
+    measures = tuple(
+        dict.fromkeys(measures_with_scores if requested_measures is None else requested_measures)
+    )
     for measure, name in product(measures, system_names):
         if measure not in measures_with_scores:
-            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(measures_with_scores)}")
+            raise MeasureError(
+                f"there are no scores of {measure}; there are {', '.join(measures_with_scores)}"
+            )
         if (measure, name) not in columns:
             raise InputError(
                 f"{name}: there are no scores of {measure}",
@@ -371,19 +423,26 @@ def _align_columns(
     chosen_columns = {key: columns[key] for key in product(measures, system_names)}
     ids_of_column = _share_id_tuples(chosen_columns)
     query_ids, query_notes = _choose_queries(chosen_columns, ids_of_column, missing)
-    positions = {ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(ids_of_column.values())}
+    positions = {
+        ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(ids_of_column.values())
+    }
 
     def column_scores(measure: str, name: str) -> Floats:
         scores, position = chosen_columns[measure, name][1], positions[ids_of_column[measure, name]]
         return scores if position is None else np.where(position < 0, 0.0, scores[position])
 
     values = np.stack(
-        [np.stack([column_scores(measure, name) for name in system_names], axis=1) for measure in measures]
+        [
+            np.stack([column_scores(measure, name) for name in system_names], axis=1)
+            for measure in measures
+        ]
     )
     for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST_SCORE))[:1].tolist():
         raise not_a_score_error(system_names[s], measures[m], query_ids[q], float(values[m, q, s]))
     full_recipe = {"cranfield": __version__, "missing": missing, **recipe}
-    return AlignedScores(system_names, measures, query_ids, values, (*notes, *query_notes), full_recipe)
+    return AlignedScores(
+        system_names, measures, query_ids, values, (*notes, *query_notes), full_recipe
+    )
 
 
 def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:

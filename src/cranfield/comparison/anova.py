@@ -77,12 +77,18 @@ def randomised_tukey(
     """
     n_queries, n_systems = paired_scores.scores.shape
     generator = np.random.Generator(np.random.PCG64(seed))
-    sorted_scores = np.sort(paired_scores.scores, axis=1)  # so that the order of systems does not matter
+    sorted_scores = np.sort(
+        paired_scores.scores, axis=1
+    )  # so that the order of systems does not matter
     threshold = np.abs(paired_scores.totals) - paired_scores.slack
     counts = np.zeros(len(threshold), np.int64)
-    for block in watch_slices(block_slices(permutations, n_queries * n_systems), "permutations", permutations):
+    for block in watch_slices(
+        block_slices(permutations, n_queries * n_systems), "permutations", permutations
+    ):
         n_permutations = block.stop - block.start
-        sums = generator.permuted(np.broadcast_to(sorted_scores, (n_permutations, n_queries, n_systems)), axis=2).sum(axis=1)
+        sums = generator.permuted(
+            np.broadcast_to(sorted_scores, (n_permutations, n_queries, n_systems)), axis=2
+        ).sum(axis=1)
         ranges = np.sort(sums.max(axis=1) - sums.min(axis=1))
         counts += n_permutations - np.searchsorted(ranges, threshold)
     return (counts + 1) / (permutations + 1)

@@ -10,7 +10,14 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import AlignedScores, hash_query_ids
-from cranfield.comparison.effects import FEW_UNITS, Doubt, cliffs_delta, find_doubt, effect_sizes, skewness
+from cranfield.comparison.effects import (
+    FEW_UNITS,
+    Doubt,
+    cliffs_delta,
+    effect_sizes,
+    find_doubt,
+    skewness,
+)
 from cranfield.comparison.extra_columns import ValueColumns
 from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.judged_share import judged_shares
@@ -20,9 +27,22 @@ from cranfield.comparison.needed import detectable
 from cranfield.comparison.pair_tests import PairSample, PairTests
 from cranfield.comparison.remarks import note_comparison
 from cranfield.comparison.result import Change, Pair, Result, System, column_to_list, find_verdicts
-from cranfield.comparison.scale import clip_ends, compared_range, is_geometric, to_compared_unit, score_range
+from cranfield.comparison.scale import (
+    clip_ends,
+    compared_range,
+    is_geometric,
+    score_range,
+    to_compared_unit,
+)
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.significance import TIE, Moments, posterior_probabilities, rank_biserial, count_wins, t_test
+from cranfield.comparison.significance import (
+    TIE,
+    Moments,
+    count_wins,
+    posterior_probabilities,
+    rank_biserial,
+    t_test,
+)
 from cranfield.options import MIN_SHARE
 from cranfield.render.numbers import finite_or_none
 from cranfield.scoring.slices import Slice
@@ -63,13 +83,19 @@ class Cell:
         self.queries = queries
         self.parsed_measure = aligned_scores.find_measure(measure)  # None if the measure is unknown
         self.higher_is_better = aligned_scores.is_higher_better(measure)  # whether higher is better
-        self.scores = aligned_scores.measure_scores(measure)[queries.is_included]  # (n_rows, n_systems)
+        self.scores = aligned_scores.measure_scores(measure)[
+            queries.is_included
+        ]  # (n_rows, n_systems)
         # What is compared: logarithms if the measure has a geometric mean.
-        self.paired_scores = PairedScores(to_compared_unit(self.parsed_measure, self.scores), left_column, right_column)
+        self.paired_scores = PairedScores(
+            to_compared_unit(self.parsed_measure, self.scores), left_column, right_column
+        )
         self.moments = Moments.of(self.paired_scores)
         self.units = aligned_scores.units.select_queries(queries.is_included)
         self.unit_pairs = self.units.pair_units(self.paired_scores)  # pairs of systems on the units
-        self.unit_moments = self.moments if self.unit_pairs is self.paired_scores else Moments.of(self.unit_pairs)
+        self.unit_moments = (
+            self.moments if self.unit_pairs is self.paired_scores else Moments.of(self.unit_pairs)
+        )
         self.flips = Flips(self.unit_pairs.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired_scores.scores.T]
         # Each system's: (n_systems,).
@@ -93,7 +119,10 @@ class CorrectionFamily(NamedTuple):
         Holm's correction divides alpha by the number of comparisons that are not significant,
         counting this one.
         """
-        divisors = {"bonferroni": self.n_comparisons, "holm": self.n_comparisons - self.n_significant + is_significant}
+        divisors = {
+            "bonferroni": self.n_comparisons,
+            "holm": self.n_comparisons - self.n_significant + is_significant,
+        }
         return max(settings.alpha / max(divisors.get(settings.correction, 1), 1), MIN_SHARE)
 
 
@@ -143,7 +172,11 @@ def build_result(
                 higher_is_better=cell.higher_is_better,
             )
         )
-        + (() if pairs else tuple(note_intervals(cell.scores, cell.aligned_scores.system_names, cell.units))),
+        + (
+            ()
+            if pairs
+            else tuple(note_intervals(cell.scores, cell.aligned_scores.system_names, cell.units))
+        ),
         cell.units,
     )
 
@@ -156,14 +189,24 @@ def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
 
 def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
     """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left_systems, right_systems = cell.paired_scores.left_column.tolist(), cell.paired_scores.right_column.tolist()
+    left_systems, right_systems = (
+        cell.paired_scores.left_column.tolist(),
+        cell.paired_scores.right_column.tolist(),
+    )
     system_names, means = cell.aligned_scores.system_names, cell.means
     by_ratio = is_geometric(cell.parsed_measure)
-    lowest, highest = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
-    low, high = map(column_to_list, clip_ends(tests.low, tests.high, lowest - highest, highest - lowest))
+    lowest, highest = compared_range(
+        cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores)
+    )
+    low, high = map(
+        column_to_list, clip_ends(tests.low, tests.high, lowest - highest, highest - lowest)
+    )
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
-        [math.exp(difference_or_end) if by_ratio and difference_or_end is not None else None for difference_or_end in column]
+        [
+            math.exp(difference_or_end) if by_ratio and difference_or_end is not None else None
+            for difference_or_end in column
+        ]
         for column in (difference, low, high)
     )
     other_means = [means[b] for b in right_systems]
@@ -192,7 +235,9 @@ def _percent_change(difference: float | None, mean: float, ratio: float | None) 
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None
 
 
-def _test_columns(cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily) -> dict[str, Any]:
+def _test_columns(
+    cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily
+) -> dict[str, Any]:
     """Return p-values, verdicts, and the differences that this many queries can detect."""
     settings, flips = cell.settings, cell.flips
     has_test = flips.n_units > 1
@@ -200,8 +245,13 @@ def _test_columns(cell: Cell, tests: PairTests, adjusted_p: Floats, family: Corr
     is_significant = [bool(flag) for flag in adjusted_p <= settings.alpha]  # NaN is not
     probabilities, is_marked = _probability_columns(cell), is_significant
     if settings.test == "bayes":
-        probability_pairs = zip(probabilities["probability_better"], probabilities["probability_worse"], strict=True)
-        is_marked = [max(better or 0.0, worse or 0.0) >= settings.decisive_probability for better, worse in probability_pairs]
+        probability_pairs = zip(
+            probabilities["probability_better"], probabilities["probability_worse"], strict=True
+        )
+        is_marked = [
+            max(better or 0.0, worse or 0.0) >= settings.decisive_probability
+            for better, worse in probability_pairs
+        ]
     direction = cell.moments.mean  # what the test is about: above 0 if the left system is greater
     if settings.test == "wilcoxon":
         direction = probabilities["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
@@ -219,12 +269,16 @@ def _test_columns(cell: Cell, tests: PairTests, adjusted_p: Floats, family: Corr
         "p_error": tests.p_error,
         "exact": settings.test in ("randomization", "wilcoxon") and flips.is_exact,
         "method": tests.method,
-        "verdict": find_verdicts(np.array(is_marked, np.bool_), direction, higher_is_better=cell.higher_is_better),
+        "verdict": find_verdicts(
+            np.array(is_marked, np.bool_), direction, higher_is_better=cell.higher_is_better
+        ),
         "sd": cell.moments.sd,
         **probabilities,
         "detectable": [
             None if (effect := least_effect[is_rejected]) is None or not sd else effect * sd
-            for is_rejected, sd in zip(is_significant, column_to_list(cell.unit_moments.sd), strict=True)
+            for is_rejected, sd in zip(
+                is_significant, column_to_list(cell.unit_moments.sd), strict=True
+            )
         ],
     }
 
@@ -236,7 +290,9 @@ def _probability_columns(cell: Cell) -> dict[str, Any]:
         return {}
     column_names = ["probability_better", "probability_same", "probability_worse"]
     columns = map(column_to_list, posterior_probabilities(cell.unit_moments, rope or 0.0))
-    return dict(zip(column_names if cell.higher_is_better else column_names[::-1], columns, strict=True))
+    return dict(
+        zip(column_names if cell.higher_is_better else column_names[::-1], columns, strict=True)
+    )
 
 
 def _effect_columns(cell: Cell) -> dict[str, Any]:
@@ -252,12 +308,18 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
     def changes(pair: int) -> tuple[Change, ...]:
         system_columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
         query_indices = np.flatnonzero(is_changed[:, pair]).tolist()
-        return tuple(Change(cell.queries.ids[q], *cell.scores[q, system_columns].tolist()) for q in query_indices)
+        return tuple(
+            Change(cell.queries.ids[q], *cell.scores[q, system_columns].tolist())
+            for q in query_indices
+        )
 
     return {
         **effect_sizes(paired_scores, cell.moments),
         "changed": n_changed,
-        "changes": [changes(pair_index) if is_listed else () for pair_index, is_listed in enumerate(n_changed < FEW_UNITS)],
+        "changes": [
+            changes(pair_index) if is_listed else ()
+            for pair_index, is_listed in enumerate(n_changed < FEW_UNITS)
+        ],
         "wins": wins,
         "ties": ties,
         "losses": losses,
@@ -289,7 +351,9 @@ def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
-    return [find_doubt(n, *changed_and_skew) for changed_and_skew in zip(n_changed, skews, strict=True)]
+    return [
+        find_doubt(n, *changed_and_skew) for changed_and_skew in zip(n_changed, skews, strict=True)
+    ]
 
 
 def _build_systems(cell: Cell) -> list[System]:
@@ -298,7 +362,9 @@ def _build_systems(cell: Cell) -> list[System]:
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
         System(name, *mean_interval, *share)
-        for name, mean_interval, share in zip(cell.aligned_scores.system_names, means, shares, strict=True)
+        for name, mean_interval, share in zip(
+            cell.aligned_scores.system_names, means, shares, strict=True
+        )
     ]
     for block in cell.aligned_scores.extra_columns:
         for name, column in block.system_columns(cell).items():
@@ -308,11 +374,15 @@ def _build_systems(cell: Cell) -> list[System]:
 
 def _letter_systems(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
     """Return the letters of each system; the best has the first."""
-    best_first = np.argsort(np.array(cell.means) * (-1 if cell.higher_is_better else 1), kind="stable")
+    best_first = np.argsort(
+        np.array(cell.means) * (-1 if cell.higher_is_better else 1), kind="stable"
+    )
     rank = np.argsort(best_first)
     differing_ranks = [
         (int(rank[a]), int(rank[b]))
-        for a, b, pair in zip(cell.paired_scores.left_column, cell.paired_scores.right_column, pairs, strict=True)
+        for a, b, pair in zip(
+            cell.paired_scores.left_column, cell.paired_scores.right_column, pairs, strict=True
+        )
         if pair.verdict is not None
     ]
     letters_of_rank = assign_letters(len(rank), differing_ranks)

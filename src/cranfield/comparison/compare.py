@@ -10,7 +10,13 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import AlignedScores, align
 from cranfield.comparison.anova import randomised_tukey, tukey
-from cranfield.comparison.cells import Cell, CorrectionFamily, QueryGroup, unit_columns, build_result
+from cranfield.comparison.cells import (
+    Cell,
+    CorrectionFamily,
+    QueryGroup,
+    build_result,
+    unit_columns,
+)
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.corrections import correct_p_values as adjusted
@@ -99,7 +105,11 @@ def compare(
 
 
 def compare_scores(
-    aligned_scores: AlignedScores, settings: Settings, labels: Any = None, *, with_slow_columns: bool = True
+    aligned_scores: AlignedScores,
+    settings: Settings,
+    labels: Any = None,
+    *,
+    with_slow_columns: bool = True,
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
@@ -107,21 +117,36 @@ def compare_scores(
     what takes long.
     """
     if not settings.all_pairs:
-        baseline = aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
+        baseline = (
+            aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
+        )
         settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
     aligned_scores.units.check(settings)
     left_column, right_column = _choose_pairs(aligned_scores.system_names, settings.baseline)
     blocks = list(aligned_scores.extra_columns)
-    blocks += [block_type() for block_type in load_entries("columns of compare") if with_slow_columns]
-    blocks = [block.prepare(aligned_scores, settings, left_column, right_column) for block in blocks]
-    slices, notes = find_slices(None if labels is None else read_labels(labels), aligned_scores.query_ids)
+    blocks += [
+        block_type() for block_type in load_entries("columns of compare") if with_slow_columns
+    ]
+    blocks = [
+        block.prepare(aligned_scores, settings, left_column, right_column) for block in blocks
+    ]
+    slices, notes = find_slices(
+        None if labels is None else read_labels(labels), aligned_scores.query_ids
+    )
     all_queries = Slice(None, None, np.ones(len(aligned_scores.query_ids), np.bool_))
     all_cells = [
-        [Cell(aligned_scores, settings, left_column, right_column, measure, queries) for measure in aligned_scores.measures]
-        for queries in (QueryGroup.of(aligned_scores, query_slice) for query_slice in (all_queries, *slices))
+        [
+            Cell(aligned_scores, settings, left_column, right_column, measure, queries)
+            for measure in aligned_scores.measures
+        ]
+        for queries in (
+            QueryGroup.of(aligned_scores, query_slice) for query_slice in (all_queries, *slices)
+        )
     ]
     results = []
-    tests_of_slices = run_pair_tests([[cell.sample for cell in cells] for cells in all_cells], settings)
+    tests_of_slices = run_pair_tests(
+        [[cell.sample for cell in cells] for cells in all_cells], settings
+    )
     for cells, slice_tests in zip(all_cells, tests_of_slices, strict=True):
         corrected_families = _correct_cells(cells, slice_tests)
         columns_of_blocks = [[unit_columns(cell) for cell in cells]]
@@ -156,8 +181,14 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
     """
     if comparison.settings.all_pairs:
         return comparison
-    aligned_scores, settings = comparison.aligned, replace(comparison.settings, baseline=None, all_pairs=True)
-    n_pairs, n_queries = math.comb(len(aligned_scores.system_names), 2), len(aligned_scores.query_ids)
+    aligned_scores, settings = (
+        comparison.aligned,
+        replace(comparison.settings, baseline=None, all_pairs=True),
+    )
+    n_pairs, n_queries = (
+        math.comb(len(aligned_scores.system_names), 2),
+        len(aligned_scores.query_ids),
+    )
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
         return compare_scores(aligned_scores, settings, with_slow_columns=False)
     fast_correction: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
@@ -196,13 +227,17 @@ def _note_families(
     )
     is_marked = np.concatenate(adjusted_p) <= settings.alpha
     if settings.correction in CORRECTIONS and is_marked.any():
-        is_marked_together = np.concatenate([p for p, _ in _correct_family(cells, tests)]) <= settings.alpha
+        is_marked_together = (
+            np.concatenate([p for p, _ in _correct_family(cells, tests)]) <= settings.alpha
+        )
         n_left = int(np.count_nonzero(is_marked & is_marked_together))
         text += f", and keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
 
-def _correct_cells(cells: Sequence[Cell], tests: Sequence[PairTests]) -> list[tuple[Floats, CorrectionFamily]]:
+def _correct_cells(
+    cells: Sequence[Cell], tests: Sequence[PairTests]
+) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
     if cells[0].settings.family == "all":
         return _correct_family(cells, tests)
@@ -236,4 +271,7 @@ def _correct_family(
             adjusted_p = adjusted(correction, p)
     adjusted_p = np.where(np.isnan(p), np.nan, adjusted_p)
     n_significant = int(np.count_nonzero(adjusted_p <= settings.alpha))
-    return [(of_cell, CorrectionFamily(n, n_significant)) for of_cell in np.split(adjusted_p, len(family))]
+    return [
+        (of_cell, CorrectionFamily(n, n_significant))
+        for of_cell in np.split(adjusted_p, len(family))
+    ]

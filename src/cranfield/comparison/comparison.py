@@ -13,7 +13,12 @@ from cranfield.comparison.scale import to_compared_unit
 from cranfield.comparison.score_columns import canonical_name
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
-from cranfield.comparison.tables import changes_table, differences_table, means_table, comparison_table
+from cranfield.comparison.tables import (
+    changes_table,
+    comparison_table,
+    differences_table,
+    means_table,
+)
 from cranfield.errors import check_choice
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
@@ -72,10 +77,15 @@ class Comparison(Shown):
         """
         measure_name = canonical_name(measure, self.aligned.measures)
         for result in self.results:
-            if (result.measure, result.slice) == (measure_name, name) and label in (None, result.label):
+            if (result.measure, result.slice) == (measure_name, name) and label in (
+                None,
+                result.label,
+            ):
                 return result
         of_all = name is None
-        all_names = dict.fromkeys(result.measure if of_all else str(result.slice) for result in self.results)
+        all_names = dict.fromkeys(
+            result.measure if of_all else str(result.slice) for result in self.results
+        )
         raise KeyError(f"{measure if of_all else name}: there are {', '.join(all_names)}")
 
     def changes(
@@ -103,8 +113,15 @@ class Comparison(Shown):
             check_choice("only", only, ("better", "worse"))
         result = self[self.aligned.measures[0] if measure is None else measure]
         changes_and_gains = self._list_changes(result, system, str(other))
-        selected_changes = [change for change, gain in changes_and_gains if only is None or (gain > 0) == (only == "better")]
-        return {change.query_id: change.score - change.other_score for change in selected_changes[:max_changes]}
+        selected_changes = [
+            change
+            for change, gain in changes_and_gains
+            if only is None or (gain > 0) == (only == "better")
+        ]
+        return {
+            change.query_id: change.score - change.other_score
+            for change in selected_changes[:max_changes]
+        }
 
     def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
         """Return the queries on which two systems differ, the largest changes first.
@@ -115,7 +132,9 @@ class Comparison(Shown):
         columns_of_two = [names.index(other), names.index(system)]
         scores = self.aligned.measure_scores(result.measure)[:, columns_of_two]
         compared_scores = to_compared_unit(self.aligned.find_measure(result.measure), scores)
-        gain = (compared_scores[:, 1] - compared_scores[:, 0]) * (1 if result.higher_is_better else -1)
+        gain = (compared_scores[:, 1] - compared_scores[:, 0]) * (
+            1 if result.higher_is_better else -1
+        )
         gain_size = np.abs(gain)
         order = np.argsort(-gain_size, kind="stable")
         order = order[gain_size[order] > min(self.settings.tie, TIE)]
@@ -133,12 +152,18 @@ class Comparison(Shown):
         labels = dict.fromkeys(result.label for result in self.results)
         for measure in self.aligned.measures:
             for label in labels:
-                label_results = [result for result in self.results if (result.measure, result.label) == (measure, label)]
+                label_results = [
+                    result
+                    for result in self.results
+                    if (result.measure, result.label) == (measure, label)
+                ]
                 notes = () if tables else self.data_notes  # once
                 tables.append(comparison_table(label_results, self.settings, notes))
                 for block in self.aligned.extra_columns if label is None else ():
                     tables += block.tables(label_results[0], self.settings)
-                differences = differences_table(label_results[0], self.settings) if label is None else None
+                differences = (
+                    differences_table(label_results[0], self.settings) if label is None else None
+                )
                 if differences is not None:
                     tables.append(differences)
             result = self[measure]

@@ -67,12 +67,16 @@ def limits_agree(
         for inwards in (False, True):
             step = tolerance[candidates] if inwards else -tolerance[candidates]
             bounds = limits[candidates] + sign * step
-            p, p_error = upper_tail(sign * (differences[:, candidates] - query_weight[:, None] * bounds))
+            p, p_error = upper_tail(
+                sign * (differences[:, candidates] - query_weight[:, None] * bounds)
+            )
             agrees[candidates] &= p - p_error > level if inwards else p + p_error <= level
     return agrees
 
 
-def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
+def flip_limits(
+    weighted_differences: Floats, weights: Floats, level: float
+) -> tuple[Floats, Floats]:
     """Return the limits of weighted means that a test by all sign flips rejects beyond: (n_pairs,).
 
     `values` is (n_queries, n_pairs), each query's difference times its weight (n_queries,); a limit
@@ -89,8 +93,15 @@ def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> 
     from scipy.special import ndtri
 
     query_weight = weights[:, None]
-    difference_sum, squares = weighted_differences.sum(axis=0), (weighted_differences**2).sum(axis=0)
-    cross_sum, weight_squares, weight_sum = (weighted_differences * query_weight).sum(axis=0), float((weights**2).sum()), weights.sum()
+    difference_sum, squares = (
+        weighted_differences.sum(axis=0),
+        (weighted_differences**2).sum(axis=0),
+    )
+    cross_sum, weight_squares, weight_sum = (
+        (weighted_differences * query_weight).sum(axis=0),
+        float((weights**2).sum()),
+        weights.sum(),
+    )
     limits = []
     for sign in (1, -1):
         z = np.full(len(difference_sum), -float(ndtri(level)))
@@ -98,7 +109,9 @@ def flip_limits(weighted_differences: Floats, weights: Floats, level: float) -> 
             # (total - every b)^2 = z^2 sum (values - b weights)^2, on the side of the sign.
             denominator = weight_sum**2 - z**2 * weight_squares
             center = (weight_sum * difference_sum - z**2 * cross_sum) / denominator
-            root = np.sqrt(np.maximum(0, center**2 - (difference_sum**2 - z**2 * squares) / denominator))
+            root = np.sqrt(
+                np.maximum(0, center**2 - (difference_sum**2 - z**2 * squares) / denominator)
+            )
             limit = center - sign * root
             p, _ = upper_tail(sign * (weighted_differences - query_weight * limit))
             z = z - ndtri(np.clip(level, 1e-300, None)) + ndtri(np.clip(p, 1e-300, 0.5))

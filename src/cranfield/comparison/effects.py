@@ -28,7 +28,10 @@ def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Flo
     absent = np.full(paired_scores.scores.shape[1], np.nan)
     variance = paired_scores.scores.var(axis=0, ddof=1) if n > 1 else absent
     variance[variance <= 1e-24 * np.abs(paired_scores.scores).max(axis=0, initial=0) ** 2] = 0.0
-    left_variance, right_variance = variance[paired_scores.left_column], variance[paired_scores.right_column]
+    left_variance, right_variance = (
+        variance[paired_scores.left_column],
+        variance[paired_scores.right_column],
+    )
     anova = Anova.from_scores(paired_scores.scores)
     residual = np.full(len(mean), anova.residual_variance if anova else 0.0)
     d_z = _divide(mean, moments.sd)
@@ -51,7 +54,11 @@ def cliffs_delta(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     """
     sorted_scores, n = np.sort(paired_scores.scores, axis=0), paired_scores.n_units
     deltas = []
-    for left_scores, right_scores in zip(sorted_scores.T[paired_scores.left_column], sorted_scores.T[paired_scores.right_column], strict=True):
+    for left_scores, right_scores in zip(
+        sorted_scores.T[paired_scores.left_column],
+        sorted_scores.T[paired_scores.right_column],
+        strict=True,
+    ):
         n_below = np.searchsorted(right_scores, left_scores - tie).sum()
         n_above = n * n - np.searchsorted(right_scores, left_scores + tie, side="right").sum()
         deltas.append((int(n_below) - int(n_above)) / n**2)
@@ -83,8 +90,12 @@ def count_uncommon(scores: Floats, units: Units) -> Ints:
     """
     rounded_scores = np.round(scores / TIE)
     value_counts = [np.unique(column, return_counts=True) for column in rounded_scores.T]
-    most_common = np.array([distinct_scores[counts.argmax()] for distinct_scores, counts in value_counts])
-    n_uncommon: Ints = np.count_nonzero(units.sum_queries((rounded_scores != most_common) * 1.0), axis=0)
+    most_common = np.array(
+        [distinct_scores[counts.argmax()] for distinct_scores, counts in value_counts]
+    )
+    n_uncommon: Ints = np.count_nonzero(
+        units.sum_queries((rounded_scores != most_common) * 1.0), axis=0
+    )
     return n_uncommon
 
 

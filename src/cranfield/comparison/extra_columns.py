@@ -24,7 +24,11 @@ class ExtraColumns:
     """What an extension adds to a comparison: here nothing."""
 
     def prepare(
-        self, aligned_scores: "AlignedScores", settings: "Settings", left_column: Ints, right_column: Ints
+        self,
+        aligned_scores: "AlignedScores",
+        settings: "Settings",
+        left_column: Ints,
+        right_column: Ints,
     ) -> "ExtraColumns":
         """Return the block for the pairs of systems that are compared: (n_pairs,) indices each.
 

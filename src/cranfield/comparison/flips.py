@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.lazy import cached_property, cached_if_small
+from cranfield.lazy import cached_if_small, cached_property
 from cranfield.progress import stage
 
 MAX_EXACT_UNITS = 20  # queries: up to this many, all flips are tried
@@ -65,7 +65,9 @@ class PairedScores:
         Clusters are numbered from 0; each has a query.
         """
         unit_size = np.bincount(cluster_of_unit).astype(np.float64)
-        return replace(self, scores=sum_by_cluster(self.scores, cluster_of_unit), unit_size=unit_size)
+        return replace(
+            self, scores=sum_by_cluster(self.scores, cluster_of_unit), unit_size=unit_size
+        )
 
     @property
     def n_units(self) -> int:
@@ -93,9 +95,14 @@ class PairedScores:
         step = max(1, _CELLS // (4 * max(1, self.n_units)))  # pairs that fit in a core's cache
         for begin in range(0, len(differences), step):
             pair_slice = slice(begin, begin + step)
-            left_scores, right_scores = system_scores[self.left_column[pair_slice]], system_scores[self.right_column[pair_slice]]
+            left_scores, right_scores = (
+                system_scores[self.left_column[pair_slice]],
+                system_scores[self.right_column[pair_slice]],
+            )
             slice_differences = np.subtract(left_scores, right_scores, out=differences[pair_slice])
-            slice_differences[np.abs(slice_differences) <= 1e-14 * (np.abs(left_scores) + np.abs(right_scores))] = 0.0
+            slice_differences[
+                np.abs(slice_differences) <= 1e-14 * (np.abs(left_scores) + np.abs(right_scores))
+            ] = 0.0
         return differences.T
 
     @cached_property
@@ -139,8 +146,14 @@ class PairedScores:
         be mostly rounding error. All are if there are no more pairs than systems.
         """
         score_size = np.abs(self.scores).sum(axis=0)
-        has_own_column: Bools = self.slack < 1e-14 * (score_size[self.left_column] + score_size[self.right_column])
-        return has_own_column if len(has_own_column) > self.scores.shape[1] else np.ones(len(has_own_column), np.bool_)
+        has_own_column: Bools = self.slack < 1e-14 * (
+            score_size[self.left_column] + score_size[self.right_column]
+        )
+        return (
+            has_own_column
+            if len(has_own_column) > self.scores.shape[1]
+            else np.ones(len(has_own_column), np.bool_)
+        )
 
     @cached_property
     def _basis(self) -> tuple[Floats, Ints, Ints]:
@@ -153,12 +166,18 @@ class PairedScores:
         """
         n_pairs = len(self.left_column)
         own_columns = self.differences[:, has_own_column]
-        shared_systems = np.unique(np.concatenate((self.left_column[~has_own_column], self.right_column[~has_own_column])))
+        shared_systems = np.unique(
+            np.concatenate((self.left_column[~has_own_column], self.right_column[~has_own_column]))
+        )
         columns = np.concatenate((self.scores[:, shared_systems], own_columns), axis=1)
         left_column, right_column = np.empty(n_pairs, np.int64), np.full(n_pairs, -1)
         left_column[has_own_column] = len(shared_systems) + np.arange(own_columns.shape[1])
-        left_column[~has_own_column] = np.searchsorted(shared_systems, self.left_column[~has_own_column])
-        right_column[~has_own_column] = np.searchsorted(shared_systems, self.right_column[~has_own_column])
+        left_column[~has_own_column] = np.searchsorted(
+            shared_systems, self.left_column[~has_own_column]
+        )
+        right_column[~has_own_column] = np.searchsorted(
+            shared_systems, self.right_column[~has_own_column]
+        )
         return columns, left_column, right_column
 
     @property
@@ -170,7 +189,9 @@ class PairedScores:
         """Return the columns' sums under flips, of which a pair takes two: (width, n_flips)."""
         return sum_with_signs(self._basis[0], sign_words)
 
-    def sum_pairs(self, column_sums: Floats, pair_order: Iterable[int] | None = None) -> Iterator[Floats]:
+    def sum_pairs(
+        self, column_sums: Floats, pair_order: Iterable[int] | None = None
+    ) -> Iterator[Floats]:
         """Yield the sum of each pair's differences under each flip: (n_flips,).
 
         `columns` are what `columns` returned; `order` the pairs' numbers, all in their order unless
@@ -179,7 +200,11 @@ class PairedScores:
         _, left_column, right_column = self._basis
         for pair_index in range(len(left_column)) if pair_order is None else pair_order:
             minuend = column_sums[left_column[pair_index]]
-            yield minuend - column_sums[right_column[pair_index]] if right_column[pair_index] >= 0 else minuend.copy()
+            yield (
+                minuend - column_sums[right_column[pair_index]]
+                if right_column[pair_index] >= 0
+                else minuend.copy()
+            )
 
 
 def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:

@@ -24,13 +24,19 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES, AlignedScores, alig
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.effects import FEW_UNITS, find_doubt, skewness
 from cranfield.comparison.flips import MANY_UNITS
-from cranfield.comparison.margins import Contrast, StatedMargin, build_contrast, exceeds, aggregate_scores
+from cranfield.comparison.margins import (
+    Contrast,
+    StatedMargin,
+    aggregate_scores,
+    build_contrast,
+    exceeds,
+)
 from cranfield.comparison.noninferiority import (
     GainTests,
-    run_gain_tests,
     decide_outcome,
     find_n_to_pass,
     find_n_unchanged,
+    run_gain_tests,
 )
 from cranfield.comparison.remarks import note_sum_measure, unlike_share_text
 from cranfield.comparison.result import column_to_list
@@ -38,7 +44,7 @@ from cranfield.comparison.scale import clip_ends, is_geometric
 from cranfield.comparison.score_columns import canonical_names
 from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.thresholds import N_WORST, Threshold, resolve_at_least, judge_thresholds
+from cranfield.comparison.thresholds import N_WORST, Threshold, judge_thresholds, resolve_at_least
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -46,7 +52,7 @@ from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_about
 from cranfield.options import keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import format_count, finite_or_none, format_query_count
+from cranfield.render.numbers import finite_or_none, format_count, format_query_count
 from cranfield.scoring.arguments import Reading, could_be_measures
 from cranfield.scoring.evaluate import MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both_sides
@@ -129,7 +135,11 @@ def gate(
     for family in families:
         settings = family.gate_settings(settings)
     refuse_mapping(measures)
-    if measures is None and could_be_measures(runs) and hold_both_sides([qrels], options.get("columns")):
+    if (
+        measures is None
+        and could_be_measures(runs)
+        and hold_both_sides([qrels], options.get("columns"))
+    ):
         measures, runs = runs, None  # a table of both sides needs no run beside it
     numbers_to_reach = resolve_at_least(settings.at_least)
     most_loss = _read_margin(baseline, margin, measures, numbers_to_reach)
@@ -138,9 +148,20 @@ def gate(
         compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
     elif most_loss is not None:
         compared_measures = None
-    all_measures = None if compared_measures is None else list(dict.fromkeys([*compared_measures, *numbers_to_reach]))
+    all_measures = (
+        None
+        if compared_measures is None
+        else list(dict.fromkeys([*compared_measures, *numbers_to_reach]))
+    )
     aligned_scores = align(
-        *(qrels, runs, all_measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        *(
+            qrels,
+            runs,
+            all_measures,
+            Alignment.of(options),
+            Judging.of(options),
+            Reading.of(options),
+        ),
         families,
     )
     for family in families:
@@ -157,13 +178,17 @@ def gate(
         if not judged_systems:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            build_contrast(aligned_scores, measure, baseline, most_loss, settings.range, settings.gate_test)
+            build_contrast(
+                aligned_scores, measure, baseline, most_loss, settings.range, settings.gate_test
+            )
             for measure in aligned_scores.measures
             if compared_measures is None or measure in compared_measures
         ]
         verdicts = _judge_systems(contrasts, judged_systems, settings, aligned_scores.query_ids)
         notes += _note_verdicts(verdicts, baseline, contrasts, settings)
-    thresholds, threshold_notes = judge_thresholds(aligned_scores, numbers_to_reach, judged_systems, settings)
+    thresholds, threshold_notes = judge_thresholds(
+        aligned_scores, numbers_to_reach, judged_systems, settings
+    )
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*_note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
@@ -183,14 +208,20 @@ def _recipe(
     flips = settings.make_flips(units.n_groups or len(ids))
     return {
         "limit": settings.limit,
-        **{name: recipe_value for family in families for name, recipe_value in family.gate_recipe().items()},
+        **{
+            name: recipe_value
+            for family in families
+            for name, recipe_value in family.gate_recipe().items()
+        },
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
         "flips": flips.n_flips if flips else None,
         "exact": flips.is_exact if flips else None,
         "seed": settings.seed,
-        "ranges": {contrast.measure: list(contrast.range) for contrast in contrasts if contrast.range},
+        "ranges": {
+            contrast.measure: list(contrast.range) for contrast in contrasts if contrast.range
+        },
         "bets": settings.gate_test.bets,
         "n_queries": len(ids),
         "n_clusters": units.n_groups,
@@ -201,7 +232,10 @@ def _recipe(
 
 
 def _read_margin(
-    baseline: str | None, margin: object, measures: MeasuresLike | None, numbers_to_reach: Mapping[str, float]
+    baseline: str | None,
+    margin: object,
+    measures: MeasuresLike | None,
+    numbers_to_reach: Mapping[str, float],
 ) -> StatedMargin | None:
     """Return the margin, None if there is none and no baseline; OptionError for half of it."""
     if baseline is not None:
@@ -258,7 +292,12 @@ def _judge_system(
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
     largest_difference = max(contrast.largest_difference, contrast.margin)
-    lower, upper = clip_ends(test.lower[[system_index]], test.upper[[system_index]], -largest_difference, largest_difference)
+    lower, upper = clip_ends(
+        test.lower[[system_index]],
+        test.upper[[system_index]],
+        -largest_difference,
+        largest_difference,
+    )
     p = test.p_above[0, system_index]
     if settings.equivalence:
         p = np.maximum(p, test.p_below[2, system_index])
@@ -287,7 +326,9 @@ def _judge_system(
         upper=None if is_untested else finite_or_none(upper[0]),
         p=None if is_untested else finite_or_none(p),
         p_worse=None if is_untested else finite_or_none(test.p_below[1, system_index]),
-        queries_needed=_find_queries_needed(test, contrast, system_index, settings) if outcome == "UNDECIDED" else None,
+        queries_needed=_find_queries_needed(test, contrast, system_index, settings)
+        if outcome == "UNDECIDED"
+        else None,
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
         method=test.method[system_index],
@@ -299,17 +340,28 @@ def _judge_system(
     )
 
 
-def _find_queries_needed(test: GainTests, contrast: Contrast, system_index: int, settings: GateSettings) -> int | None:
+def _find_queries_needed(
+    test: GainTests, contrast: Contrast, system_index: int, settings: GateSettings
+) -> int | None:
     """Return how many queries a system as good as the baseline needs to pass, if that is known.
 
     They are not known where nothing differs, or for a test of any number of differences.
     """
     n_units, n_changed = test.unit_moments.n_units, int(test.n_changed[system_index])
     no_sd = finite_or_none(test.moments.sd[system_index]) is None
-    if no_sd or settings.gate_test.is_valid_for_any_n or not contrast.is_changed[:, system_index].any():
+    if (
+        no_sd
+        or settings.gate_test.is_valid_for_any_n
+        or not contrast.is_changed[:, system_index].any()
+    ):
         return None
-    added_variances = [(float(added_variance.variance[system_index]), float(added_variance.degrees[system_index])) for added_variance in contrast.added_variances]
-    n_needed = find_n_to_pass(settings, contrast.margin, float(test.unit_moments.sd[system_index]), added_variances)
+    added_variances = [
+        (float(added_variance.variance[system_index]), float(added_variance.degrees[system_index]))
+        for added_variance in contrast.added_variances
+    ]
+    n_needed = find_n_to_pass(
+        settings, contrast.margin, float(test.unit_moments.sd[system_index]), added_variances
+    )
     if n_needed is None:
         return None
     if n_changed < FEW_UNITS:  # with fewer queries, too few would differ
@@ -317,7 +369,9 @@ def _find_queries_needed(test: GainTests, contrast: Contrast, system_index: int,
     return math.ceil(n_needed * test.moments.n_units / n_units)
 
 
-def _list_changes(contrast: Contrast, system_index: int, query_ids: Sequence[str], n_changes: int) -> tuple[Change, ...]:
+def _list_changes(
+    contrast: Contrast, system_index: int, query_ids: Sequence[str], n_changes: int
+) -> tuple[Change, ...]:
     """Return the queries on which a system differs, the worst first."""
     gains = contrast.gains[:, system_index]
     order = np.argsort(gains, kind="stable")
@@ -325,7 +379,10 @@ def _list_changes(contrast: Contrast, system_index: int, query_ids: Sequence[str
     old_scores, new_scores = contrast.baseline_scores[order], contrast.scores[order, system_index]
     difference = (new_scores - old_scores) * (1 if contrast.higher_is_better else -1)
     columns = old_scores.tolist(), new_scores.tolist(), difference.tolist()
-    return tuple(Change(query_ids[q], *change_scores) for q, *change_scores in zip(order, *columns, strict=True))
+    return tuple(
+        Change(query_ids[q], *change_scores)
+        for q, *change_scores in zip(order, *columns, strict=True)
+    )
 
 
 # ---- notes --------------------------------------------------------------------------------------
@@ -345,14 +402,24 @@ def _note_verdicts(
         measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
         if not settings.gate_test.is_valid_for_any_n:
             yield from _note_shape(contrast, measure_verdicts, settings)
-        baseline_mean, measure, stated_margin = contrast.baseline_mean, contrast.measure, contrast.stated_margin
+        baseline_mean, measure, stated_margin = (
+            contrast.baseline_mean,
+            contrast.measure,
+            contrast.stated_margin,
+        )
         has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
-        has_unknown_range = contrast.range is None and contrast.higher_is_better and not has_negative
+        has_unknown_range = (
+            contrast.range is None and contrast.higher_is_better and not has_negative
+        )
         if contrast.is_at_worst:
             if any(verdict.changed for verdict in measure_verdicts):
                 message = f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no system "
                 yield Note("baseline-at-worst", "warning", f"{message}can fail.", source=baseline)
-        elif has_unknown_range and not stated_margin.is_share and exceeds(stated_margin.size, baseline_mean):
+        elif (
+            has_unknown_range
+            and not stated_margin.is_share
+            and exceeds(stated_margin.size, baseline_mean)
+        ):
             message = f"{measure} of {baseline} is {baseline_mean:.4g}: if no score can be below 0, a margin "
             message += f"of {stated_margin.statement} lets every system pass{stated_margin.percent_hint or '.'}"
             yield Note("wide-margin", "warning", message)
@@ -361,7 +428,10 @@ def _note_verdicts(
 
 def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
     """Yield a note if limits of the randomization test are Student's."""
-    if "t" in {*(verdict.method for verdict in verdicts), *(threshold.method for threshold in thresholds)}:
+    if "t" in {
+        *(verdict.method for verdict in verdicts),
+        *(threshold.method for threshold in thresholds),
+    }:
         text = (
             f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ from "
             "those of all flips by less than 0.0001 and a hundredth of their distance."
@@ -382,7 +452,10 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
     if not verdict.changed:
         message = f"identical on {'all ' * (verdict.n > 1)}{format_query_count(verdict.n)}."
         largest_difference = contrast.largest_difference
-        if verdict.margin < largest_difference < math.inf and not settings.gate_test.is_valid_for_any_n:
+        if (
+            verdict.margin < largest_difference < math.inf
+            and not settings.gate_test.is_valid_for_any_n
+        ):
             n_needed = find_n_unchanged(settings.alpha, verdict.margin, largest_difference)
             count_phrase = "are that many" if verdict.n >= n_needed else f"are {verdict.n:,}"
             loss_phrase = f"lose as much as {largest_difference:.4g}"
@@ -395,7 +468,9 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
                 f"{margin_phrase}; these {count_phrase}."
             )
         yield Note("identical", "info", message, verdict.n, name)
-    elif (n_changed := verdict.changed_units) < FEW_UNITS and not settings.gate_test.is_valid_for_any_n:
+    elif (
+        n_changed := verdict.changed_units
+    ) < FEW_UNITS and not settings.gate_test.is_valid_for_any_n:
         differ_verb = "differs" if n_changed == 1 else "differ"
         rare_event = "difference" if settings.equivalence else "loss"
         units = contrast.units
@@ -408,9 +483,15 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         elif verdict.outcome == "FAIL":
             message += ", which is few for limits of a mean."
         else:
-            message += f", too few for limits of a mean: a rare, large {rare_event} is not ruled out."
+            message += (
+                f", too few for limits of a mean: a rare, large {rare_event} is not ruled out."
+            )
         yield Note("few-changes", "warning", message, n_changed, name)
-    if verdict.outcome == "UNDECIDED" and contrast.added_variances and verdict.queries_needed is None:
+    if (
+        verdict.outcome == "UNDECIDED"
+        and contrast.added_variances
+        and verdict.queries_needed is None
+    ):
         message = "with so few runs of each system, no number of queries is enough to pass with a "
         message += "chance of 80%: add runs with other seeds."
         yield Note("few-runs", "warning", message, verdict.n, name)
@@ -423,7 +504,9 @@ def _note_shape(
     contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
-    weights = np.ones(len(contrast.baseline_scores)) if contrast.weights is None else contrast.weights
+    weights = (
+        np.ones(len(contrast.baseline_scores)) if contrast.weights is None else contrast.weights
+    )
     margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
     units = contrast.units.unit_words
     skews = skewness(margin_gains, Moments.of(margin_gains))
@@ -435,10 +518,14 @@ def _note_shape(
                 f"the same difference on all {n:,} {units}, so that the limits have no width; of "
                 f"other {units}, {unlike_share_text(n, settings.alpha)} may have another."
             )
-            yield Note("constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})")
+            yield Note(
+                "constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
+            )
         if doubt == "skewed":
             message = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
                 f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."
             )
-            yield Note("skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})")
+            yield Note(
+                "skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
+            )

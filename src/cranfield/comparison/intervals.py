@@ -7,14 +7,19 @@ from typing import Any, Unpack
 from cranfield.comparison.level import Level
 from cranfield.comparison.mean_interval import mean_intervals, note_intervals
 from cranfield.comparison.remarks import note_few_queries
-from cranfield.comparison.score_columns import system_columns, find_measure, drop_query_counts
+from cranfield.comparison.score_columns import drop_query_counts, find_measure, system_columns
 from cranfield.comparison.units import find_units
 from cranfield.errors import InputError
 from cranfield.extensions import load_families
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import keywords, refuse_unknown_options, takes
-from cranfield.render.numbers import format_interval, format_number, format_percent, format_query_count
+from cranfield.render.numbers import (
+    format_interval,
+    format_number,
+    format_percent,
+    format_query_count,
+)
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 from cranfield.scoring.scores import Scores, Systems
@@ -67,7 +72,9 @@ class Intervals(Shown):
                 "question: `cranfield compare`.",
             ),
         ]
-        counts = dict.fromkeys(format_query_count(mean.queries, mean.clusters) for mean in self.means)
+        counts = dict.fromkeys(
+            format_query_count(mean.queries, mean.clusters) for mean in self.means
+        )
         title = [f"Means of {' or '.join(counts)}"]
         return [make_table(self.means, columns, notes=self.notes, title=title, n_labels=2)]
 

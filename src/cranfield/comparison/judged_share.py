@@ -13,7 +13,9 @@ from cranfield.render.numbers import format_interval, format_names
 _APART = 0.05
 
 
-def judged_shares(aligned_scores: AlignedScores, measure: str, is_included: Bools) -> list[tuple[float | None, bool]]:
+def judged_shares(
+    aligned_scores: AlignedScores, measure: str, is_included: Bools
+) -> list[tuple[float | None, bool]]:
     """Return the share of what each system ranks on these queries that is judged, if it is known.
 
     Also whether the share is low: more than 0.05 below that of another system.
@@ -32,7 +34,10 @@ def judged_share_sentences(results: Sequence[Result], settings: Settings) -> lis
         for sentence in _result_sentences(result, settings):
             slices.setdefault(sentence, []).append(str(result.slice))
     has_slices = results[0].label is not None
-    return [f"{format_names(slice_names)}: {sentence}" if has_slices else sentence for sentence, slice_names in slices.items()]
+    return [
+        f"{format_names(slice_names)}: {sentence}" if has_slices else sentence
+        for sentence, slice_names in slices.items()
+    ]
 
 
 def _result_sentences(result: Result, settings: Settings) -> list[str]:
@@ -52,7 +57,11 @@ def _result_sentences(result: Result, settings: Settings) -> list[str]:
         if {pair.system, pair.other} & little_judged_systems and pair.unjudged_low is not None
     ]
     if bounded_pairs and result.letters is None:
-        rest_phrase = f", and {len(bounded_pairs) - 3} more (--format csv or json)" if len(bounded_pairs) > 3 else ""
+        rest_phrase = (
+            f", and {len(bounded_pairs) - 3} more (--format csv or json)"
+            if len(bounded_pairs) > 3
+            else ""
+        )
         lead = "For any grades of the unjudged documents, diff is in"
         ideal_note = "" if settings.bounds else ideal_sentence(result)  # the column's line says it
         sentences.append(f"{lead}: {', '.join(bounded_pairs[:3])}{rest_phrase}.{ideal_note}")
@@ -82,4 +91,6 @@ def ideal_sentence(result: Result) -> str:
     """Return a sentence for a measure divided by an ideal, which new grades change."""
     has_bounds = any(pair.unjudged_low is not None for pair in result.pairs)
     has_moving_ideal = has_bounds and parse(result.measure).linear == "ratio"
-    return " New grades change the ideal ranking, and with it both means." if has_moving_ideal else ""
+    return (
+        " New grades change the ideal ranking, and with it both means." if has_moving_ideal else ""
+    )

@@ -30,9 +30,14 @@ def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -
         alike_sets[j] &= ~(1 << i)
     groups = _drop_redundant(_grow_groups(alike_sets), n_systems)
     letter_names = chain.from_iterable(product(ascii_lowercase, repeat=n) for n in count(1))
-    lettered_groups = [("".join(word), group) for group, word in zip(groups, letter_names, strict=False)]
+    lettered_groups = [
+        ("".join(word), group) for group, word in zip(groups, letter_names, strict=False)
+    ]
     separator = "," if len(groups) > 26 else ""
-    return [separator.join(name for name, group in lettered_groups if group >> i & 1) for i in range(n_systems)]
+    return [
+        separator.join(name for name, group in lettered_groups if group >> i & 1)
+        for i in range(n_systems)
+    ]
 
 
 def _grow_groups(alike_sets: list[int]) -> list[int]:
@@ -44,13 +49,17 @@ def _grow_groups(alike_sets: list[int]) -> list[int]:
             groups.append(1 << i)
         while uncovered_sets[i]:
             group, candidates = 1 << i, alike_sets[i]
-            next_system = uncovered_sets[i].bit_length() - 1  # the farthest: those between are often alike, too
+            next_system = (
+                uncovered_sets[i].bit_length() - 1
+            )  # the farthest: those between are often alike, too
             while True:
                 group |= 1 << next_system
                 candidates &= alike_sets[next_system]
                 if not candidates:
                     break
-                next_system = max(_list_members(candidates), key=lambda k: (uncovered_sets[k] & group).bit_count())
+                next_system = max(
+                    _list_members(candidates), key=lambda k: (uncovered_sets[k] & group).bit_count()
+                )
             groups.append(group)
             for member in _list_members(group):
                 uncovered_sets[member] &= ~group

@@ -10,7 +10,12 @@ from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.gate_tests import GateTest
 from cranfield.comparison.noninferiority import GainSample
-from cranfield.comparison.scale import compared_range, is_geometric, to_compared_unit, possible_range
+from cranfield.comparison.scale import (
+    compared_range,
+    is_geometric,
+    possible_range,
+    to_compared_unit,
+)
 from cranfield.errors import OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -35,7 +40,11 @@ class StatedMargin(NamedTuple):
         margin_text = margin.strip() if isinstance(margin, str) else margin
         is_share = isinstance(margin_text, str) and margin_text.endswith("%")
         try:
-            margin_size = math.nan if isinstance(margin_text, bool) else float(str(margin_text).removesuffix("%"))
+            margin_size = (
+                math.nan
+                if isinstance(margin_text, bool)
+                else float(str(margin_text).removesuffix("%"))
+            )
         except ValueError:
             margin_size = math.nan
         if not 0 < margin_size < math.inf:
@@ -91,7 +100,9 @@ class Contrast(GainSample):
         if self.range is None:
             has_no_negative = not (self.scores < 0).any()
             return self.higher_is_better and has_no_negative and not self.baseline_scores.any()
-        return bool((to_compared_unit(self.parsed_measure, self.baseline_scores) == self.worst_score).all())
+        return bool(
+            (to_compared_unit(self.parsed_measure, self.baseline_scores) == self.worst_score).all()
+        )
 
 
 def exceeds(margin: float, largest_difference: float) -> bool:
@@ -101,7 +112,11 @@ def exceeds(margin: float, largest_difference: float) -> bool:
 
 def aggregate_scores(parsed_measure: Measure | None, scores: Floats) -> float:
     """Return the value over all queries: a geometric mean, or the mean."""
-    return parsed_measure.aggregate(scores) if parsed_measure and is_geometric(parsed_measure) else mean(scores)
+    return (
+        parsed_measure.aggregate(scores)
+        if parsed_measure and is_geometric(parsed_measure)
+        else mean(scores)
+    )
 
 
 def build_contrast(
@@ -119,21 +134,34 @@ def build_contrast(
     the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
-    scores_of_all, parsed_measure = aligned_scores.measure_scores(measure), aligned_scores.find_measure(measure)
+    scores_of_all, parsed_measure = (
+        aligned_scores.measure_scores(measure),
+        aligned_scores.find_measure(measure),
+    )
     higher_is_better = aligned_scores.is_higher_better(measure)
     score_range = find_score_range(aligned_scores, measure, stated_range, test)
     compared_scores = to_compared_unit(parsed_measure, scores_of_all)
-    gains = np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
-    baseline_scores, system_scores = scores_of_all[:, baseline_column], np.delete(scores_of_all, baseline_column, axis=1)
-    margin_size, weights = _compute_margin(margin, measure, parsed_measure, baseline, baseline_scores)
+    gains = (
+        np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
+    )
+    baseline_scores, system_scores = (
+        scores_of_all[:, baseline_column],
+        np.delete(scores_of_all, baseline_column, axis=1),
+    )
+    margin_size, weights = _compute_margin(
+        margin, measure, parsed_measure, baseline, baseline_scores
+    )
     other_columns = [i for i in range(len(aligned_scores.system_names)) if i != baseline_column]
     contrast = Contrast(
         gains if higher_is_better else -gains,
         margin_size,
         weights,
-        signed_baseline_mean=aggregate_scores(parsed_measure, baseline_scores) * (1 if higher_is_better else -1),
+        signed_baseline_mean=aggregate_scores(parsed_measure, baseline_scores)
+        * (1 if higher_is_better else -1),
         units=aligned_scores.units,
-        added_variances=aligned_scores.select_variances(measure, other_columns, [baseline_column] * len(other_columns)),
+        added_variances=aligned_scores.select_variances(
+            measure, other_columns, [baseline_column] * len(other_columns)
+        ),
         measure=measure,
         parsed_measure=parsed_measure,
         higher_is_better=higher_is_better,
@@ -147,7 +175,11 @@ def build_contrast(
 
 
 def _compute_margin(
-    margin: StatedMargin, measure: str, parsed_measure: Measure | None, baseline: str, baseline_scores: Floats
+    margin: StatedMargin,
+    measure: str,
+    parsed_measure: Measure | None,
+    baseline: str,
+    baseline_scores: Floats,
 ) -> tuple[float, Floats | None]:
     """Return the margin in the unit that is compared, and for a share each query's weight."""
     if is_geometric(parsed_measure):
@@ -174,7 +206,10 @@ def _compute_margin(
 
 
 def find_score_range(
-    aligned_scores: AlignedScores, measure: str, stated_range: tuple[float, float] | None, test: GateTest
+    aligned_scores: AlignedScores,
+    measure: str,
+    stated_range: tuple[float, float] | None,
+    test: GateTest,
 ) -> tuple[float, float] | None:
     """Return the least and the greatest score of a query; None if that is not known."""
     low, high = stated_range or possible_range(aligned_scores.find_measure(measure))
@@ -192,7 +227,9 @@ def find_score_range(
 
 def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than this baseline's largest possible loss."""
-    mean_compared = float(to_compared_unit(contrast.parsed_measure, np.array([contrast.baseline_mean]))[0])
+    mean_compared = float(
+        to_compared_unit(contrast.parsed_measure, np.array([contrast.baseline_mean]))[0]
+    )
     largest_loss = abs(mean_compared - contrast.worst_score)  # in the unit of the margin
     if contrast.is_at_worst or not exceeds(contrast.margin, largest_loss):
         return

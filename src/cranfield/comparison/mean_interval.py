@@ -4,9 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.effects import FEW_UNITS, find_doubt, count_uncommon, skewness
+from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.flips import PairedScores
-from cranfield.comparison.scale import clip_ends, compared_range, is_geometric, to_compared_unit, score_range
+from cranfield.comparison.scale import (
+    clip_ends,
+    compared_range,
+    is_geometric,
+    score_range,
+    to_compared_unit,
+)
 from cranfield.comparison.significance import Moments, t_interval
 from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.measures import Measure
@@ -14,7 +20,9 @@ from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 
 
-def note_intervals(scores: Floats, system_names: Sequence[str], units: Units = EACH_QUERY) -> Iterator[Note]:
+def note_intervals(
+    scores: Floats, system_names: Sequence[str], units: Units = EACH_QUERY
+) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
     `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.
@@ -24,7 +32,9 @@ def note_intervals(scores: Floats, system_names: Sequence[str], units: Units = E
     if n_units < FEW_UNITS:
         return
     skews = skewness(paired_scores, Moments.of(paired_scores))
-    for name, n_rare, skew in zip(system_names, n_uncommon_scores.tolist(), skews.tolist(), strict=True):
+    for name, n_rare, skew in zip(
+        system_names, n_uncommon_scores.tolist(), skews.tolist(), strict=True
+    ):
         if n_rare < FEW_UNITS:
             same_phrase = "All" if n_rare == 0 else f"All but {n_rare}"
             text = (
@@ -67,5 +77,7 @@ def mean_intervals(
     low, high = clip_ends(low, high, *compared_range(measure, *score_range(measure, scores)))
     mean_intervals = [*zip(means, low.tolist(), high.tolist(), strict=True)]
     if is_geometric(measure):
-        mean_intervals = [(math.exp(mean), math.exp(low), math.exp(high)) for mean, low, high in mean_intervals]
+        mean_intervals = [
+            (math.exp(mean), math.exp(low), math.exp(high)) for mean, low, high in mean_intervals
+        ]
     return [(mean, finite_or_none(low), finite_or_none(high)) for mean, low, high in mean_intervals]

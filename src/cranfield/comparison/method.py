@@ -52,13 +52,17 @@ def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
         comparisons_phrase = format_count(first.comparisons, "comparison")
         comparisons_phrase += " in each slice" if first.label is not None else ""
         comparisons_phrase += " of all measures" if settings.family == "all" else ""
-        permutations_phrase = f", {settings.permutations:,} permutations" if settings.permutations else ""
+        permutations_phrase = (
+            f", {settings.permutations:,} permutations" if settings.permutations else ""
+        )
         correction = CORRECTIONS.get(settings.correction)  # None of "none"
         if deciding_p_name(first, settings) == "p" and first.comparisons == 1:
             phrases.append(comparisons_phrase)  # there is nothing to correct
         else:
             phrases.append(
-                f"{correction} over {comparisons_phrase}{permutations_phrase}" if correction else f"uncorrected, {comparisons_phrase}"
+                f"{correction} over {comparisons_phrase}{permutations_phrase}"
+                if correction
+                else f"uncorrected, {comparisons_phrase}"
             )
     phrases.append(f"alpha {settings.alpha:g}")
     return ["; ".join(phrases)]
@@ -78,7 +82,10 @@ def mark_condition(result: Result, settings: Settings) -> str:
 
 def deciding_p_name(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
-    uses_all_systems = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
+    uses_all_systems = settings.correction in (
+        "tukey",
+        "rtukey",
+    )  # from all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not uses_all_systems):
         return "p"
     return f"p {CORRECTIONS[settings.correction]}"

@@ -30,7 +30,9 @@ _POINTS = 16  # of Gauss's rule, for each variance
 _Size = TypeVar("_Size", int, float)
 
 
-AddedVariances = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
+AddedVariances = Sequence[
+    tuple[float, float]
+]  # variances of a mean, each with its degrees of freedom
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,9 @@ class Design(Options):
     effect: float | None = option(
         None, "The effect to be found: a mean difference divided by its sd.", number_check()
     )
-    difference: float | None = option(None, "The mean difference to be found; needs sd.", number_check())
+    difference: float | None = option(
+        None, "The mean difference to be found; needs sd.", number_check()
+    )
     width: float | None = option(
         None,
         "How wide the confidence interval of the mean difference may be expected to be, from end "
@@ -206,7 +210,11 @@ def find_n_queries(design: Design, added_variances: AddedVariances | None = None
         return 2 * design.queries_per_cluster
     if added_variances and not reaches_goal(MOST_QUERIES + 1, added_variances):
         return MOST_QUERIES + 1
-    n_clusters = find_least(lambda n_clusters: reaches_goal(n_clusters, added_variances), 1, lambda low, high: (low + high) // 2)
+    n_clusters = find_least(
+        lambda n_clusters: reaches_goal(n_clusters, added_variances),
+        1,
+        lambda low, high: (low + high) // 2,
+    )
     return n_clusters * design.queries_per_cluster
 
 
@@ -255,7 +263,9 @@ class _EstimatedMean(NamedTuple):
     weights: Floats
 
 
-def estimate_mean(n: int, design: Design, added_variances: AddedVariances | None = None) -> _EstimatedMean:
+def estimate_mean(
+    n: int, design: Design, added_variances: AddedVariances | None = None
+) -> _EstimatedMean:
     """Return the mean of so many queries, or clusters, with what seeds add to its variance."""
     seed_variances = design.seed_variances if added_variances is None else added_variances
     if not seed_variances:
@@ -264,7 +274,9 @@ def estimate_mean(n: int, design: Design, added_variances: AddedVariances | None
     unit, query_variance = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.cluster_sd**2
     variances = [query_variance / n, *(variance / unit for variance, _ in seed_variances)]
     degrees = [n - 1.0, *(degrees_of_one for _, degrees_of_one in seed_variances)]
-    return _EstimatedMean(1 / math.sqrt(math.fsum(variances)), *_estimate_variance_sum(variances, degrees))
+    return _EstimatedMean(
+        1 / math.sqrt(math.fsum(variances)), *_estimate_variance_sum(variances, degrees)
+    )
 
 
 def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
@@ -301,7 +313,11 @@ def _estimate_variance_sum(
     weights = np.prod(np.meshgrid(*[gauss_weights] * len(grid), indexing="ij"), axis=0).ravel()
     variance_sum = sum(grid)
     squares_by_degrees = sum(estimate**2 / df for estimate, df in zip(grid, degrees, strict=True))
-    return np.sqrt(variance_sum / math.fsum(variances)), variance_sum**2 / squares_by_degrees, weights
+    return (
+        np.sqrt(variance_sum / math.fsum(variances)),
+        variance_sum**2 / squares_by_degrees,
+        weights,
+    )
 
 
 def find_least(
@@ -316,7 +332,9 @@ def find_least(
     return high
 
 
-def rejection_probability(mean: _EstimatedMean, effect: float, alpha: float, sides: Literal[1, 2]) -> float:
+def rejection_probability(
+    mean: _EstimatedMean, effect: float, alpha: float, sides: Literal[1, 2]
+) -> float:
     """Return the probability that a t test rejects.
 
     t is a normal variate around effect * precision, divided by the estimate of the standard
@@ -325,7 +343,10 @@ def rejection_probability(mean: _EstimatedMean, effect: float, alpha: float, sid
     """
     from scipy.special import ndtr, stdtrit
 
-    center, critical_effect = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio
+    center, critical_effect = (
+        effect * mean.precision,
+        stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio,
+    )
     rejection = ndtr(center - critical_effect)
     if sides == 2:
         rejection += ndtr(-center - critical_effect)

@@ -14,7 +14,13 @@ from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Design, find_n_queries
 from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.significance import TIE, AddedVariance, Moments, fieller_interval, student_t
+from cranfield.comparison.significance import (
+    TIE,
+    AddedVariance,
+    Moments,
+    fieller_interval,
+    student_t,
+)
 from cranfield.comparison.units import EACH_QUERY, Units
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
@@ -45,7 +51,10 @@ class GainSample:
             return moments
         shares = (1.0, baseline_share)
         return moments.add_variances(
-            [added_variance.variance * factor**2 for added_variance, factor in zip(self.added_variances, shares, strict=False)],
+            [
+                added_variance.variance * factor**2
+                for added_variance, factor in zip(self.added_variances, shares, strict=False)
+            ],
             [added_variance.degrees for added_variance in self.added_variances],
         )
 
@@ -67,7 +76,9 @@ class GainSample:
     @property
     def n_changed_units(self) -> Ints:
         """How many queries, or clusters with a query, differ: (n_systems,)."""
-        n_changed_units: Ints = np.count_nonzero(self.units.sum_queries(self.is_changed * 1.0), axis=0)
+        n_changed_units: Ints = np.count_nonzero(
+            self.units.sum_queries(self.is_changed * 1.0), axis=0
+        )
         return n_changed_units
 
 
@@ -104,7 +115,9 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
         bound_tests = _compare_with_alpha(own_limits, alpha)
     elif n_units < 2:
         no_numbers = np.full((3, n_systems), np.nan)
-        bound_tests = _compare_with_alpha((no_numbers[0], no_numbers[0], no_numbers, no_numbers), alpha)
+        bound_tests = _compare_with_alpha(
+            (no_numbers[0], no_numbers[0], no_numbers, no_numbers), alpha
+        )
     elif flips is None or sample.added_variances:
         bound_tests = _run_t_tests(sample, unit_moments, bounds, settings)
     elif n_units > MANY_UNITS and sample.units.n_groups is None:
@@ -114,7 +127,9 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
         if sample.units.n_groups is not None:  # a bound applies to each as to its queries
             query_weight = np.ones(len(gains)) if weights is None else weights
             weights = sample.sum_units(query_weight[:, None])[:, 0]
-        bound_tests = _compare_with_alpha(one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights), alpha)
+        bound_tests = _compare_with_alpha(
+            one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights), alpha
+        )
         method = "exact" if flips.is_exact else "drawn"
     return GainTests(moments, unit_moments, n_changed, *bound_tests, [method] * n_systems)
 
@@ -141,11 +156,19 @@ def _test_many_queries(
     agrees = limits_agree(gains, bound_tests[0], bound_tests[1], alpha, weights)
     disagreeing = np.flatnonzero(~agrees)
     if len(disagreeing):
-        flip_limits = one_sided_tests(gains[:, disagreeing], bounds[:, disagreeing], flips, alpha, weights)
-        for column, flip_column in zip(bound_tests, _compare_with_alpha(flip_limits, alpha), strict=True):
+        flip_limits = one_sided_tests(
+            gains[:, disagreeing], bounds[:, disagreeing], flips, alpha, weights
+        )
+        for column, flip_column in zip(
+            bound_tests, _compare_with_alpha(flip_limits, alpha), strict=True
+        ):
             column[..., disagreeing] = flip_column
     return GainTests(
-        moments, moments, n_changed, *bound_tests, ["t" if is_near else "drawn" for is_near in agrees.tolist()]
+        moments,
+        moments,
+        n_changed,
+        *bound_tests,
+        ["t" if is_near else "drawn" for is_near in agrees.tolist()],
     )
 
 
@@ -175,7 +198,9 @@ def find_n_to_pass(
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
     power = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = find_n_queries(Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances)
+    n = find_n_queries(
+        Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances
+    )
     if n > MOST_QUERIES and added_variances:
         return None
     # With fewer, even a single flip of all 2^n is more than alpha.
@@ -212,14 +237,22 @@ def _run_t_tests(
     if weights is not None:
         moments_of_bound = [_share_moments(sample, weights, bound) for bound in bounds]
     error = np.array([bound_moments.error for bound_moments in moments_of_bound])
-    df = np.array([np.broadcast_to(bound_moments.degrees, bound_moments.mean.shape) for bound_moments in moments_of_bound])
+    df = np.array(
+        [
+            np.broadcast_to(bound_moments.degrees, bound_moments.mean.shape)
+            for bound_moments in moments_of_bound
+        ]
+    )
     critical_t = stdtrit(df, 1 - settings.alpha)
     t = student_t(excess, error)
     smallest_p = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), smallest_p), np.maximum(stdtr(df, t), smallest_p)
     # Otherwise, two queries that do not vary would be significant.
     is_testable = (error > 0) | (2.0**-n_units <= settings.alpha)
-    is_above, is_below = (excess > critical_t * error) & is_testable, (-excess > critical_t * error) & is_testable
+    is_above, is_below = (
+        (excess > critical_t * error) & is_testable,
+        (-excess > critical_t * error) & is_testable,
+    )
     # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
     # not. The bound that the verdict depends on decides.
     deciding_bound = 2 if settings.equivalence else 1
@@ -239,8 +272,14 @@ def _run_t_tests(
     elif share_limits is not None:
         lower_end, upper_end = share_limits
     else:
-        lower_end = np.where(is_above.any(axis=0), np.where(is_above, lower_end, -np.inf).max(axis=0), lower_end[0])
-        upper_end = np.where(is_below.any(axis=0), np.where(is_below, upper_end, np.inf).min(axis=0), upper_end[deciding_bound])
+        lower_end = np.where(
+            is_above.any(axis=0), np.where(is_above, lower_end, -np.inf).max(axis=0), lower_end[0]
+        )
+        upper_end = np.where(
+            is_below.any(axis=0),
+            np.where(is_below, upper_end, np.inf).min(axis=0),
+            upper_end[deciding_bound],
+        )
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.minimum(lower_end, np.where(is_above, np.inf, bounds).min(axis=0)) + 0.0
     upper = np.maximum(upper_end, np.where(is_below, -np.inf, bounds).max(axis=0)) + 0.0
@@ -276,7 +315,10 @@ def _search_limits(
 
     def is_rejected(bound: Floats, sign: int) -> Bools:
         bound_moments = _share_moments(sample, weights, bound)
-        is_far: Bools = sign * (moments.mean - bound) > stdtrit(bound_moments.degrees, 1 - alpha) * bound_moments.error
+        is_far: Bools = (
+            sign * (moments.mean - bound)
+            > stdtrit(bound_moments.degrees, 1 - alpha) * bound_moments.error
+        )
         return is_far
 
     search_width = _SEARCH_ERRORS * _share_moments(sample, weights, moments.mean).error
@@ -287,7 +329,10 @@ def _search_limits(
         for _ in range(60):
             center = (inner + outer) / 2
             is_center_rejected = is_rejected(center, sign)
-            inner, outer = np.where(is_center_rejected, inner, center), np.where(is_center_rejected, center, outer)
+            inner, outer = (
+                np.where(is_center_rejected, inner, center),
+                np.where(is_center_rejected, center, outer),
+            )
         limits.append(np.where(has_limit, outer, -sign * np.inf))
     return limits[0], limits[1]
 
@@ -302,11 +347,23 @@ def _fieller_limits(
 
     They exist where the weights' spread is less than sqrt(n) / far; else None.
     """
-    n_units, weight_deviations = moments.n_units, sample.pair_gains(weights[:, None]).deviations[:, 0]
+    n_units, weight_deviations = (
+        moments.n_units,
+        sample.pair_gains(weights[:, None]).deviations[:, 0],
+    )
     weight_variance = float((weight_deviations**2).sum()) / (n_units - 1)
     gain_deviations = sample.pair_gains(sample.gains).deviations
     covariance = (weight_deviations[:, None] * gain_deviations).sum(axis=0) / (n_units - 1)
-    residual_variance = Moments.of(PairedScores.from_differences(gain_deviations - np.outer(weight_deviations, moments.mean))).sd ** 2
+    residual_variance = (
+        Moments.of(
+            PairedScores.from_differences(
+                gain_deviations - np.outer(weight_deviations, moments.mean)
+            )
+        ).sd
+        ** 2
+    )
     mean_variances = moments.sd**2 / n_units, weight_variance / n_units, covariance / n_units
-    low, high = fieller_interval(moments.mean, 1.0, mean_variances, residual_variance / n_units, critical_t)
+    low, high = fieller_interval(
+        moments.mean, 1.0, mean_variances, residual_variance / n_units, critical_t
+    )
     return None if np.isnan(low).all() else (low, high)

@@ -10,7 +10,7 @@ from cranfield.data.fingerprint import estimate_overlap
 from cranfield.errors import InputError
 from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
-from cranfield.render.numbers import format_percent, format_names
+from cranfield.render.numbers import format_names, format_percent
 
 _HASH = "judgments_sha256"
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
@@ -24,7 +24,9 @@ class Origin:
     path: str
     recipe: Mapping[str, Any]
     doc_sketches: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
-    doc_conversions: Mapping[str | None, str]  # {system: what these documents were made of}, if mapped
+    doc_conversions: Mapping[
+        str | None, str
+    ]  # {system: what these documents were made of}, if mapped
 
     @classmethod
     def of(cls, path: str, rows: ScoreRows) -> "Origin":
@@ -80,7 +82,9 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
 def _list_differences(first: Origin, other: Origin) -> list[str]:
     """Return what differs in how two files were made, as far as both say it."""
     shared_options = [name for name in first.recipe if name in other.recipe]
-    if shared_options and "convention" not in shared_options:  # a recipe without one means: no convention
+    if (
+        shared_options and "convention" not in shared_options
+    ):  # a recipe without one means: no convention
         shared_options.append("convention")
     differences = [
         f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
@@ -88,7 +92,9 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
         if name not in _NO_OPTIONS and other.recipe.get(name) != first.recipe.get(name)
     ]
     if first.doc_conversions != other.doc_conversions and _maps_differ(first, other):
-        differences.append(f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}")
+        differences.append(
+            f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}"
+        )
     if _HASH in shared_options and other.recipe[_HASH] != first.recipe[_HASH]:
         differences.append("other judgments")
     return differences

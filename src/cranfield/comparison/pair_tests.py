@@ -16,7 +16,12 @@ from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.randomization import invert_sign_flips, sign_flip_p_values
 from cranfield.comparison.result import Method
-from cranfield.comparison.sequential import CLEAR, SequentialTests, bound_p_values, run_sequential_tests
+from cranfield.comparison.sequential import (
+    CLEAR,
+    SequentialTests,
+    bound_p_values,
+    run_sequential_tests,
+)
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     Moments,
@@ -67,9 +72,13 @@ def run_pair_tests(
     `slices` has a sample for each measure; the first slice has all queries. Those of more than
     `many` queries share their flips.
     """
-    test_with_flips = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(settings.test)
+    test_with_flips = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(
+        settings.test
+    )
     is_large = [
-        test_with_flips is not None and samples[0].paired_scores.n_units > units_limit and samples[0].paired_scores.unit_size is None
+        test_with_flips is not None
+        and samples[0].paired_scores.n_units > units_limit
+        and samples[0].paired_scores.unit_size is None
         for samples in slices
     ]
     tests_of_large: list[list[PairTests]] = []
@@ -77,8 +86,12 @@ def run_pair_tests(
         tests_of_large = test_with_flips([*compress(slices, is_large)], settings)
     next_tests = iter(tests_of_large)
     return [
-        next(next_tests) if is_large_slice else [_test_slice(sample, settings) for sample in watch_steps(samples, "comparing")]
-        for samples, is_large_slice in watch_steps(zip(slices, is_large, strict=True), "comparing", len(slices))
+        next(next_tests)
+        if is_large_slice
+        else [_test_slice(sample, settings) for sample in watch_steps(samples, "comparing")]
+        for samples, is_large_slice in watch_steps(
+            zip(slices, is_large, strict=True), "comparing", len(slices)
+        )
     ]
 
 
@@ -88,7 +101,9 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
     n_pairs = len(paired_scores.left_column)
     no_numbers = np.full(n_pairs, np.nan)
     if paired_scores.n_units < 2:
-        return PairTests(no_numbers, no_numbers, no_numbers, ["none"] * n_pairs, no_numbers, [None] * n_pairs)
+        return PairTests(
+            no_numbers, no_numbers, no_numbers, ["none"] * n_pairs, no_numbers, [None] * n_pairs
+        )
     low, high = t_interval(moments, settings.alpha)
     interval, n_drawn = "t", flips.n_drawn
     method: Method | None = None
@@ -105,7 +120,10 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
         case "t":
             p = t_test(moments)
         case "wilcoxon":
-            p, method = wilcoxon(paired_scores, flips, settings.tie), "exact" if flips.is_exact else "drawn"
+            p, method = (
+                wilcoxon(paired_scores, flips, settings.tie),
+                "exact" if flips.is_exact else "drawn",
+            )
         case "sign":
             p = sign_test(paired_scores, settings.tie)
         case _:
@@ -115,7 +133,9 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
     return PairTests(p, low, high, [interval] * n_pairs, error, methods)
 
 
-def _test_differences(slices: Sequence[Sequence[PairSample]], settings: Settings) -> list[list[PairTests]]:
+def _test_differences(
+    slices: Sequence[Sequence[PairSample]], settings: Settings
+) -> list[list[PairTests]]:
     """Return the randomization tests of many queries."""
     bounds, student_intervals, is_requested = [], [], []
     for samples in slices:
@@ -137,7 +157,9 @@ def _test_differences(slices: Sequence[Sequence[PairSample]], settings: Settings
     ]
 
 
-def _test_ranks(slices: Sequence[Sequence[PairSample]], settings: Settings) -> list[list[PairTests]]:
+def _test_ranks(
+    slices: Sequence[Sequence[PairSample]], settings: Settings
+) -> list[list[PairTests]]:
     """Return Wilcoxon's tests of many queries: of ranks, which differ between slices."""
     return [[_test_sample_ranks(sample, settings) for sample in of_slice] for of_slice in slices]
 
@@ -154,20 +176,30 @@ def p_values(paired_scores: PairedScores, flips: Flips, units_limit: int = MANY_
 
     With more than `many` queries, by no more flips than p needs.
     """
-    return _find_p_values(paired_scores, flips)[0] if paired_scores.n_units > units_limit else sign_flip_p_values(paired_scores, flips)
+    return (
+        _find_p_values(paired_scores, flips)[0]
+        if paired_scores.n_units > units_limit
+        else sign_flip_p_values(paired_scores, flips)
+    )
 
 
 def _find_p_values(paired_scores: PairedScores, flips: Flips) -> _PValues:
     bound = bound_p_values(paired_scores)
     is_every_unit = np.ones(paired_scores.n_units, np.bool_)
     [[tests]] = run_sequential_tests(
-        [is_every_unit], [[paired_scores]], [[bound >= CLEAR]], n_drawn=flips.n_drawn, seed=flips.seed
+        [is_every_unit],
+        [[paired_scores]],
+        [[bound >= CLEAR]],
+        n_drawn=flips.n_drawn,
+        seed=flips.seed,
     )
     return _choose_p_values(tests, bound)
 
 
 def _draw_flips(
-    slices: Sequence[Sequence[PairSample]], is_requested: Sequence[Sequence[Bools]], settings: Settings
+    slices: Sequence[Sequence[PairSample]],
+    is_requested: Sequence[Sequence[Bools]],
+    settings: Settings,
 ) -> list[list[SequentialTests]]:
     return run_sequential_tests(
         [samples[0].is_included for samples in slices],
@@ -198,17 +230,26 @@ def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
 
 
 def _add_intervals(
-    sample: PairSample, p_values: _PValues, student: tuple[Floats, Floats, Bools], settings: Settings
+    sample: PairSample,
+    p_values: _PValues,
+    student: tuple[Floats, Floats, Bools],
+    settings: Settings,
 ) -> PairTests:
     """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
     (p, error, method), (low, high, agrees) = p_values, student
     disagreeing = np.flatnonzero(~agrees)
     if len(disagreeing):
         disagreeing_pairs = replace(
-            sample.paired_scores, left_column=sample.paired_scores.left_column[disagreeing], right_column=sample.paired_scores.right_column[disagreeing]
+            sample.paired_scores,
+            left_column=sample.paired_scores.left_column[disagreeing],
+            right_column=sample.paired_scores.right_column[disagreeing],
         )
-        p_of_all_flips, low[disagreeing], high[disagreeing] = invert_sign_flips(disagreeing_pairs, sample.flips, settings.alpha)
+        p_of_all_flips, low[disagreeing], high[disagreeing] = invert_sign_flips(
+            disagreeing_pairs, sample.flips, settings.alpha
+        )
         is_open = np.array([method[i] != "bound" for i in disagreeing])
         p[disagreeing] = np.where(is_open, p_of_all_flips, p[disagreeing])
-        error[disagreeing] = np.where(is_open, np.sqrt(p_of_all_flips * (1 - p_of_all_flips) / sample.flips.n_drawn), 0.0)
+        error[disagreeing] = np.where(
+            is_open, np.sqrt(p_of_all_flips * (1 - p_of_all_flips) / sample.flips.n_drawn), 0.0
+        )
     return PairTests(p, low, high, np.where(agrees, "t", "randomization").tolist(), error, method)

@@ -14,7 +14,13 @@ import numpy as np
 from cranfield.arrays.products import BLOCK_CELLS, block_slices
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import map_in_threads
-from cranfield.comparison.flips import Flips, PairedScores, FlipRange, count_kept_signs, sum_with_signs
+from cranfield.comparison.flips import (
+    FlipRange,
+    Flips,
+    PairedScores,
+    count_kept_signs,
+    sum_with_signs,
+)
 
 _TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
 
@@ -26,10 +32,14 @@ def sign_flip_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
     def count_part(flip_range: FlipRange) -> Ints:
         columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
         sums_and_thresholds = zip(paired_scores.sum_pairs(columns), threshold.tolist(), strict=True)
-        return np.array([_count_large(sums, limit) for sums, limit in sums_and_thresholds], np.int64)
+        return np.array(
+            [_count_large(sums, limit) for sums, limit in sums_and_thresholds], np.int64
+        )
 
     zero_counts = np.zeros(len(paired_scores.left_column), np.int64)
-    return flips.p_values(sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts))
+    return flips.p_values(
+        sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts)
+    )
 
 
 def _count_large(sums: Floats, threshold: float) -> int:
@@ -45,7 +55,9 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
     that t is greater where the absolute sum, divided by its root, is.
     """
     root_of_squares = np.sqrt((paired_scores.differences**2).sum(axis=0))
-    scale = np.divide(1.0, root_of_squares, out=np.zeros_like(root_of_squares), where=root_of_squares > 0)
+    scale = np.divide(
+        1.0, root_of_squares, out=np.zeros_like(root_of_squares), where=root_of_squares > 0
+    )
     observed_t = np.abs(paired_scores.totals) * scale
     order = np.argsort(-observed_t, kind="stable")
     threshold = observed_t - paired_scores.slack * scale
@@ -55,7 +67,9 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
         # Each pair is compared with the greatest of its own t and all smaller ones.
         counts, greatest = np.zeros(len(order), np.int64), np.zeros(flip_range[1] - flip_range[0])
         columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
-        for pair, sums in zip(rising_order, paired_scores.sum_pairs(columns, rising_order), strict=True):
+        for pair, sums in zip(
+            rising_order, paired_scores.sum_pairs(columns, rising_order), strict=True
+        ):
             np.abs(sums, out=sums)
             sums *= scale[pair]
             np.maximum(greatest, sums, out=greatest)
@@ -63,12 +77,16 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
         return counts
 
     zero_counts = np.zeros(len(order), np.int64)
-    p = flips.p_values(sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts))
+    p = flips.p_values(
+        sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts)
+    )
     p[order] = np.maximum.accumulate(p[order])
     return p
 
 
-def invert_sign_flips(paired_scores: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats, Floats]:
+def invert_sign_flips(
+    paired_scores: PairedScores, flips: Flips, alpha: float
+) -> tuple[Floats, Floats, Floats]:
     """Return the p-value of `sign_flip`, and the ends of the matching interval.
 
     The interval of a mean difference holds the shifts that the test does not reject. A flip counts
@@ -85,14 +103,22 @@ def invert_sign_flips(paired_scores: PairedScores, flips: Flips, alpha: float) -
     n_pairs = len(paired_scores.left_column)
     all_fit = paired_scores.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
     # Where not all sums can be held, a pair has two columns at most.
-    for pair_slice in [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES):
-        pairs_of_slice = replace(paired_scores, left_column=paired_scores.left_column[pair_slice], right_column=paired_scores.right_column[pair_slice])
+    for pair_slice in (
+        [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES)
+    ):
+        pairs_of_slice = replace(
+            paired_scores,
+            left_column=paired_scores.left_column[pair_slice],
+            right_column=paired_scores.right_column[pair_slice],
+        )
         inverted_pairs += _invert_pairs(pairs_of_slice, flips, n_needed)
     counts, low, high = np.array(inverted_pairs, float).reshape(-1, 3).T.copy()
     return flips.p_values(counts), low, high
 
 
-def _invert_pairs(paired_scores: PairedScores, flips: Flips, n_needed: int) -> Iterator[tuple[int, float, float]]:
+def _invert_pairs(
+    paired_scores: PairedScores, flips: Flips, n_needed: int
+) -> Iterator[tuple[int, float, float]]:
     """Yield for each pair how many flips have a sum as large, and the ends of its interval.
 
     `needed`: how many flips count against no shift outside of the ends, at least.
@@ -130,11 +156,17 @@ def _sum_all_flips(paired_scores: PairedScores, flips: Flips) -> tuple[Floats, F
 
     def sum_part(flip_range: FlipRange) -> tuple[FlipRange, Floats, Floats]:
         words = flips.sign_words(*flip_range)
-        return flip_range, count_kept_signs(words, paired_scores.unit_size), paired_scores.sum_columns(words)
+        return (
+            flip_range,
+            count_kept_signs(words, paired_scores.unit_size),
+            paired_scores.sum_columns(words),
+        )
 
     unflipped_size = np.empty(flips.n_flips)
     columns = np.empty((paired_scores.n_columns, flips.n_flips))
-    for (begin, end), counts, part_columns in map_in_threads(sum_part, flips.split(paired_scores.n_columns)):
+    for (begin, end), counts, part_columns in map_in_threads(
+        sum_part, flips.split(paired_scores.n_columns)
+    ):
         unflipped_size[begin:end], columns[:, begin:end] = counts, part_columns
     return unflipped_size, columns
 
@@ -145,7 +177,9 @@ def _find_greatest(numbers: Floats, k: int) -> float:
     Values below a bound that is estimated from a sample are set aside first.
     """
     sample = numbers[:4096]
-    sample_position = len(sample) - 1 - min(2 * k * len(sample) // len(numbers) + 10, len(sample) - 1)
+    sample_position = (
+        len(sample) - 1 - min(2 * k * len(sample) // len(numbers) + 10, len(sample) - 1)
+    )
     candidates = numbers[numbers >= np.partition(sample, sample_position)[sample_position]]
     candidates = candidates if len(candidates) >= k else numbers
     return float(np.partition(candidates, len(candidates) - k)[len(candidates) - k])
@@ -205,7 +239,9 @@ def _count_against(
     n_queries, n_pairs = differences.shape
     paired_scores = PairedScores.from_differences(differences)
     weight_sum = 0.0 if weights is None else float(weights.sum())
-    negligible = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # sums up to this are 0, given rounding
+    negligible = (
+        1e-12 * np.abs(differences).sum(axis=0)[:, None]
+    )  # sums up to this are 0, given rounding
     sides = (1, -1) if flips.is_exact else (1,)
     means = np.empty((n_pairs, len(sides) * flips.n_flips))
 
@@ -226,13 +262,19 @@ def _count_against(
                 counts[0, b] += np.count_nonzero(excess <= slack[b, :, None], axis=1)
                 counts[1, b] += np.count_nonzero(excess >= -slack[b, :, None], axis=1)
             unknown_means = np.full_like(total, np.nan)
-            flipped_means = np.divide(total, flipped_size, out=unknown_means, where=flipped_size > 0)
+            flipped_means = np.divide(
+                total, flipped_size, out=unknown_means, where=flipped_size > 0
+            )
             if weights is not None:  # if the weights are 0, a sum that is not 0 is beyond any bound
                 left_over = total[:, flipped_size == 0]
                 beyond = np.copysign(np.inf, left_over)
-                flipped_means[:, flipped_size == 0] = np.where(np.abs(left_over) <= negligible, np.nan, beyond)
+                flipped_means[:, flipped_size == 0] = np.where(
+                    np.abs(left_over) <= negligible, np.nan, beyond
+                )
             means[:, side_index * flips.n_flips :][:, slice(*flip_range)] = flipped_means
         return counts
 
-    n_above, n_below = sum(map_in_threads(count_part, flips.split(n_pairs)), np.zeros((2, *bounds.shape), np.int64))
+    n_above, n_below = sum(
+        map_in_threads(count_part, flips.split(n_pairs)), np.zeros((2, *bounds.shape), np.int64)
+    )
     return n_above, n_below, means

@@ -11,7 +11,7 @@ from cranfield.comparison.settings import Settings
 from cranfield.comparison.units import Units
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import format_number, format_count, format_p, format_names
+from cranfield.render.numbers import format_count, format_names, format_number, format_p
 
 _MAX_LISTED = 3  # pairs whose differing queries are listed
 RESAMPLING_TESTS = ("randomization", "wilcoxon", "bootstrap")  # tests that draw flips or resamples
@@ -55,7 +55,9 @@ def note_comparison(
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
         unit_word = units.unit_word if pairs else "query"
-        text = f"One {unit_word} cannot show whether a difference is due to chance: there is no test."
+        text = (
+            f"One {unit_word} cannot show whether a difference is due to chance: there is no test."
+        )
         yield Note("few-queries", "warning", text, 1)
         return
 
@@ -77,16 +79,21 @@ def note_comparison(
         for pair in pairs
         if pair.p is not None and pair.p_t is not None and (pair.p <= alpha) != (pair.p_t <= alpha)
     ]:
-        text = f"The t-test disagrees at alpha, before correction: {format_names(disagreeing_pairs)}."
+        text = (
+            f"The t-test disagrees at alpha, before correction: {format_names(disagreeing_pairs)}."
+        )
         yield Note("t-test-differs", "info", text)
-    constant_pairs = [_pair_name(pair, settings) for pair in pairs if pair.sd == 0 and pair.difference != 0]
+    constant_pairs = [
+        _pair_name(pair, settings) for pair in pairs if pair.sd == 0 and pair.difference != 0
+    ]
     if constant_pairs and settings.test in ("t", "bootstrap"):
         text = f"The same difference on every query, so that t does not exist: {format_names(constant_pairs)}."
         yield Note("no-t", "info", text)
     if opposed_pairs := [
         _pair_name(pair, settings)
         for pair in pairs
-        if pair.verdict is not None and (pair.verdict == "better") != ((pair.difference > 0) == higher_is_better)
+        if pair.verdict is not None
+        and (pair.verdict == "better") != ((pair.difference > 0) == higher_is_better)
     ]:
         text = f"The mean difference has the opposite sign: {format_names(opposed_pairs)}."
         yield Note("mean-disagrees", "warning", text)
@@ -111,7 +118,12 @@ def unlike_share_text(n: int, alpha: float) -> str:
 def note_few_queries(n_units: int, full_words: str) -> Iterator[Note]:
     """Yield a note if there are few queries, or clusters of queries: `units` has the word."""
     if n_units < FEW_UNITS:
-        yield Note("few-queries", "warning", f"Only {n_units} {full_words}: take any of this as a hint.", n_units)
+        yield Note(
+            "few-queries",
+            "warning",
+            f"Only {n_units} {full_words}: take any of this as a hint.",
+            n_units,
+        )
 
 
 def _note_few_units(
@@ -198,7 +210,10 @@ def _note_doubts(
             yield Note(doubt, "warning", text, n_units, count=len(doubtful_pairs))
     rarely_changed_pairs = pairs_of_doubt.get("few-changes", [])
     if len(rarely_changed_pairs) > _MAX_LISTED:
-        descriptions = [f"{_pair_name(pair, settings)} ({_n_changed_units(pair)})" for pair in rarely_changed_pairs]
+        descriptions = [
+            f"{_pair_name(pair, settings)} ({_n_changed_units(pair)})"
+            for pair in rarely_changed_pairs
+        ]
         text = (
             f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: {format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
             "lists these queries, as `changes` does."

@@ -26,7 +26,9 @@ else:
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-_EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))  # values that extensions add
+_EXTENSION_VALUES = frozenset(
+    chain.from_iterable(PAIR_VALUES.values())
+)  # values that extensions add
 Scale = Literal["difference", "ratio"]
 
 
@@ -92,7 +94,11 @@ def field_names(dataclass_type: type[Any]) -> list[str]:
 
 
 _NESTED_CLASSES: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
-_NESTED_FIELD_OF = {name: field_name for field_name, dataclass_type in _NESTED_CLASSES.items() for name in field_names(dataclass_type)}
+_NESTED_FIELD_OF = {
+    name: field_name
+    for field_name, dataclass_type in _NESTED_CLASSES.items()
+    for name in field_names(dataclass_type)
+}
 _FIRST_SHARE = field_names(Effects).index("cliff")  # effects from here on are exported later
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
@@ -172,7 +178,13 @@ class Pair(PairValues):
         """Return a pair of its values by name, those of effects and beliefs among them."""
         own_values = dict(value_of_name)
         nested_values = {
-            field_name: dataclass_type(**{name: own_values.pop(name) for name in field_names(dataclass_type) if name in own_values})
+            field_name: dataclass_type(
+                **{
+                    name: own_values.pop(name)
+                    for name in field_names(dataclass_type)
+                    if name in own_values
+                }
+            )
             for field_name, dataclass_type in _NESTED_CLASSES.items()
         }
         return cls(**own_values, **nested_values, more=more)
@@ -196,7 +208,11 @@ class Pair(PairValues):
     def names(cls) -> list[str]:
         """Return the names of all values, in the order in which they are exported."""
         own_names = [name for name in field_names(cls) if name not in (*_NESTED_CLASSES, "more")]
-        names = [name for own_name in own_names for name in (own_name, *_EXPORTED_AFTER.get(own_name, ()))]
+        names = [
+            name
+            for own_name in own_names
+            for name in (own_name, *_EXPORTED_AFTER.get(own_name, ()))
+        ]
         return [name for own_name in names for name in (own_name, *PAIR_VALUES.get(own_name, ()))]
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,19 +258,27 @@ class Pairs(Generic[P]):
 
     def __getitem__(self, system: str | tuple[str, str]) -> P:
         """Return a pair, by its system and, where there are several, the other."""
-        matching_pairs = [pair for pair_names, pair in self.pair_of_names.items() if system in (pair_names, pair_names[0])]
+        matching_pairs = [
+            pair
+            for pair_names, pair in self.pair_of_names.items()
+            if system in (pair_names, pair_names[0])
+        ]
         if len(matching_pairs) != 1:
             pair_list = ", ".join(f"{name} - {other}" for name, other in self.pair_of_names)
             raise KeyError(f"{system!r}: the pairs are {pair_list}")
         return matching_pairs[0]
 
 
-def find_verdicts(is_marked: Bools, direction: Floats, *, higher_is_better: bool) -> list[Outcome | None]:
+def find_verdicts(
+    is_marked: Bools, direction: Floats, *, higher_is_better: bool
+) -> list[Outcome | None]:
     """Return what is told of pairs: (n_pairs,) whether something is, and the way they differ.
 
     `way` is above 0 where the first system's values are greater, which is better if `rising`.
     """
-    outcomes: tuple[Outcome, Outcome] = ("better", "worse") if higher_is_better else ("worse", "better")
+    outcomes: tuple[Outcome, Outcome] = (
+        ("better", "worse") if higher_is_better else ("worse", "better")
+    )
     return [
         None if not is_marked_pair or sign == 0 else outcomes[0] if sign > 0 else outcomes[1]
         for is_marked_pair, sign in zip(is_marked, direction.tolist(), strict=True)

@@ -62,7 +62,9 @@ def score_range(measure: Measure | None, scores: Floats) -> tuple[float, float]:
     Values from a file may be, such as percentages.
     """
     lowest, highest = possible_range(measure)
-    return (-math.inf, math.inf) if len(find_outside(scores, lowest, highest)) else (lowest, highest)
+    return (
+        (-math.inf, math.inf) if len(find_outside(scores, lowest, highest)) else (lowest, highest)
+    )
 
 
 def compared_range(measure: Measure | None, lowest: float, highest: float) -> tuple[float, float]:

@@ -17,7 +17,12 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import DuplicateError, InputError, MeasureError, escape_unprintable
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import to_id_text
-from cranfield.formats.small.score_files import ScoreRows, system_name_of_file, read_scores, read_system_scores
+from cranfield.formats.small.score_files import (
+    ScoreRows,
+    read_scores,
+    read_system_scores,
+    system_name_of_file,
+)
 from cranfield.measures import Measure, parse, parse_all
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names
@@ -62,13 +67,19 @@ def read_columns(score_source: Any, alignment: Alignment) -> GivenScores:
     if isinstance(score_source, Mapping) and score_source:
         source_list = list(score_source.values())
         if all(isinstance(part, Scores) for part in source_list):
-            return _columns_of_results([replace(scores, name=str(name)) for name, scores in score_source.items()])
+            return _columns_of_results(
+                [replace(scores, name=str(name)) for name, scores in score_source.items()]
+            )
         if all(isinstance(part, str | os.PathLike) for part in source_list):
             return _read_files(list(map(str, score_source)), source_list, alignment)
         return _read_dicts(score_source, alignment)
-    if isinstance(score_source, list | tuple) and any(isinstance(part, Scores | Systems) for part in score_source):
+    if isinstance(score_source, list | tuple) and any(
+        isinstance(part, Scores | Systems) for part in score_source
+    ):
         return _columns_of_results(score_source)
-    if isinstance(score_source, list) and all(isinstance(part, str | os.PathLike) for part in score_source):
+    if isinstance(score_source, list) and all(
+        isinstance(part, str | os.PathLike) for part in score_source
+    ):
         return _read_files([None] * len(score_source), score_source, alignment)
     return _read_files([None], [score_source], alignment)
 
@@ -78,10 +89,19 @@ def _columns_of_results(results: Iterable[Any]) -> GivenScores:
     all_scores: list[Scores] = []
     for scores_or_systems in results:
         if not isinstance(scores_or_systems, Scores | Systems):
-            raise InputError(f"expected Scores in every place, got {type(scores_or_systems).__name__}")
-        score_list = scores_or_systems.values() if isinstance(scores_or_systems, Systems) else [scores_or_systems]
+            raise InputError(
+                f"expected Scores in every place, got {type(scores_or_systems).__name__}"
+            )
+        score_list = (
+            scores_or_systems.values()
+            if isinstance(scores_or_systems, Systems)
+            else [scores_or_systems]
+        )
         all_scores += [replace(scores, name=unique_name(scores.name)) for scores in score_list]
-    recipe = {**all_scores[0].recipe, "run": {scores.name: scores.recipe["run"] for scores in all_scores}}
+    recipe = {
+        **all_scores[0].recipe,
+        "run": {scores.name: scores.recipe["run"] for scores in all_scores},
+    }
     recipe.pop("retrieved", None)  # of one run
     systems = Systems(all_scores)
     return system_columns(systems), drop_query_counts(systems.notes), recipe, None
@@ -95,7 +115,11 @@ def system_columns(systems: Systems) -> Columns:
             if not measure.definition.is_text:
                 scores_of_queries = np.asarray(scores.columns[str(measure)][1], float)
                 has_number = ~np.isnan(scores_of_queries)  # a convention may leave some out
-                ids = scores.query_ids if has_number.all() else [*compress(scores.query_ids, has_number)]
+                ids = (
+                    scores.query_ids
+                    if has_number.all()
+                    else [*compress(scores.query_ids, has_number)]
+                )
                 columns[str(measure), name] = ids, scores_of_queries[has_number]
     return columns
 
@@ -105,7 +129,9 @@ def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
     return [note for note in notes if note.code != "queries"]
 
 
-def _read_files(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> GivenScores:
+def _read_files(
+    names: Sequence[str | None], files: Sequence[Any], alignment: Alignment
+) -> GivenScores:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     is_known_measure = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
@@ -116,7 +142,11 @@ def _read_files(names: Sequence[str | None], files: Sequence[Any], alignment: Al
             is_path = isinstance(file, str | os.PathLike)
             if is_path:
                 origins.append(Origin.of(str(file), rows))
-            yield name or (system_name_of_file(file) if is_path else "scores"), name is not None, rows
+            yield (
+                name or (system_name_of_file(file) if is_path else "scores"),
+                name is not None,
+                rows,
+            )
 
     columns, notes, sources = _collect_columns(read_rows(), alignment.percent)
     notes += compare_origins(origins, alignment)
@@ -151,7 +181,9 @@ def _refuse_one_system(scores_of_system: Mapping[Any, Any]) -> None:
     if not all(isinstance(score_dict, Mapping) for score_dict in score_dicts):
         return
     inner_names = [name for score_dict in score_dicts for name in score_dict]
-    is_nested = any(isinstance(score, Mapping) for score_dict in score_dicts for score in score_dict.values())
+    is_nested = any(
+        isinstance(score, Mapping) for score_dict in score_dicts for score in score_dict.values()
+    )
     name_lists = [list(scores_of_system)[:5], inner_names[:5]]
     if not is_nested and any(side and all(map(_is_surely_measure, side)) for side in name_lists):
         raise InputError(
@@ -181,12 +213,20 @@ def _collect_columns(
     for name, is_chosen, rows in score_rows:
         has_several_systems = len({system for system, _ in rows.scores}) > 1
         name_of_system: dict[str | None, str] = {}
-        name_of_column: dict[tuple[str, str], str | None] = {}  # how these rows name a column's measure
+        name_of_column: dict[
+            tuple[str, str], str | None
+        ] = {}  # how these rows name a column's measure
         for (own_name, measure), score_of_query in rows.scores.items():
             if own_name not in name_of_system:
-                name_of_system[own_name] = unique_name(name if own_name is None or (is_chosen and not has_several_systems) else own_name)
+                name_of_system[own_name] = unique_name(
+                    name
+                    if own_name is None or (is_chosen and not has_several_systems)
+                    else own_name
+                )
                 sources[name_of_system[own_name]] = rows.source
-            canonical_measure = "score" if measure is None else str(find_measure(measure) or measure)
+            canonical_measure = (
+                "score" if measure is None else str(find_measure(measure) or measure)
+            )
             key = canonical_measure, name_of_system[own_name]
             if key in name_of_column:
                 raise InputError(
@@ -194,13 +234,17 @@ def _collect_columns(
                     f"{canonical_measure}"
                 )
             name_of_column[key] = measure
-            if (ids := list(score_of_query)) != last_ids:  # measures and systems mostly have the same queries
+            if (
+                ids := list(score_of_query)
+            ) != last_ids:  # measures and systems mostly have the same queries
                 last_ids = ids
             column = np.fromiter(score_of_query.values(), np.float64, len(score_of_query))
             is_share = percent and possible_range(find_measure(canonical_measure))[1] == 1
             if is_share and column.max() > 1 + SLACK:
                 column /= 100
-                percentages.append(escape_unprintable(f"{canonical_measure} of {name_of_system[own_name]}"))
+                percentages.append(
+                    escape_unprintable(f"{canonical_measure} of {name_of_system[own_name]}")
+                )
             columns[key] = last_ids, column
         notes += [replace(note, source=name) for note in rows.notes()]
     if percent:

@@ -22,7 +22,14 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.threads import map_in_threads
-from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, PairedScores, FlipRange, draw_sign_words, sum_with_signs
+from cranfield.comparison.flips import (
+    DEFAULT_FLIPS,
+    DEFAULT_SEED,
+    FlipRange,
+    PairedScores,
+    draw_sign_words,
+    sum_with_signs,
+)
 from cranfield.progress import stage
 
 STOP = 1_000  # flips with as large a sum: then p is known well enough
@@ -56,7 +63,9 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
     9.08e-05
     """
     squares = (paired_scores.differences**2).sum(axis=0)
-    exponent = np.divide(paired_scores.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
+    exponent = np.divide(
+        paired_scores.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0
+    )
     p_bound: Floats = np.clip(2 * np.exp(-exponent), np.finfo(np.float64).tiny, 1.0)
     return p_bound
 
@@ -84,13 +93,22 @@ def run_sequential_tests(
     """
     # The columns of a slice are rows of those of all queries.
     bases = [
-        scores_of_all.build_basis(np.logical_or.reduce([slice_scores[measure_index].has_own_column for slice_scores in paired_scores]))
+        scores_of_all.build_basis(
+            np.logical_or.reduce(
+                [slice_scores[measure_index].has_own_column for slice_scores in paired_scores]
+            )
+        )
         for measure_index, scores_of_all in enumerate(paired_scores[0])
     ]
     starts = np.cumsum([0, *(columns.shape[1] for columns, _, _ in bases)]).tolist()
     counts_of_slices = [
         [
-            _PairCounts(slice_scores, is_open, left_column + start, np.where(right_column < 0, -1, right_column + start))
+            _PairCounts(
+                slice_scores,
+                is_open,
+                left_column + start,
+                np.where(right_column < 0, -1, right_column + start),
+            )
             for slice_scores, is_open, (_, left_column, right_column), start in zip(
                 scores_of_slice, is_requested_slice, bases, starts[:-1], strict=True
             )
@@ -101,19 +119,38 @@ def run_sequential_tests(
     groups = list(_group_queries(slices, columns))
     with stage("flips", n_drawn, "flips") as report_done:
         for begin in range(0, n_drawn, _FLIPS):
-            used_columns = sorted({column for pair_counts in chain(*counts_of_slices) for column in pair_counts.needed_columns()})
-            open_slices = {i for i, slice_counts in enumerate(counts_of_slices) if any(pair_counts.open_pairs for pair_counts in slice_counts)}
+            used_columns = sorted(
+                {
+                    column
+                    for pair_counts in chain(*counts_of_slices)
+                    for column in pair_counts.needed_columns()
+                }
+            )
+            open_slices = {
+                i
+                for i, slice_counts in enumerate(counts_of_slices)
+                if any(pair_counts.open_pairs for pair_counts in slice_counts)
+            }
             if not open_slices:
                 break
             flip_range = begin, min(begin + _FLIPS, n_drawn)
-            sums = _sum_slices(flip_range, [group for group in groups if open_slices & group.slices], used_columns, seed, open_slices)
+            sums = _sum_slices(
+                flip_range,
+                [group for group in groups if open_slices & group.slices],
+                used_columns,
+                seed,
+                open_slices,
+            )
             row_of_column = np.zeros(columns.shape[1], np.int64)
             row_of_column[used_columns] = np.arange(len(used_columns))
             for i in open_slices:
                 for pair_counts in counts_of_slices[i]:
                     pair_counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
             report_done(flip_range[1] - begin)
-    return [[pair_counts.finish(n_drawn) for pair_counts in slice_counts] for slice_counts in counts_of_slices]
+    return [
+        [pair_counts.finish(n_drawn) for pair_counts in slice_counts]
+        for slice_counts in counts_of_slices
+    ]
 
 
 class _PairCounts:
@@ -122,7 +159,13 @@ class _PairCounts:
     `left` and `right` are the columns that each pair's sums are differences of; -1 for none.
     """
 
-    def __init__(self, paired_scores: PairedScores, is_requested: Bools, left_column: Ints, right_column: Ints) -> None:
+    def __init__(
+        self,
+        paired_scores: PairedScores,
+        is_requested: Bools,
+        left_column: Ints,
+        right_column: Ints,
+    ) -> None:
         self.tests = SequentialTests.empty(len(is_requested))
         self.open_pairs = np.flatnonzero(is_requested).tolist()  # pairs of which p is not known yet
         self._left_column, self._right_column = left_column, right_column
@@ -131,10 +174,15 @@ class _PairCounts:
 
     def needed_columns(self) -> set[int]:
         """Return the columns that the open pairs need."""
-        columns = {*self._left_column[self.open_pairs].tolist(), *self._right_column[self.open_pairs].tolist()}
+        columns = {
+            *self._left_column[self.open_pairs].tolist(),
+            *self._right_column[self.open_pairs].tolist(),
+        }
         return columns - {-1}
 
-    def count_sums(self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int) -> None:
+    def count_sums(
+        self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int
+    ) -> None:
         """Count the sums of the open pairs under the flips from number `begin` on.
 
         `sums` is (n_used, n_flips), and `row` says which of its rows a column is.
@@ -187,7 +235,9 @@ def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryG
     stream = 0
     for group_slices, query_rows in chain(grouped_queries, lone_slices):
         for first_row in range(0, len(query_rows), _QUERIES):
-            yield _QueryGroup(stream, group_slices, columns[query_rows[first_row : first_row + _QUERIES]])
+            yield _QueryGroup(
+                stream, group_slices, columns[query_rows[first_row : first_row + _QUERIES]]
+            )
             stream += 1
 
 
@@ -208,7 +258,11 @@ def _code_slices(slices: Sequence[Bools], max_codes: int) -> tuple[Ints, Set[int
 
 
 def _sum_slices(
-    flip_range: FlipRange, groups: Sequence[_QueryGroup], used_columns: Sequence[int], seed: int, requested_slices: Set[int]
+    flip_range: FlipRange,
+    groups: Sequence[_QueryGroup],
+    used_columns: Sequence[int],
+    seed: int,
+    requested_slices: Set[int],
 ) -> dict[int, Floats]:
     """Return the sums of the used columns in each wanted slice: (n_used, n_flips) each."""
 
@@ -216,7 +270,9 @@ def _sum_slices(
         words = draw_sign_words(len(group.columns), *flip_range, seed, group.stream)
         return group, sum_with_signs(group.columns[:, used_columns], words)
 
-    slice_sums = {i: np.zeros((len(used_columns), flip_range[1] - flip_range[0])) for i in requested_slices}
+    slice_sums = {
+        i: np.zeros((len(used_columns), flip_range[1] - flip_range[0])) for i in requested_slices
+    }
     for group, sums in map_in_threads(sum_group, groups):
         for i in group.slices & requested_slices:
             slice_sums[i] += sums

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cranfield.comparison.anova import PERMUTATIONS
-from cranfield.comparison.flips import DEFAULT_FLIPS, MAX_FLIPS, DEFAULT_SEED, Flips
+from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, MAX_FLIPS, Flips
 from cranfield.comparison.gate_tests import GateTest, find_gate_test
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.significance import TIE
@@ -14,9 +14,9 @@ from cranfield.formats.small.score_files import Layout
 from cranfield.options import (
     Check,
     Options,
+    check_numbers_by_name,
     is_whole_number,
     number_check,
-    check_numbers_by_name,
     option,
     share_check,
     whole_check,

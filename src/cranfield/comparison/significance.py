@@ -54,7 +54,11 @@ class Moments:
         unit_variance = self.sd**2 / self.n_units
         degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
         freedom = combine_degrees([unit_variance, *variances], degrees)
-        return replace(self, added_variance=sum(variances, np.zeros_like(unit_variance)), satterthwaite_degrees=freedom)
+        return replace(
+            self,
+            added_variance=sum(variances, np.zeros_like(unit_variance)),
+            satterthwaite_degrees=freedom,
+        )
 
     @property
     def error(self) -> Floats:
@@ -68,7 +72,9 @@ class Moments:
     @property
     def degrees(self) -> int | Floats:
         """The degrees of freedom of t: (n_pairs,) where they differ."""
-        return self.n_units - 1 if self.satterthwaite_degrees is None else self.satterthwaite_degrees
+        return (
+            self.n_units - 1 if self.satterthwaite_degrees is None else self.satterthwaite_degrees
+        )
 
     @property
     def t(self) -> Floats:
@@ -97,9 +103,17 @@ def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> F
     (n_pairs,) each; those of the first where all variances are 0 or one is not known
     (Satterthwaite, Biometrics Bulletin 1946).
     """
-    squares_by_degrees = sum((variance**2 / df for variance, df in zip(variances, degrees, strict=True)), 0.0 * degrees[0])
+    squares_by_degrees = sum(
+        (variance**2 / df for variance, df in zip(variances, degrees, strict=True)),
+        0.0 * degrees[0],
+    )
     degrees_of_freedom: Floats = degrees[0].copy()
-    np.divide(sum(variances) ** 2, squares_by_degrees, out=degrees_of_freedom, where=squares_by_degrees > 0)
+    np.divide(
+        sum(variances) ** 2,
+        squares_by_degrees,
+        out=degrees_of_freedom,
+        where=squares_by_degrees > 0,
+    )
     return degrees_of_freedom
 
 
@@ -174,8 +188,13 @@ def fieller_interval(
     """
     numerator_variance, denominator_variance, covariance = variances
     curvature = np.asarray(denominator**2 - critical_t**2 * denominator_variance, np.float64)
-    discriminant = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (numerator_variance * denominator_variance - covariance**2)
-    root, center = np.sqrt(np.maximum(0, discriminant)), numerator * denominator - critical_t**2 * covariance
+    discriminant = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (
+        numerator_variance * denominator_variance - covariance**2
+    )
+    root, center = (
+        np.sqrt(np.maximum(0, discriminant)),
+        numerator * denominator - critical_t**2 * covariance,
+    )
     curvature = np.where(curvature > 0, curvature, np.nan)
     return (center - root) / curvature, (center + root) / curvature
 
@@ -206,7 +225,9 @@ def wilcoxon(paired_scores: PairedScores, flips: Flips, tie: float = TIE) -> Flo
     signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
     It tests whether the differences are symmetric about 0, not their mean.
     """
-    return sign_flip_p_values(PairedScores.from_differences(signed_ranks(paired_scores, tie)), flips)
+    return sign_flip_p_values(
+        PairedScores.from_differences(signed_ranks(paired_scores, tie)), flips
+    )
 
 
 def rank_biserial(paired_scores: PairedScores, tie: float = TIE) -> Floats:
@@ -226,14 +247,20 @@ def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
     for ranks, difference in zip(signed_ranks.T, paired_scores.differences.T, strict=True):
         rounded_difference = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
         is_nonzero = rounded_difference != 0
-        _, size_index, counts = np.unique(np.abs(rounded_difference[is_nonzero]), return_inverse=True, return_counts=True)
+        _, size_index, counts = np.unique(
+            np.abs(rounded_difference[is_nonzero]), return_inverse=True, return_counts=True
+        )
         mean_ranks = np.cumsum(counts) - (counts - 1) / 2
         ranks[is_nonzero] = mean_ranks[size_index] * np.sign(rounded_difference[is_nonzero])
     return signed_ranks
 
 
 def bootstrap_test(
-    paired_scores: PairedScores, moments: Moments, *, resamples: int = DEFAULT_FLIPS, seed: int = DEFAULT_SEED
+    paired_scores: PairedScores,
+    moments: Moments,
+    *,
+    resamples: int = DEFAULT_FLIPS,
+    seed: int = DEFAULT_SEED,
 ) -> Floats:
     """Return the two-sided p-values of the studentised bootstrap, shifted to no difference.
 
@@ -261,7 +288,12 @@ def bootstrap_test(
 
 
 def bca_interval(
-    paired_scores: PairedScores, moments: Moments, alpha: float, *, resamples: int = DEFAULT_FLIPS, seed: int = DEFAULT_SEED
+    paired_scores: PairedScores,
+    moments: Moments,
+    alpha: float,
+    *,
+    resamples: int = DEFAULT_FLIPS,
+    seed: int = DEFAULT_SEED,
 ) -> tuple[Floats, Floats]:
     """Return the ends of the bias-corrected and accelerated bootstrap interval of each difference.
 
@@ -276,7 +308,10 @@ def bca_interval(
         pair_columns = varying[block]
         deviations = paired_scores.differences[:, pair_columns] - moments.mean[pair_columns]
         means = np.concatenate(
-            [matrix_product(query_counts, deviations) / n_units for query_counts in draw_resamples(n_units, resamples, seed, len(pair_columns))]
+            [
+                matrix_product(query_counts, deviations) / n_units
+                for query_counts in draw_resamples(n_units, resamples, seed, len(pair_columns))
+            ]
         )
         means[np.abs(means) <= 1e-12 * np.abs(deviations).max(axis=0)] = 0.0
         n_below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
@@ -295,19 +330,29 @@ def accelerations(deviations: Floats) -> Floats:
     `centred` are differences minus their mean, not all 0: (n_queries, n_pairs). This is the
     jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled_deviations = deviations / np.abs(deviations).max(axis=0)  # so that powers do not underflow
-    acceleration: Floats = (scaled_deviations**3).sum(axis=0) / (6 * (scaled_deviations**2).sum(axis=0) ** 1.5)
+    scaled_deviations = deviations / np.abs(deviations).max(
+        axis=0
+    )  # so that powers do not underflow
+    acceleration: Floats = (scaled_deviations**3).sum(axis=0) / (
+        6 * (scaled_deviations**2).sum(axis=0) ** 1.5
+    )
     return acceleration
 
 
 def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    for block in watch_slices(block_slices(resamples, n_queries + n_results), "resamples", resamples):
+    for block in watch_slices(
+        block_slices(resamples, n_queries + n_results), "resamples", resamples
+    ):
         n_rows = block.stop - block.start
         drawn_queries = generator.integers(0, n_queries, (n_rows, n_queries))
         drawn_queries += np.arange(n_rows)[:, None] * n_queries
-        yield np.bincount(drawn_queries.ravel(), minlength=n_rows * n_queries).reshape(n_rows, n_queries).astype(np.float64)
+        yield (
+            np.bincount(drawn_queries.ravel(), minlength=n_rows * n_queries)
+            .reshape(n_rows, n_queries)
+            .astype(np.float64)
+        )
 
 
 def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:

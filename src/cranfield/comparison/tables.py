@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.judged_share import unjudged_legend, judged_share_sentences
-from cranfield.comparison.method import describe_method, mark_condition, deciding_p_name
+from cranfield.comparison.judged_share import judged_share_sentences, unjudged_legend
+from cranfield.comparison.method import deciding_p_name, describe_method, mark_condition
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
@@ -16,12 +16,12 @@ from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.render.numbers import (
     format_interval,
+    format_names,
     format_number,
-    format_percent,
     format_p,
+    format_percent,
     format_query_count,
     format_signed,
-    format_names,
 )
 from cranfield.render.table import Column, Table, legend, select_shown
 
@@ -43,7 +43,9 @@ class _SystemRow(NamedTuple):
     pair: Pair | None = None
 
 
-def comparison_table(results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()) -> Table:
+def comparison_table(
+    results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()
+) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
     With a baseline, a row for each pair, below that of the baseline; of all pairs, or of one
@@ -53,10 +55,21 @@ def comparison_table(results: Sequence[Result], settings: Settings, notes: Seque
     rows = [line for result in results for line in _list_rows(result, settings)]
     columns = select_shown(_columns(results, settings))
     n_labels = [column.heading for column in columns].index("mean")
-    result_notes = merge_notes(((result.slice_label, note) for result in results for note in result.notes), join_names=format_names)
-    legend_lines = [*_mark_legend(results, settings), *legend(columns), *judged_share_sentences(results, settings)]
-    best_and_worst = [(row.result.ranked_systems[0].mean, row.result.ranked_systems[-1].mean) for row in rows]
-    best_rows = (i for i, (first, last) in enumerate(best_and_worst) if rows[i].system.mean == first != last)
+    result_notes = merge_notes(
+        ((result.slice_label, note) for result in results for note in result.notes),
+        join_names=format_names,
+    )
+    legend_lines = [
+        *_mark_legend(results, settings),
+        *legend(columns),
+        *judged_share_sentences(results, settings),
+    ]
+    best_and_worst = [
+        (row.result.ranked_systems[0].mean, row.result.ranked_systems[-1].mean) for row in rows
+    ]
+    best_rows = (
+        i for i, (first, last) in enumerate(best_and_worst) if rows[i].system.mean == first != last
+    )
     first_rows = (i for i, row in enumerate(rows) if row.rank == 1 and len(first.systems) > 1)
     return Table(
         [column.heading for column in columns],
@@ -90,7 +103,9 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(str(first.label), lambda row: str(row.result.slice), is_shown=has_slices)
     yield Column("queries", lambda row: f"{len(row.result.query_ids):,}", is_shown=has_slices)
     has_clusters = has_slices and first.units.n_groups is not None
-    yield Column(first.units.unit_words, lambda row: f"{row.result.units.n_groups:,}", is_shown=has_clusters)
+    yield Column(
+        first.units.unit_words, lambda row: f"{row.result.units.n_groups:,}", is_shown=has_clusters
+    )
     yield Column("", lambda row: f"{row.place}", is_shown=all_pairs and not has_slices)
     yield Column("system", lambda row: row.system.name)
     yield Column(
@@ -131,7 +146,11 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         cutoff = parse(first.measure).cutoff
         name = str(Measure("Judged", cutoff))
         documents_phrase = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        yield Column(name, _format_judged, f"{name}: share of the system's {documents_phrase} that is judged.")
+        yield Column(
+            name,
+            _format_judged,
+            f"{name}: share of the system's {documents_phrase} that is judged.",
+        )
 
 
 # What the tests that are not about the mean look at.
@@ -181,8 +200,12 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
         f"P: the probability that the true difference is better, the same ({same_phrase}), worse.",
         has_rope,
     )
-    yield _baseline_column("P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope)
-    yield _baseline_column("P(worse)", lambda pair: format_number(pair.probability_worse, 2), "", has_rope)
+    yield _baseline_column(
+        "P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope
+    )
+    yield _baseline_column(
+        "P(worse)", lambda pair: format_number(pair.probability_worse, 2), "", has_rope
+    )
 
 
 def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -269,7 +292,10 @@ def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     first, level = results[0], format_percent(1 - settings.alpha)
     kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
     kinds_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
-    difference_phrase, interval_phrase = "diff: mean difference to", f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}"
+    difference_phrase, interval_phrase = (
+        "diff: mean difference to",
+        f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}",
+    )
     if settings.test == "bayes":
         interval_phrase = f"its {level} credible interval"
     if first.by_ratio:
@@ -308,7 +334,11 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
     is_hopeless = any(note.code == "none-significant" for note in first.notes)  # any is missed
     if first.label is not None or not detectable_sizes or is_hopeless or settings.test in _AS_LARGE:
         return
-    is_level_corrected = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
+    is_level_corrected = first.comparisons == 1 or settings.correction in (
+        "none",
+        "holm",
+        "bonferroni",
+    )
     difference_phrase = "difference smaller than this"
     if first.by_ratio:
         difference_phrase = "ratio between 1 and this, or 1 and 1 / this,"
@@ -336,7 +366,11 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
         cells = []
         for other in systems[:n_better]:
             difference, verdict = result.between(system.name, other.name)
-            text = format_number(math.exp(difference)) if result.by_ratio else format_signed(difference)
+            text = (
+                format_number(math.exp(difference))
+                if result.by_ratio
+                else format_signed(difference)
+            )
             cells.append(f"{text} {MARKS[verdict]}")
         rows.append([f"{n_better + 1}", *cells, *[""] * (len(systems) - 1 - n_better)])
     header = ["", *(f"- {rank}" for rank in range(1, len(systems)))]
@@ -352,7 +386,11 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
 def means_table(result: Result, settings: Settings) -> Table:
     """Return each system's mean with its own interval."""
     rows = [
-        [system.name, format_number(system.mean), format_interval(system.low, system.high, signs=False)]
+        [
+            system.name,
+            format_number(system.mean),
+            format_interval(system.low, system.high, signs=False),
+        ]
         for system in result.systems
     ]
     level = format_percent(1 - settings.alpha)

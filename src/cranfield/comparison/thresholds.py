@@ -15,9 +15,15 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import AlignedScores
-from cranfield.comparison.effects import FEW_UNITS, find_doubt, count_uncommon, skewness
+from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.margins import aggregate_scores, find_score_range
-from cranfield.comparison.noninferiority import GateMethod, GainTests, Outcome, GainSample, run_gain_tests
+from cranfield.comparison.noninferiority import (
+    GainSample,
+    GainTests,
+    GateMethod,
+    Outcome,
+    run_gain_tests,
+)
 from cranfield.comparison.remarks import note_sum_measure
 from cranfield.comparison.scale import compared_range, is_geometric, to_compared_unit
 from cranfield.comparison.score_columns import canonical_names
@@ -28,7 +34,13 @@ from cranfield.explanation.pointer import explain_hint
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_below_table
-from cranfield.render.numbers import format_number, format_count, finite_or_none, format_p, format_query_count
+from cranfield.render.numbers import (
+    finite_or_none,
+    format_count,
+    format_number,
+    format_p,
+    format_query_count,
+)
 from cranfield.render.table import Column, Table, legend, select_shown
 
 N_WORST = 5  # queries to show of a system that did not pass
@@ -86,7 +98,8 @@ class Threshold:
 
 
 def resolve_at_least(
-    at_least: Mapping[str, float] | None, parse_names: Callable[[str], Iterable[object]] = canonical_names
+    at_least: Mapping[str, float] | None,
+    parse_names: Callable[[str], Iterable[object]] = canonical_names,
 ) -> dict[str, float]:
     """Return {measure: number}; `named` returns the canonical measures of a text.
 
@@ -103,7 +116,10 @@ def resolve_at_least(
 
 
 def judge_thresholds(
-    aligned_scores: AlignedScores, at_least: Mapping[str, float], systems: Sequence[str], settings: GateSettings
+    aligned_scores: AlignedScores,
+    at_least: Mapping[str, float],
+    systems: Sequence[str],
+    settings: GateSettings,
 ) -> tuple[list[Threshold], list[Note]]:
     """Return whether some systems reach the numbers, system after system; and notes on it.
 
@@ -111,16 +127,30 @@ def judge_thresholds(
     measure of which less is better.
     """
     system_columns = [aligned_scores.system_names.index(name) for name in systems]
-    requirements = [_build_requirement(aligned_scores, name, number_to_reach, system_columns, settings) for name, number_to_reach in at_least.items()]
-    gain_tests = [run_gain_tests(requirement.sample, settings) if settings.limit else None for requirement in requirements]
+    requirements = [
+        _build_requirement(aligned_scores, name, number_to_reach, system_columns, settings)
+        for name, number_to_reach in at_least.items()
+    ]
+    gain_tests = [
+        run_gain_tests(requirement.sample, settings) if settings.limit else None
+        for requirement in requirements
+    ]
     thresholds = [
         _judge_threshold(requirement, tests, i, system, settings, aligned_scores.query_ids)
         for i, system in enumerate(systems)
         for requirement, tests in zip(requirements, gain_tests, strict=True)
     ]
-    notes = [note for requirement in requirements for note in note_sum_measure(requirement.parsed_measure)]
+    notes = [
+        note
+        for requirement in requirements
+        for note in note_sum_measure(requirement.parsed_measure)
+    ]
     if settings.limit and not settings.gate_test.is_valid_for_any_n:
-        notes += [note for requirement in requirements for note in _note_doubts(requirement, systems, thresholds)]
+        notes += [
+            note
+            for requirement in requirements
+            for note in _note_doubts(requirement, systems, thresholds)
+        ]
     return thresholds, notes
 
 
@@ -145,11 +175,18 @@ class _Requirement:
 
 
 def _build_requirement(
-    aligned_scores: AlignedScores, measure: str, number_to_reach: float, system_columns: Sequence[int], settings: GateSettings
+    aligned_scores: AlignedScores,
+    measure: str,
+    number_to_reach: float,
+    system_columns: Sequence[int],
+    settings: GateSettings,
 ) -> _Requirement:
     if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
-    parsed_measure, scores = aligned_scores.find_measure(measure), aligned_scores.measure_scores(measure)[:, system_columns]
+    parsed_measure, scores = (
+        aligned_scores.find_measure(measure),
+        aligned_scores.measure_scores(measure)[:, system_columns],
+    )
     low, high = find_score_range(aligned_scores, measure, settings.range, settings.gate_test) or (
         -math.inf,
         math.inf,
@@ -157,20 +194,38 @@ def _build_requirement(
     _refuse_impossible(aligned_scores, measure, number_to_reach, low, high)
     compared_scores = to_compared_unit(parsed_measure, scores)
     compared_number = float(to_compared_unit(parsed_measure, np.array([number_to_reach]))[0])
-    test_range = settings.gate_test.find_score_test_range(*compared_range(parsed_measure, low, high), compared_number)
+    test_range = settings.gate_test.find_score_test_range(
+        *compared_range(parsed_measure, low, high), compared_number
+    )
     added_variances = aligned_scores.select_variances(measure, system_columns)
-    question = GainSample(compared_scores - compared_number, 0.0, test_range=test_range, units=aligned_scores.units, added_variances=added_variances)
+    question = GainSample(
+        compared_scores - compared_number,
+        0.0,
+        test_range=test_range,
+        units=aligned_scores.units,
+        added_variances=added_variances,
+    )
     return _Requirement(measure, parsed_measure, number_to_reach, scores, (low, high), question)
 
 
-def _refuse_impossible(aligned_scores: AlignedScores, measure: str, number_to_reach: float, low: float, high: float) -> None:
+def _refuse_impossible(
+    aligned_scores: AlignedScores, measure: str, number_to_reach: float, low: float, high: float
+) -> None:
     """Raise OptionError for a number that every system reaches, or that no system can reach."""
     statement = f"at_least={measure}={number_to_reach:g}"
     if not aligned_scores.is_higher_better(measure):
-        raise OptionError(f"{statement}: at_least does not apply to {measure}, of which less is better")
+        raise OptionError(
+            f"{statement}: at_least does not apply to {measure}, of which less is better"
+        )
     if number_to_reach > high:
-        percent_hint = f" Did you mean {number_to_reach / 100:g}?" if high == 1 and 1 < number_to_reach <= 100 else ""
-        raise OptionError(f"{statement}: {measure} is at most {high:g}: no system can reach it.{percent_hint}")
+        percent_hint = (
+            f" Did you mean {number_to_reach / 100:g}?"
+            if high == 1 and 1 < number_to_reach <= 100
+            else ""
+        )
+        raise OptionError(
+            f"{statement}: {measure} is at most {high:g}: no system can reach it.{percent_hint}"
+        )
     if number_to_reach <= low:
         raise OptionError(f"{statement}: {measure} is at least {low:g}: every system reaches it")
 
@@ -183,24 +238,51 @@ def _judge_threshold(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    mean, number_to_reach = aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index]), requirement.at_least
+    mean, number_to_reach = (
+        aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index]),
+        requirement.at_least,
+    )
     is_reached = mean >= number_to_reach or math.isclose(mean, number_to_reach, rel_tol=1e-12)
     outcome: Outcome = "PASS" if is_reached else "FAIL"
     lower = upper = p = None
     if gain_tests is not None:
-        has_few_scores = not settings.gate_test.is_valid_for_any_n and requirement.n_uncommon[system_index] < FEW_UNITS
-        outcome = "PASS" if gain_tests.is_above[0, system_index] and not has_few_scores else "UNDECIDED"
+        has_few_scores = (
+            not settings.gate_test.is_valid_for_any_n
+            and requirement.n_uncommon[system_index] < FEW_UNITS
+        )
+        outcome = (
+            "PASS" if gain_tests.is_above[0, system_index] and not has_few_scores else "UNDECIDED"
+        )
         if gain_tests.is_below[0, system_index] and not is_reached:
             outcome = "FAIL"
-        mean_limits = (_mean_limit(requirement, end[system_index]) for end in (gain_tests.lower, gain_tests.upper))
+        mean_limits = (
+            _mean_limit(requirement, end[system_index])
+            for end in (gain_tests.lower, gain_tests.upper)
+        )
         lower, upper = (finite_or_none(end) for end in mean_limits)
         p = finite_or_none(gain_tests.p_above[0, system_index])
     default_n_lowest = 0 if outcome == "PASS" else N_WORST
-    scores, n_lowest = requirement.scores[:, system_index], default_n_lowest if settings.changes is None else settings.changes
+    scores, n_lowest = (
+        requirement.scores[:, system_index],
+        default_n_lowest if settings.changes is None else settings.changes,
+    )
     order = scores.argsort(kind="stable")
-    lowest = tuple(Low(query_ids[q], float(scores[q])) for q in order[scores[order] < number_to_reach][:n_lowest])
+    lowest = tuple(
+        Low(query_ids[q], float(scores[q]))
+        for q in order[scores[order] < number_to_reach][:n_lowest]
+    )
     return Threshold(
-        *(system, requirement.measure, outcome, len(scores), mean, number_to_reach, lower, upper, p),
+        *(
+            system,
+            requirement.measure,
+            outcome,
+            len(scores),
+            mean,
+            number_to_reach,
+            lower,
+            upper,
+            p,
+        ),
         None if gain_tests is None else gain_tests.method[system_index],
         lowest,
     )
@@ -210,23 +292,31 @@ def _mean_limit(requirement: _Requirement, limit: float) -> float:
     """Return a limit of the mean, given that of the mean minus the number; infinity is kept."""
     if not math.isfinite(limit):
         return limit
-    mean_limit = requirement.at_least * math.exp(limit) if is_geometric(requirement.parsed_measure) else requirement.at_least + limit
+    mean_limit = (
+        requirement.at_least * math.exp(limit)
+        if is_geometric(requirement.parsed_measure)
+        else requirement.at_least + limit
+    )
     return min(max(mean_limit, requirement.range[0]), requirement.range[1])
 
 
-def _note_doubts(requirement: _Requirement, systems: Sequence[str], thresholds: Iterable[Threshold]) -> Iterator[Note]:
+def _note_doubts(
+    requirement: _Requirement, systems: Sequence[str], thresholds: Iterable[Threshold]
+) -> Iterator[Note]:
     """Yield a note on each system whose limits may be wrong."""
     paired_gains = requirement.sample.pair_gains(requirement.sample.gains)
     skews = skewness(paired_gains, Moments.of(paired_gains)).tolist()
-    measure_thresholds = [threshold for threshold in thresholds if threshold.measure == requirement.measure]
-    for threshold, n_uncommon, skew in zip(measure_thresholds, requirement.n_uncommon.tolist(), skews, strict=True):
+    measure_thresholds = [
+        threshold for threshold in thresholds if threshold.measure == requirement.measure
+    ]
+    for threshold, n_uncommon, skew in zip(
+        measure_thresholds, requirement.n_uncommon.tolist(), skews, strict=True
+    ):
         name = f"{threshold.system} ({threshold.measure})"
         if n_uncommon < FEW_UNITS:
             same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
             if requirement.sample.units.n_groups is not None and n_uncommon:
-                same_phrase = (
-                    f"all queries but those of {format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
-                )
+                same_phrase = f"all queries but those of {format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
             message = (
                 f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the limits nor p hold, "
                 "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
@@ -261,7 +351,11 @@ def thresholds_table(
     rules = set()
     for system in dict.fromkeys(threshold.system for threshold in thresholds):
         rules.add(len(rows))
-        rows += [[column.cell(threshold) for column in columns] for threshold in thresholds if threshold.system == system]
+        rows += [
+            [column.cell(threshold) for column in columns]
+            for threshold in thresholds
+            if threshold.system == system
+        ]
         if system in outcomes:
             rows.append([system, "all", outcomes[system], *[""] * (len(columns) - 3)])
     legend_lines = legend(columns)
@@ -281,9 +375,15 @@ def thresholds_table(
 def lowest_table(thresholds: Iterable[Threshold]) -> Table:
     """Return the queries with the lowest scores, of each system and measure."""
     lows = [(threshold, low) for threshold in thresholds for low in threshold.lowest]
-    rows = [[threshold.system, threshold.measure, low.query_id, format_number(low.score)] for threshold, low in lows]
+    rows = [
+        [threshold.system, threshold.measure, low.query_id, format_number(low.score)]
+        for threshold, low in lows
+    ]
     rules = frozenset(i for i in range(1, len(rows)) if lows[i][0] is not lows[i - 1][0])
-    notes = [explain_hint(threshold.measure, low.query_id, [threshold.system]) for threshold, low in lows[:1]]
+    notes = [
+        explain_hint(threshold.measure, low.query_id, [threshold.system])
+        for threshold, low in lows[:1]
+    ]
     header, title = ["system", "measure", "query_id", "score"], ["The lowest scores"]
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 

@@ -18,7 +18,13 @@ from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import Note, lines_below_table
 from cranfield.render.junit import Case, to_junit
 from cranfield.render.junit import Outcome as CaseOutcome
-from cranfield.render.numbers import format_number, format_percent, format_p, format_query_count, format_signed
+from cranfield.render.numbers import (
+    format_number,
+    format_p,
+    format_percent,
+    format_query_count,
+    format_signed,
+)
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, select_shown
 
@@ -155,7 +161,9 @@ class Gate(Shown):
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         outcomes: dict[str, Outcome] = {}
         for decision in self._decisions:
-            outcomes[decision.system] = _worst_outcome(outcomes.get(decision.system, "PASS"), decision.outcome)
+            outcomes[decision.system] = _worst_outcome(
+                outcomes.get(decision.system, "PASS"), decision.outcome
+            )
         return outcomes
 
     @property
@@ -177,7 +185,9 @@ class Gate(Shown):
         __tracebackhide__ = True  # pytest shows the line of the test
         if self.passed:
             return self
-        outcomes = (f"{escape_unprintable(name)}: {outcome}" for name, outcome in self.outcomes.items())
+        outcomes = (
+            f"{escape_unprintable(name)}: {outcome}" for name, outcome in self.outcomes.items()
+        )
         raise GateFailed(f"{', '.join(outcomes)}\n\n{self}")
 
     def takes(self, outcome: Outcome) -> Outcome:
@@ -204,7 +214,9 @@ class Gate(Shown):
         tables = [_verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
             method_phrase, notes = ", ".join(_how(self)), () if tables else self.notes
-            tables.append(thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes))
+            tables.append(
+                thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes)
+            )
         worst_tables = [_changes_table(self), lowest_table(self.thresholds)]
         return [*tables, *(table for table in worst_tables if table.rows)]
 
@@ -234,7 +246,10 @@ class Gate(Shown):
             "baseline": self.baseline,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "thresholds": [
-                {**asdict(threshold), "lowest": [low_score._asdict() for low_score in threshold.lowest]}
+                {
+                    **asdict(threshold),
+                    "lowest": [low_score._asdict() for low_score in threshold.lowest],
+                }
                 for threshold in self.thresholds
             ],
             "notes": [note.to_dict() for note in self.notes],
@@ -250,9 +265,14 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
     for decision in gate._decisions:
         if isinstance(decision, Verdict):
-            case_name, message = decision.measure, f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
+            case_name, message = (
+                decision.measure,
+                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference ",
+            )
             message += f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower limit "
-            message += f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
+            message += (
+                f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
+            )
             gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
         else:
             case_name, message = decision.stated, decision.reason
@@ -280,7 +300,9 @@ def _verdicts_table(gate: Gate) -> Table:
             rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
     legend_lines = legend(columns)
     if has_summary:
-        legend_lines.append("all: every measure must pass; this needs no correction for their number.")
+        legend_lines.append(
+            "all: every measure must pass; this needs no correction for their number."
+        )
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
@@ -298,18 +320,28 @@ def _columns(gate: Gate) -> Iterator[Column]:
     settings, verdicts = gate.settings, gate.verdicts
 
     def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
-        return ", ".join(dict.fromkeys(verdict.measure for verdict in verdicts if is_shown(verdict)))
+        return ", ".join(
+            dict.fromkeys(verdict.measure for verdict in verdicts if is_shown(verdict))
+        )
 
     rule, p_legend = _rules(gate)
     other_mean_phrase = "a different" if settings.equivalence else "a lower"
-    has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts) and not settings.gate_test.is_valid_for_any_n
+    has_few_changes = (
+        any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
+        and not settings.gate_test.is_valid_for_any_n
+    )
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
     units = "clusters" if in_clusters else "queries"
-    rare_legend = f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean passes." * has_few_changes
+    rare_legend = (
+        f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean passes."
+        * has_few_changes
+    )
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, rule)
-    yield Column("changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend)
+    yield Column(
+        "changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend
+    )
     yield Column(
         "clusters",
         lambda verdict: f"{verdict.changed_clusters:,}",
@@ -320,18 +352,32 @@ def _columns(gate: Gate) -> Iterator[Column]:
     yield Column(
         "mean",
         lambda verdict: format_number(verdict.mean),
-        f"{reversed_measures}: less is better; signs are reversed: + is better." if reversed_measures else "",
+        f"{reversed_measures}: less is better; signs are reversed: + is better."
+        if reversed_measures
+        else "",
     )
     ratio_measures = list_measures(lambda verdict: verdict.scale == "ratio")
     ratio_legend = f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
     if any(verdict.scale == "difference" for verdict in verdicts):
         ratio_legend += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
-    yield Column("diff", lambda verdict: _format_difference(verdict, verdict.difference), ratio_legend if ratio_measures else "")
-    has_all_limits = all(None not in (verdict.lower, verdict.upper) or not verdict.changed for verdict in verdicts)
-    yield Column("lower", lambda verdict: _format_difference(verdict, verdict.lower), "" if has_all_limits else _no_limit(gate))
+    yield Column(
+        "diff",
+        lambda verdict: _format_difference(verdict, verdict.difference),
+        ratio_legend if ratio_measures else "",
+    )
+    has_all_limits = all(
+        None not in (verdict.lower, verdict.upper) or not verdict.changed for verdict in verdicts
+    )
+    yield Column(
+        "lower",
+        lambda verdict: _format_difference(verdict, verdict.lower),
+        "" if has_all_limits else _no_limit(gate),
+    )
     yield Column("upper", lambda verdict: _format_difference(verdict, verdict.upper))
     if any(verdict.p is None and verdict.lower is not None for verdict in verdicts):
-        p_legend += "\np -: differences that are all equal have no t test; their limits are the mean."
+        p_legend += (
+            "\np -: differences that are all equal have no t test; their limits are the mean."
+        )
     yield Column("p", lambda verdict: format_p(verdict.p), p_legend)
     yield Column(
         "needed",

@@ -21,7 +21,15 @@ from cranfield.data.order import GroupedBlock, group_rows, rank_documents
 from cranfield.data.reranked import UnscoredDocs, break_ties, rerank
 from cranfield.data.run_notes import duplicates_note, no_common_query_error
 from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
-from cranfield.formats.block import Block, Duplicates, MemoryRows, Order, Role, join_blocks, empty_block
+from cranfield.formats.block import (
+    Block,
+    Duplicates,
+    MemoryRows,
+    Order,
+    Role,
+    empty_block,
+    join_blocks,
+)
 from cranfield.formats.columns import ColumnsLike, sort_roles
 from cranfield.formats.source import describe_sources
 from cranfield.notes import Note, warn_about
@@ -91,9 +99,13 @@ class RunOperations(Documents):
             rank = rank_documents(grouped_block, judging).rank
             rows = np.flatnonzero(rank <= k)
             rows = rows[np.lexsort((rank[rows], grouped_block.group[rows]))]
-            return replace(grouped_block.block.take(rows), empty_queries=grouped_block.block.empty_queries)
+            return replace(
+                grouped_block.block.take(rows), empty_queries=grouped_block.block.empty_queries
+            )
 
-        return self._derive_run(take_first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()})
+        return self._derive_run(
+            take_first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()}
+        )
 
     def only(self, queries: Any = None, docs: Any = None) -> Self:
         """Return some queries, or some documents of the queries.
@@ -141,7 +153,9 @@ class RunOperations(Documents):
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
         query_index = None if queries is None else read_named_queries(queries, self._make_run)
-        named_docs = None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
+        named_docs = (
+            None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
+        )
         n_rows = list[int]()
 
         def is_wanted_query(queries: Ids) -> Bools:
@@ -156,23 +170,37 @@ class RunOperations(Documents):
             is_selected = query_stays[grouped_block.group]
             if named_docs is not None:
                 is_selected &= named_docs.contains(grouped_block) == keeps_selection
-            is_emptied = query_stays & (np.bincount(grouped_block.group, is_selected, len(query_stays)) == 0)
+            is_emptied = query_stays & (
+                np.bincount(grouped_block.group, is_selected, len(query_stays)) == 0
+            )
             empty = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
             if grouped_block.block.empty_queries:
                 empty_queries = Ids.of([*grouped_block.block.empty_queries])
-                empty += empty_queries.take(np.flatnonzero(is_wanted_query(empty_queries))).to_list()
-            return replace(grouped_block.block.take(np.flatnonzero(is_selected)), empty_queries=empty)
+                empty += empty_queries.take(
+                    np.flatnonzero(is_wanted_query(empty_queries))
+                ).to_list()
+            return replace(
+                grouped_block.block.take(np.flatnonzero(is_selected)), empty_queries=empty
+            )
 
         selections = {"queries": queries, "documents": docs}
         named_parts = " and ".join(name for name, ids in selections.items() if ids is not None)
         description = f"{'some' if keeps_selection else 'all but some'} {named_parts} of"
-        recipe = {verb: {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}}
-        run = self._derive_run(select_rows, description, self._unranked_judging, recipe, needs_rows=keeps_selection)
+        recipe = {
+            verb: {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
+        }
+        run = self._derive_run(
+            select_rows, description, self._unranked_judging, recipe, needs_rows=keeps_selection
+        )
         if keeps_selection:
             return run
         run_queries = read_named_queries(self, self._make_run).ids
         for named_index in (query_index, None if named_docs is None else named_docs.query_index):
-            if named_index is not None and len(named_index.ids) and (named_index.find_rows(run_queries) < 0).all():
+            if (
+                named_index is not None
+                and len(named_index.ids)
+                and (named_index.find_rows(run_queries) < 0).all()
+            ):
                 ids, source = named_index.ids.to_texts(), describe_sources(self.sources)
                 run_ids = run_queries.to_texts()
                 raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
@@ -209,10 +237,18 @@ class RunOperations(Documents):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         own_block, other_block = (run._read_all(roles) for run in (self, other))
         own_docs = NamedDocuments.of_block(own_block)
-        new_rows = np.flatnonzero(~own_docs.contains(group_rows(other_block, other._unranked_judging)))
-        added_block = replace(other_block.take(new_rows), left_out=other_block.left_out, empty_queries=other_block.empty_queries)
+        new_rows = np.flatnonzero(
+            ~own_docs.contains(group_rows(other_block, other._unranked_judging))
+        )
+        added_block = replace(
+            other_block.take(new_rows),
+            left_out=other_block.left_out,
+            empty_queries=other_block.empty_queries,
+        )
         joint_block = join_blocks([own_block, added_block])
-        return self._hold_rows(joint_block, f"{self.name} | {other.name}", {"union": other.origin}, roles)
+        return self._hold_rows(
+            joint_block, f"{self.name} | {other.name}", {"union": other.origin}, roles
+        )
 
     def rerank(self, by: Any, unscored: UnscoredDocs = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.
@@ -282,16 +318,23 @@ class RunOperations(Documents):
                 block = change_block(grouped_block)
                 docs, query = block.doc.compact(), block.query.compact()
                 left_out = grouped_block.block.left_out
-                blocks.append(replace(block, query=query, doc=docs, left_out=left_out, input_row=None))
+                blocks.append(
+                    replace(block, query=query, doc=docs, left_out=left_out, input_row=None)
+                )
             return blocks
 
         blocks = self.read_whole_queries(sort_roles(roles), judging, change_blocks)
         block = join_blocks(blocks) if blocks else empty_block(roles)
         if blocks and not len(block) and (needs_rows or not block.empty_queries):
             raise InputError(
-                f"nothing is left of the run {self.name!r:.80}", source=describe_sources(self.sources)
+                f"nothing is left of the run {self.name!r:.80}",
+                source=describe_sources(self.sources),
             )
-        numbers = self._extra_roles if ranking_role is None else {ranking_role, *(self._extra_roles & {"cost"})}
+        numbers = (
+            self._extra_roles
+            if ranking_role is None
+            else {ranking_role, *(self._extra_roles & {"cost"})}
+        )
         return self._hold_rows(block, f"{description} {self.name}", recipe, numbers)
 
     # ---- what is named --------------------------------------------------------------------------
@@ -314,7 +357,9 @@ class RunOperations(Documents):
         if len(set(first_queries)) < len(first_queries):
             block = gather_queries(block)
         query_ids = set(first_queries)
-        empty = [query_id for query_id in dict.fromkeys(block.empty_queries) if query_id not in query_ids]
+        empty = [
+            query_id for query_id in dict.fromkeys(block.empty_queries) if query_id not in query_ids
+        ]
         block, n_queries = replace(block, empty_queries=empty), len(query_ids) + len(empty)
         form = f"{description} ({format_query_count(n_queries)}, {format_count(len(block), 'row')})"
         derived_run = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
@@ -338,4 +383,8 @@ def _describe_selection(selection: Any) -> Any:
         return selection if selection is None else escape_unprintable(str(selection))
     if isinstance(selection, RunOperations):
         return selection.origin
-    return f"{type(selection).__name__} of {len(selection):,}" if hasattr(selection, "__len__") else "ids"
+    return (
+        f"{type(selection).__name__} of {len(selection):,}"
+        if hasattr(selection, "__len__")
+        else "ids"
+    )

@@ -36,7 +36,9 @@ class Averaging:
     # (n_queries of the qrels,) the place of each among these, -1 if left out; None: the same ones.
     position: Ints | None = None
     n_unjudged: int = 0  # of these: queries of the run without judgments
-    left_out_counts: Mapping[str, int] = field(default_factory=dict)  # of the qrels, by a key of WHY
+    left_out_counts: Mapping[str, int] = field(
+        default_factory=dict
+    )  # of the qrels, by a key of WHY
 
     def select_counts(self, counts: Ints) -> Ints:
         """Return these queries' part of a column of the qrels' queries; 0 without judgments."""
@@ -71,7 +73,9 @@ def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
     is_in_run = ~is_judged  # which the run has, all of them; of the others, those that it has
     is_in_run[is_judged] = match.is_in_run[code[is_judged]]
     n_retrieved[is_judged] = match.n_retrieved[code[is_judged]]
-    return Averaging(query_ids, is_in_run, n_retrieved, position, int(np.count_nonzero(~is_judged)), left_out)
+    return Averaging(
+        query_ids, is_in_run, n_retrieved, position, int(np.count_nonzero(~is_judged)), left_out
+    )
 
 
 def _add_unjudged(
@@ -91,11 +95,18 @@ def _add_unjudged(
     return IdList(ids.take(order).compact()), codes[order], counts[order]
 
 
-def none_averaged_error(queries: Queries, left_out_counts: Mapping[str, int], source: str | None) -> InputError:
+def none_averaged_error(
+    queries: Queries, left_out_counts: Mapping[str, int], source: str | None
+) -> InputError:
     """Return the error that no query is averaged; `source` is that of the run."""
-    reasons = [f"{format_query_count(n)} left out: {LEFT_OUT_REASONS[condition]}" for condition, n in left_out_counts.items() if n]
+    reasons = [
+        f"{format_query_count(n)} left out: {LEFT_OUT_REASONS[condition]}"
+        for condition, n in left_out_counts.items()
+        if n
+    ]
     return InputError(
-        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(reasons)}", source=source
+        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(reasons)}",
+        source=source,
     )
 
 

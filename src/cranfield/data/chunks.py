@@ -10,12 +10,12 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, decode, encode, encode_ids
 from cranfield.arrays.ranked import Ints
-from cranfield.arrays.rows import mark_changes, group_sizes, consecutive_numbers
+from cranfield.arrays.rows import consecutive_numbers, group_sizes, mark_changes
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, sort_by_document, group_rows, leave_out_rows
+from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, sort_by_document
 from cranfield.data.relevance import Judgments, make_judgments
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Block, Errors, Keep, FaultyRows, Role
+from cranfield.formats.block import Block, Errors, FaultyRows, Keep, Role
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.identifiers import to_id_text, with_text_ids
 from cranfield.formats.source import describe_sources
@@ -48,7 +48,9 @@ class Chunks:
         if isinstance(mapping, str | re.Pattern):
             pattern = _compile_pattern(mapping)
             problem = f"does not match the pattern '{pattern.pattern}'"
-            return cls(partial(_first_group, pattern), problem, keep, _whole_id_hint(pattern.pattern))
+            return cls(
+                partial(_first_group, pattern), problem, keep, _whole_id_hint(pattern.pattern)
+            )
         if callable(mapping):
             return cls(mapping, "has no document: the function returned None", keep)
         raise OptionError(
@@ -97,7 +99,9 @@ class Chunks:
         for chunk in document_of_chunk:
             text = decode(chunk)
             doc = self.document_of(text)
-            document_of_chunk[chunk] = b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
+            document_of_chunk[chunk] = (
+                b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
+            )
         lost_rows = np.flatnonzero([not document_of_chunk[chunk] for chunk in ids])
         return Ids.of([document_of_chunk[chunk] or chunk for chunk in ids]), lost_rows
 
@@ -108,7 +112,9 @@ class Chunks:
             hint = f"Judgments of documents are not mapped: leave --map-qrels out. {hint}"
         return block.row_error(row, f"the chunk {decode(block.doc[row])!r} {self.problem}", hint)
 
-    def convert(self, grouped_block: GroupedBlock, errors: Errors, judging: Judging) -> GroupedBlock:
+    def convert(
+        self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
+    ) -> GroupedBlock:
         """Return a run's block of documents, each in the place of one of its chunks.
 
         Raises InputError for a chunk without a document, or leaves it out.
@@ -118,7 +124,9 @@ class Chunks:
             error = partial(self.missing_document_error, grouped_block.block, int(lost_rows[0]))
             rest_block = leave_out_rows(grouped_block.block, lost_rows, errors, "chunk", error)
             rest_grouped = group_rows(rest_block, self.grouping_options(judging))
-            return self.convert(rest_grouped._replace(repeats=grouped_block.repeats), errors, judging)
+            return self.convert(
+                rest_grouped._replace(repeats=grouped_block.repeats), errors, judging
+            )
         block, score = grouped_block.block, grouped_block.block.columns.get("score")
         sort_score = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
         order, is_first = sort_by_document(docs, grouped_block.group, sort_score)
@@ -134,10 +142,18 @@ class Chunks:
             columns["score"] = sums
         doc_block = replace(block, doc=docs, columns=columns).take(chosen_rows)
         if doc_block.rank is not None:
-            doc_block = replace(doc_block, columns={**doc_block.columns, "rank": _renumber_ranks(doc_block, grouped_block, chosen_rows)})
+            doc_block = replace(
+                doc_block,
+                columns={
+                    **doc_block.columns,
+                    "rank": _renumber_ranks(doc_block, grouped_block, chosen_rows),
+                },
+            )
         doc_block = replace(doc_block, left_out=block.left_out, empty_queries=block.empty_queries)
         grouped_docs = group_rows(doc_block, judging)
-        return grouped_docs._replace(repeats=grouped_block.repeats, conversion_counts=(len(block), len(doc_block)))
+        return grouped_docs._replace(
+            repeats=grouped_block.repeats, conversion_counts=(len(block), len(doc_block))
+        )
 
 
 def _renumber_ranks(doc_block: Block, grouped_block: GroupedBlock, chosen_rows: Ints) -> Ints:
@@ -199,7 +215,9 @@ def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgm
         error = partial(chunks.missing_document_error, block, int(lost_rows[0]), is_judged=True)
         left_out = leave_out_rows(block, lost_rows, errors, "chunk", error).left_out
     good_rows = np.setdiff1d(np.arange(len(query)), lost_rows, assume_unique=True)
-    order, is_first = sort_by_document(docs_of.take(good_rows), query[good_rows], judgments.grade[good_rows] * 1.0)
+    order, is_first = sort_by_document(
+        docs_of.take(good_rows), query[good_rows], judgments.grade[good_rows] * 1.0
+    )
     chosen_rows = good_rows[np.sort(order[is_first])]
     return replace(
         judgments,
@@ -215,11 +233,15 @@ def _map_groups(
     judgments: Judgments, groups: GroupRows, chunks: Chunks, errors: Errors
 ) -> Judgments:
     block = groups.build_block()
-    named_block = Block(block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels")
+    named_block = Block(
+        block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels"
+    )
     docs, lost_rows = chunks.map_chunks(block.doc)
     left_out = FaultyRows()
     if len(lost_rows):
-        error = partial(chunks.missing_document_error, named_block, int(lost_rows[0]), is_judged=True)
+        error = partial(
+            chunks.missing_document_error, named_block, int(lost_rows[0]), is_judged=True
+        )
         left_out = leave_out_rows(named_block, lost_rows, errors, "chunk", error).left_out
     document_of_chunk = dict(zip(block.doc.to_list(), docs.to_list(), strict=True))
     lost_chunks = {block.doc[int(row)] for row in lost_rows}
@@ -234,7 +256,9 @@ def _map_groups(
                         levels[doc] = max(level, levels.get(doc, level))
                 if levels:
                     mapped_groups.setdefault(query, {}).setdefault(group, []).append(levels)
-    group_judgments = make_judgments(GroupRows(mapped_groups, groups.weights, groups.left_out + left_out, groups), errors)
+    group_judgments = make_judgments(
+        GroupRows(mapped_groups, groups.weights, groups.left_out + left_out, groups), errors
+    )
     return replace(
         group_judgments,
         repeats=judgments.repeats,
@@ -270,6 +294,8 @@ def chunks_note(n_chunks: int, n_documents: int, keep: Keep | None) -> Note:
         None: "has the highest grade of its chunks",
     }[keep]
     verb = "judged" if keep is None else "retrieved"
-    sentence = f"{format_count(n_chunks, 'chunk')} {verb} became {format_count(n_documents, 'document')}"
+    sentence = (
+        f"{format_count(n_chunks, 'chunk')} {verb} became {format_count(n_documents, 'document')}"
+    )
     text = f"{sentence}: each {action}."
     return Note("map-docs", "info", text, count=n_chunks)

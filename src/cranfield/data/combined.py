@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, IdIndex, decode, encode_ids
+from cranfield.arrays.ids import IdIndex, IdList, Ids, decode, encode_ids
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.rows import mark_changes
 from cranfield.arrays.slots import number_pairs
@@ -28,7 +28,10 @@ COUNTED_GRADE = {
 
 
 def merge_judgments(
-    judgments_list: Sequence[Judgments], doc_columns: Sequence[Ids], query_columns: Sequence[Ints], differing: DifferingGrades
+    judgments_list: Sequence[Judgments],
+    doc_columns: Sequence[Ids],
+    query_columns: Sequence[Ints],
+    differing: DifferingGrades,
 ) -> Judgments:
     """Return the judgments of all, each document of a query once; `docs` and `query` have rows."""
     for judgments in judgments_list:
@@ -43,9 +46,16 @@ def merge_judgments(
     queries = all_ids.take(all_ids.sort_keys().argsort(kind="stable"))
     queries = queries.take(queries.find_changes()).compact()
     query_index = IdIndex(queries)
-    group = np.concatenate([query_index.find_rows(query_ids)[query_codes] for query_ids, query_codes in zip(ids, query_columns, strict=True)])
+    group = np.concatenate(
+        [
+            query_index.find_rows(query_ids)[query_codes]
+            for query_ids, query_codes in zip(ids, query_columns, strict=True)
+        ]
+    )
     all_docs = Ids.concatenate(list(doc_columns))
-    grade = np.concatenate([np.asarray(judgments.grade, np.float64) for judgments in judgments_list])
+    grade = np.concatenate(
+        [np.asarray(judgments.grade, np.float64) for judgments in judgments_list]
+    )
     first, pair = number_pairs(group, all_docs)
     n_pairs = len(first)
     first = np.full(n_pairs, len(pair))
@@ -92,7 +102,11 @@ def merge_judgments(
 
 def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
     """Return the highest grade that was stated, if one was; None: that which occurs."""
-    stated_grades = [judgments.stated_top_grade for judgments in judgments_list if judgments.stated_top_grade is not None]
+    stated_grades = [
+        judgments.stated_top_grade
+        for judgments in judgments_list
+        if judgments.stated_top_grade is not None
+    ]
     highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
     return max([*stated_grades, *highest_grades]) if stated_grades else None
 
@@ -112,7 +126,9 @@ def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     pair_of_grade, distinct_grade = pair[order[first_rows]], grade[order[first_rows]]
     order_by_count = np.lexsort((distinct_grade, counts, pair_of_grade))
     majority_grade = np.empty(n)
-    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[order_by_count]  # the last of a pair is the most frequent
+    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[
+        order_by_count
+    ]  # the last of a pair is the most frequent
     return majority_grade
 
 

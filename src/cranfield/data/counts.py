@@ -6,7 +6,9 @@ from cranfield.data.averaged import LEFT_OUT_REASONS
 from cranfield.notes import Note
 from cranfield.render.numbers import format_query_count
 
-_INCOMPARABLE_MEAN = "Each would score 0: do not compare this mean with that of a run that has them."
+_INCOMPARABLE_MEAN = (
+    "Each would score 0: do not compare this mean with that of a run that has them."
+)
 _COUNT_TEXTS = (
     ("without_results", "without results: counted as retrieving nothing."),
     (
@@ -16,7 +18,10 @@ _COUNT_TEXTS = (
     ),
     ("without_judgments", "of the run left out: not in the qrels."),
     ("without_run", f"of the qrels left out: {LEFT_OUT_REASONS['both']}. {_INCOMPARABLE_MEAN}"),
-    ("none_retrieved", f"of the qrels left out: {LEFT_OUT_REASONS['retrieved']}. {_INCOMPARABLE_MEAN}"),
+    (
+        "none_retrieved",
+        f"of the qrels left out: {LEFT_OUT_REASONS['retrieved']}. {_INCOMPARABLE_MEAN}",
+    ),
     ("none_relevant", f"of the qrels left out: {LEFT_OUT_REASONS['relevant']}."),
     ("unjudged_queries", "of the run not in the qrels: counted as 0."),
 )
@@ -42,7 +47,9 @@ class Counts:
 
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""
-        notes = [Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)]
+        notes = [
+            Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)
+        ]
         for count_name, text in _COUNT_TEXTS:
             count = getattr(self, count_name)
             if count:
@@ -53,7 +60,12 @@ class Counts:
         return notes
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{count_name: count + getattr(other, count_name) for count_name, count in vars(self).items()})
+        return Counts(
+            **{
+                count_name: count + getattr(other, count_name)
+                for count_name, count in vars(self).items()
+            }
+        )
 
     @property
     def _mean_share(self) -> str:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, register_queries, group_rows, repeats_error
+from cranfield.data.order import GroupedBlock, group_rows, register_queries, repeats_error
 from cranfield.errors import DuplicateError, InputError, OptionError, check_choice
 from cranfield.formats.block import (
     Block,
     Errors,
-    Keep,
     FaultyRows,
+    Keep,
     ListKind,
     Load,
     Role,
     Rows,
-    join_blocks,
     empty_block,
+    join_blocks,
 )
 from cranfield.formats.columns import sort_roles
 from cranfield.formats.objects import Nested
@@ -139,7 +139,9 @@ class Documents:
                 hint="It needs columns start and end, or ids that say both: Run.spans(pattern), "
                 "--span-pattern '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
             )
-        return self._replace_rows(self._rows, replace(spans, judged_spans=judged_spans, overlap=overlap))
+        return self._replace_rows(
+            self._rows, replace(spans, judged_spans=judged_spans, overlap=overlap)
+        )
 
     @property
     def rows(self) -> Rows:
@@ -223,7 +225,9 @@ class Documents:
                 return use_blocks(lambda: group_blocks(self._rows.blocks(roles, self.errors)))
             from cranfield.data.regroup import regroup_queries
 
-            return use_blocks(lambda: group_blocks(regroup_queries(self._rows.blocks(roles, self.errors))))
+            return use_blocks(
+                lambda: group_blocks(regroup_queries(self._rows.blocks(roles, self.errors)))
+            )
         except DuplicateError as error:
             raise self.first_repeat_error(error, judging) from None
 
@@ -237,7 +241,9 @@ class Documents:
         self._refuse_spans()
 
         def collect_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
-            return [replace(grouped_block.block, input_row=None) for grouped_block in grouped_blocks()]
+            return [
+                replace(grouped_block.block, input_row=None) for grouped_block in grouped_blocks()
+            ]
 
         roles = sort_roles(roles)
         blocks = self.read_whole_queries(roles, judging or self._unranked_judging, collect_blocks)
@@ -269,6 +275,8 @@ class Documents:
         skipping_run.errors = "skip"
         ranking_roles = self._rows.extra_roles & {"score", "rank"}  # the advice depends on them
         repeats_of_blocks = skipping_run.read_whole_queries(
-            ranking_roles, Judging(duplicates="first"), lambda grouped_blocks: [grouped_block.repeats for grouped_block in grouped_blocks()]
+            ranking_roles,
+            Judging(duplicates="first"),
+            lambda grouped_blocks: [grouped_block.repeats for grouped_block in grouped_blocks()],
         )
         return sum(repeats_of_blocks, FaultyRows())

@@ -104,8 +104,15 @@ def estimate_overlap(sketch: str, other_sketch: str) -> float:
     """
     hashes, other_hashes = _split_hashes(sketch), _split_hashes(other_sketch)
     least_hashes = sorted(hashes | other_hashes)[:SKETCH_SIZE]
-    return len(hashes.intersection(other_hashes, least_hashes)) / len(least_hashes) if least_hashes else 1.0
+    return (
+        len(hashes.intersection(other_hashes, least_hashes)) / len(least_hashes)
+        if least_hashes
+        else 1.0
+    )
 
 
 def _split_hashes(sketch: str) -> set[str]:
-    return {sketch[position : position + _HASH_DIGITS] for position in range(0, len(sketch), _HASH_DIGITS)}
+    return {
+        sketch[position : position + _HASH_DIGITS]
+        for position in range(0, len(sketch), _HASH_DIGITS)
+    }

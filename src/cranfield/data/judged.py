@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades
 from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
-from cranfield.arrays.rows import mark_changes, consecutive_numbers
+from cranfield.arrays.rows import consecutive_numbers, mark_changes
 from cranfield.arrays.trace import Recordable, step_method
 from cranfield.data.judging import Ties
 from cranfield.data.preferences import Contradiction, Levels, Preferences, match_preferences
@@ -51,7 +51,9 @@ class Judged(Recordable):
     n_retrieved: Ints
     top_grade: float
     has_groups: bool = False  # then the grades in hits and ideal are the best of any group
-    _rank_levels: Callable[[], "RankedLevels"] = _refuse_levels  # of groups and preferences; `judge` gives it
+    _rank_levels: Callable[[], "RankedLevels"] = (
+        _refuse_levels  # of groups and preferences; `judge` gives it
+    )
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
@@ -91,7 +93,10 @@ class Judged(Recordable):
             n_retrieved, cost = self.n_retrieved[query_slice], self.cost
             if cost is not None:
                 cost = cost[ends[begin] : ends[begin] + int(n_retrieved.sum())]
-            yield query_slice, replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost)
+            yield (
+                query_slice,
+                replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost),
+            )
 
     @step_method()
     def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
@@ -134,7 +139,9 @@ class Judged(Recordable):
         if k is not None:
             last_rank = np.minimum(last_rank, k.max(axis=1)).astype(np.int64)
         first_rank, n_ranks = tie_first[begins_tie], tie_size[begins_tie]
-        n_places = np.clip(last_rank[ties.query] - first_rank + 1, 0, np.where(tie_worth == 0, 0, n_ranks))
+        n_places = np.clip(
+            last_rank[ties.query] - first_rank + 1, 0, np.where(tie_worth == 0, 0, n_ranks)
+        )
         tie, nth = _number_rows(n_places)
         ranked = Ranked(ties.n_queries, ties.query[tie], first_rank[tie] + nth - 1, nth)
         return TiePlaces(ranked.top(k), nth, n_ranks[tie], tie_worth[tie], worth_above[tie])
@@ -321,7 +328,12 @@ class RankedLevels:
 
         hits = sort_by_rank(self.rank)
         ideal_order = np.lexsort((-grade, levels.group))
-        all_rows = Ranked(n_groups, levels.group[ideal_order], np.zeros(len(ideal_order), np.int64), grade[ideal_order])
+        all_rows = Ranked(
+            n_groups,
+            levels.group[ideal_order],
+            np.zeros(len(ideal_order), np.int64),
+            grade[ideal_order],
+        )
         n_retrieved = judged.n_retrieved[levels.query]
         if self.judged_only:
             hits = hits.relevant(0)
@@ -332,7 +344,8 @@ class RankedLevels:
 
         def rank_by(order: Callable[..., Ints], *parameters: float) -> Ranked:
             ranks = self.qrels.ideal.once(
-                (order, *parameters), lambda: order(self.qrels.levels, self.qrels.query, *parameters)
+                (order, *parameters),
+                lambda: order(self.qrels.levels, self.qrels.query, *parameters),
             )
             return sort_by_rank(ranks[self._document_row])
 
@@ -349,7 +362,9 @@ class RankedLevels:
         rank[levels.row] = np.where(is_judged, self.rank, 0)
         ranked_rows = np.flatnonzero(rank)
         ranked_rows = ranked_rows[np.lexsort((rank[ranked_rows], query[ranked_rows]))]
-        hits = Ranked(self.n_queries, query[ranked_rows], rank[ranked_rows], np.zeros_like(ranked_rows))
+        hits = Ranked(
+            self.n_queries, query[ranked_rows], rank[ranked_rows], np.zeros_like(ranked_rows)
+        )
         rank[ranked_rows] = hits.ordinal
         return replace(self, rank=rank[levels.row], judged_only=False).judge_groups(judged)
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
-from cranfield.options import Options, number_check, option, list_options, whole_check
+from cranfield.options import Options, list_options, number_check, option, whole_check
 
 Queries = Literal[
     "judged", "both", "relevant", "relevant-and-both", "retrieved", "relevant-and-retrieved", "run"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cranfield.arrays.grades import are_whole_grades, widen_grades
-from cranfield.arrays.ids import Ids, IdIndex, decode, encode_ids
+from cranfield.arrays.ids import IdIndex, Ids, decode, encode_ids
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import mark_changes
 from cranfield.arrays.slots import PairIndex
@@ -15,7 +15,7 @@ from cranfield.data.relevance import Judgments
 from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.source import describe_sources
-from cranfield.lazy import cached_property, cached_if_small
+from cranfield.lazy import cached_if_small, cached_property
 from cranfield.render.numbers import format_shortest
 
 if TYPE_CHECKING:  # what most judgments do not need
@@ -83,7 +83,11 @@ class JudgmentColumns(Judgments):
     def top_grade(self) -> float:
         """The highest grade that any document of the collection has."""
         stated_grade = self.stated_top_grade
-        top_grade: float = np.maximum.reduce(self.grade, initial=0).item() if stated_grade is None else stated_grade
+        top_grade: float = (
+            np.maximum.reduce(self.grade, initial=0).item()
+            if stated_grade is None
+            else stated_grade
+        )
         return top_grade
 
     @cached_if_small

@@ -10,7 +10,14 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import Side
 from cranfield.formats.identifiers import with_text_ids
-from cranfield.formats.objects import LIST_DESCRIPTIONS, NestedRows, read_grade_list, is_sequence, to_list, to_nested
+from cranfield.formats.objects import (
+    LIST_DESCRIPTIONS,
+    NestedRows,
+    is_sequence,
+    read_grade_list,
+    to_list,
+    to_nested,
+)
 from cranfield.notes import Note
 from cranfield.options import is_whole_number, level_check
 from cranfield.render.numbers import format_count, format_shortest
@@ -141,18 +148,25 @@ def grades(
     grades_name = "each query's grades" if len(queries) > 1 or systems else "these grades"
     sentence_of_code = [("grades", f"Judged: {grades_name}, and nothing else.")]
     if systems:
-        sentence_of_code = [("systems", "Judged: the fewest documents from which every list can come.")]
+        sentence_of_code = [
+            ("systems", "Judged: the fewest documents from which every list can come.")
+        ]
     if collection is not None:
         n_added = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
         text = f", and {format_count(n_added, 'document')} retrieved, of grade 0" if n_added else ""
         sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
-            judged[query] |= missing_relevant_docs(judged[query], n, 1, _query_label("the grades", query, judged))
+            judged[query] |= missing_relevant_docs(
+                judged[query], n, 1, _query_label("the grades", query, judged)
+            )
         text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
         sentence_of_code = [("n-relevant", text)]
     qrels = Qrels(judged)
-    runs = {str(system): _make_graded_run(rankings, str(system)) for system, rankings in rankings_of_system.items()}
+    runs = {
+        str(system): _make_graded_run(rankings, str(system))
+        for system, rankings in rankings_of_system.items()
+    }
     if top is not None:
         try:
             top = level_check(qrels.top_grade, LARGEST_GRADE)(top)
@@ -163,7 +177,9 @@ def grades(
             ) from None
         sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", sentence) for code, sentence in sentence_of_code)
-    qrels = qrels.replace_fields(lists_of="grades", form=LIST_DESCRIPTIONS["grades"], notes=notes, top_of_all=top)
+    qrels = qrels.replace_fields(
+        lists_of="grades", form=LIST_DESCRIPTIONS["grades"], notes=notes, top_of_all=top
+    )
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
 
 
@@ -184,7 +200,9 @@ def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
         raise InputError("the grades: hold no list")
     judged, rankings = {}, {}
     for query, grade_list in lists_of_query.items():
-        judged[query], rankings[query] = read_grade_list(grade_list, _query_label("the grades", query, lists_of_query))
+        judged[query], rankings[query] = read_grade_list(
+            grade_list, _query_label("the grades", query, lists_of_query)
+        )
     return judged, rankings
 
 
@@ -200,16 +218,29 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
         )
     graded_of_system = {
         system: {
-            query: read_grade_list(grades, f"system {system!r}: {_query_label('the grades', query, lists_of_query)}")
+            query: read_grade_list(
+                grades, f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
+            )
             for query, grades in lists_of_query.items()
         }
-        for system, lists_of_query in ((system, _lists_by_query(lists_of_system, f"system {system!r}")) for system, lists_of_system in lists.items())
+        for system, lists_of_query in (
+            (system, _lists_by_query(lists_of_system, f"system {system!r}"))
+            for system, lists_of_system in lists.items()
+        )
     }
     first_system, *other_systems = graded_of_system
     for other_system in other_systems:
-        for query in sorted(graded_of_system[first_system].keys() ^ graded_of_system[other_system].keys()):
-            system_with, system_without = (first_system, other_system) if query in graded_of_system[first_system] else (other_system, first_system)
-            raise InputError(f"system {system_with!r} has a list of query {query!r}, and {system_without!r} none")
+        for query in sorted(
+            graded_of_system[first_system].keys() ^ graded_of_system[other_system].keys()
+        ):
+            system_with, system_without = (
+                (first_system, other_system)
+                if query in graded_of_system[first_system]
+                else (other_system, first_system)
+            )
+            raise InputError(
+                f"system {system_with!r} has a list of query {query!r}, and {system_without!r} none"
+            )
     judged: _GradesOfQuery = {query: {} for query in graded_of_system[first_system]}
     rankings: dict[str, _RankingOfQuery] = {}
     for system, graded_of_query in graded_of_system.items():
@@ -221,7 +252,9 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
                 grade = grades_of.get(doc)
                 n_of_grade[grade] += 1
                 doc_name = "unjudged" if grade is None else f"grade {grade}"
-                ranking.append(doc_name if n_of_grade[grade] == 1 else f"{doc_name} ({n_of_grade[grade]})")
+                ranking.append(
+                    doc_name if n_of_grade[grade] == 1 else f"{doc_name} ({n_of_grade[grade]})"
+                )
                 if grade is not None:
                     judged[query][ranking[-1]] = grade
             rankings[system][query] = ranking
@@ -239,7 +272,9 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
         raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
     n_added = 0
     for query, grade_list in collection.items():
-        unretrieved_grades, n_new = _unretrieved_grades(judged[query], grade_list, _query_label("the collection", query, judged))
+        unretrieved_grades, n_new = _unretrieved_grades(
+            judged[query], grade_list, _query_label("the collection", query, judged)
+        )
         judged[query] |= unretrieved_grades
         n_added += n_new
     return n_added
@@ -291,12 +326,18 @@ def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> d
     if isinstance(lists, Mapping):
         return with_text_ids(lists, lists_name)
     if not is_sequence(lists):
-        raise InputError(f"{lists_name}: expected a list of grades, best rank first, got {lists!r:.80}")
+        raise InputError(
+            f"{lists_name}: expected a list of grades, best rank first, got {lists!r:.80}"
+        )
     grade_lists = to_list(lists)
-    if not any(map(is_sequence, {type(grade_list): grade_list for grade_list in grade_lists}.values())):  # quick: one of a type
+    if not any(
+        map(is_sequence, {type(grade_list): grade_list for grade_list in grade_lists}.values())
+    ):  # quick: one of a type
         grade_lists = [grade_lists]
     name_of_position = dict(enumerate(names))
-    return {name_of_position.get(i, str(i + 1)): grade_list for i, grade_list in enumerate(grade_lists)}
+    return {
+        name_of_position.get(i, str(i + 1)): grade_list for i, grade_list in enumerate(grade_lists)
+    }
 
 
 def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str:

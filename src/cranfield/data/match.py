@@ -20,11 +20,11 @@ from cranfield.data.order import (
     DroppedCounts,
     GroupedBlock,
     Placement,
-    is_above_threshold,
     has_split_query,
+    is_above_threshold,
     rank_documents,
-    to_single,
     tie_sort_keys,
+    to_single,
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -41,7 +41,9 @@ class Match:
 
     n_retrieved: Ints  # (n_queries of the qrels,)
     is_in_run: Bools  # (n_queries of the qrels,)
-    unjudged_queries: dict[Any, int]  # queries of the run without judgments: how many documents each has
+    unjudged_queries: dict[
+        Any, int
+    ]  # queries of the run without judgments: how many documents each has
     left_out: FaultyRows
     repeats: FaultyRows  # rows whose document another row of the query has, too
     row: Ints  # (hits,)
@@ -56,7 +58,11 @@ class Match:
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
     """Return one column of several, or of none."""
     column_list = list(column_list)
-    return column_list[0] if len(column_list) == 1 else np.concatenate([*column_list, np.zeros(0, np.int64)])
+    return (
+        column_list[0]
+        if len(column_list) == 1
+        else np.concatenate([*column_list, np.zeros(0, np.int64)])
+    )
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
@@ -64,7 +70,9 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
 
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
-    if None not in [run.docs_of_query for run in runs]:  # no threads: Python does not let go of them
+    if None not in [
+        run.docs_of_query for run in runs
+    ]:  # no threads: Python does not let go of them
         for run in watch_steps(runs, "scoring"):
             yield _match_dicts(qrels, run, judging)
         return
@@ -79,7 +87,9 @@ class _RepeatError(Exception):
     """A block of a run has a document twice: the number of the run, and the error."""
 
 
-def _match_blocks(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
+def _match_blocks(
+    qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool
+) -> Iterator[Match]:
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:
@@ -117,8 +127,14 @@ def _match_blocks(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bo
         if i in apart:
             from cranfield.data.regroup import regroup_queries
 
-            whole_tasks = ((i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs)))
-            block_matches = [block_match for _, block_match in map_in_threads(match_task, whole_tasks) if block_match is not None]
+            whole_tasks = (
+                (i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs))
+            )
+            block_matches = [
+                block_match
+                for _, block_match in map_in_threads(match_task, whole_tasks)
+                if block_match is not None
+            ]
         yield _join_matches(qrels, block_matches, i in apart)
 
 
@@ -152,11 +168,18 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         queries = Ids.concatenate([queries, Ids.of(block.empty_queries)])
     codes = qrels.find_codes(queries)
     code = codes[: len(grouped_block.queries)]
-    judged_codes, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
+    judged_codes, unknown = (
+        np.sort(codes[codes >= 0]),
+        queries.take(np.flatnonzero(codes < 0)).to_list(),
+    )
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
-    comes_back = bool((judged_codes[1:] == judged_codes[:-1]).any()) or len(set(unknown)) < len(unknown)
-    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
+    comes_back = bool((judged_codes[1:] == judged_codes[:-1]).any()) or len(set(unknown)) < len(
+        unknown
+    )
+    rows, judgments = (
+        np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
+    )
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
@@ -179,7 +202,11 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
 def _add_queries(block_match: _BlockMatch, is_seen: Bools, seen_unjudged: set[bytes]) -> bool:
     """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
     code = block_match.code[block_match.code >= 0]
-    comes_back = block_match.comes_back or bool(is_seen[code].any()) or not seen_unjudged.isdisjoint(block_match.unjudged_queries)
+    comes_back = (
+        block_match.comes_back
+        or bool(is_seen[code].any())
+        or not seen_unjudged.isdisjoint(block_match.unjudged_queries)
+    )
     is_seen[code] = True
     seen_unjudged.update(block_match.unjudged_queries)
     return comes_back
@@ -195,9 +222,17 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         is_in_run[block_match.code[is_judged]] = True
         n_retrieved[block_match.code[is_judged]] = block_match.n_retrieved[is_judged]
         if not is_judged.all():
-            unjudged_queries.update(zip(block_match.unjudged_queries, block_match.n_retrieved[~is_judged].tolist(), strict=True))
+            unjudged_queries.update(
+                zip(
+                    block_match.unjudged_queries,
+                    block_match.n_retrieved[~is_judged].tolist(),
+                    strict=True,
+                )
+            )
     rank, n_tied, n_all_tied, n_unsorted, tie_first, tie_size = (
-        zip(*(block_match.placement for block_match in block_matches), strict=True) if block_matches else ([],) * 6
+        zip(*(block_match.placement for block_match in block_matches), strict=True)
+        if block_matches
+        else ([],) * 6
     )
     cost, first_row = None, np.cumsum(n_retrieved) - n_retrieved
     for block_match in block_matches:
@@ -216,9 +251,15 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
             *(_concatenate(tie_first), _concatenate(tie_size)),
         ),
         cost,
-        (sum(block_match.conversion_counts[0] for block_match in block_matches), sum(block_match.conversion_counts[1] for block_match in block_matches)),
+        (
+            sum(block_match.conversion_counts[0] for block_match in block_matches),
+            sum(block_match.conversion_counts[1] for block_match in block_matches),
+        ),
         is_regrouped,
-        (sum(block_match.dropped_counts[0] for block_match in block_matches), sum(block_match.dropped_counts[1] for block_match in block_matches)),
+        (
+            sum(block_match.dropped_counts[0] for block_match in block_matches),
+            sum(block_match.dropped_counts[1] for block_match in block_matches),
+        ),
     )
 
 
@@ -232,7 +273,13 @@ def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Fl
         row, expected = int(bad_rows[0]), f"a cost from {_MIN_COST:g} to {_MAX_COST:g}"
         raise grouped_block.block.row_error(row, f"expected {expected}, got {cost[row].item()!r}")
     rows = np.flatnonzero(code[grouped_block.group] >= 0)
-    ranked_cost: Floats = cost[rows[np.lexsort((rank_documents(grouped_block, judging, rows).rank, grouped_block.group[rows]))]]
+    ranked_cost: Floats = cost[
+        rows[
+            np.lexsort(
+                (rank_documents(grouped_block, judging, rows).rank, grouped_block.group[rows])
+            )
+        ]
+    ]
     return ranked_cost
 
 
@@ -271,7 +318,9 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         raise OptionError("order='rank': a run in memory has no rank column")
     with_ties, is_single = not judging.has_one_tie_order, judging.scores == "single"
     all_docs: Nested = run.docs_of_query or {}
-    docs_of_query, dropped_counts = _drop_documents(all_docs, judging) if judging.drops_documents else (all_docs, (0, 0))
+    docs_of_query, dropped_counts = (
+        _drop_documents(all_docs, judging) if judging.drops_documents else (all_docs, (0, 0))
+    )
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     columns: list[list[Ints]] = [[], [], [], []]
@@ -294,12 +343,16 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         assert hit_scores is not None  # noqa: S101 - the scores are numbers, all of them
         rows = (hit_scores == hit_scores).nonzero()[0]
         if is_single:
-            may_overflow = sorted_scores.item(-1) > LARGEST_SINGLE or sorted_scores.item(0) < -LARGEST_SINGLE
+            may_overflow = (
+                sorted_scores.item(-1) > LARGEST_SINGLE or sorted_scores.item(0) < -LARGEST_SINGLE
+            )
             sorted_scores = to_single(sorted_scores, may_overflow)
         is_equal = sorted_scores[1:] == sorted_scores[:-1]
         n_equal_pairs = np.count_nonzero(is_equal)
         if n_equal_pairs:  # of n equal scores in a row, n - 1 have an equal one before them
-            n_tied += int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
+            n_tied += int(
+                n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1])
+            )
             n_all_tied += int(n_equal_pairs == len(is_equal))
         if len(rows) == 0:
             continue
@@ -320,17 +373,31 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
                 is_in_order = False
                 all_scores = to_single(all_scores, may_overflow) if is_single else all_scores
                 tied_docs = [docs[i] for i in rows.take(tied_hits).tolist()]
-                ranks[tied_hits] += _count_tied_above(ranking, all_scores, tied_docs, hit_scores.take(tied_hits), judging)
-    unjudged_queries = _count_unjudged(docs_of_query, qrels) if np.count_nonzero(is_in_run) < len(docs_of_query) else {}
+                ranks[tied_hits] += _count_tied_above(
+                    ranking, all_scores, tied_docs, hit_scores.take(tied_hits), judging
+                )
+    unjudged_queries = (
+        _count_unjudged(docs_of_query, qrels)
+        if np.count_nonzero(is_in_run) < len(docs_of_query)
+        else {}
+    )
     ties = (_concatenate(first), _concatenate(size)) if with_ties else ()
     placement = Placement(_concatenate(rank), n_tied, n_all_tied, 0, *ties)
     counted = n_retrieved, is_in_run, unjudged_queries, run.left_out, NO_FAULTY_ROWS
-    return Match(*counted, _concatenate(row), placement, dropped_counts=dropped_counts, is_in_order=is_in_order)
+    return Match(
+        *counted,
+        _concatenate(row),
+        placement,
+        dropped_counts=dropped_counts,
+        is_in_order=is_in_order,
+    )
 
 
 def _count_unjudged(docs_of_query: Nested, qrels: Qrels) -> dict[Any, int]:
     """Return how many documents each query has that has no judgments."""
-    return {query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)}
+    return {
+        query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)
+    }
 
 
 def _drop_documents(docs_of_query: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
@@ -346,12 +413,19 @@ def _drop_documents(docs_of_query: Nested, judging: Judging) -> tuple[Nested, Dr
             is_above = is_above_threshold(to_scores(query, remaining_docs)[0], judging)
             remaining_docs = dict(compress(remaining_docs.items(), is_above.tolist()))
         remaining_docs_of_query[query] = remaining_docs
-        n_identical, n_low = n_identical + n_same_id, n_low + len(docs) - n_same_id - len(remaining_docs)
+        n_identical, n_low = (
+            n_identical + n_same_id,
+            n_low + len(docs) - n_same_id - len(remaining_docs),
+        )
     return remaining_docs_of_query, (n_identical, n_low)
 
 
 def _count_tied_above(
-    ranking: Iterable[str], all_scores: Floats, hit_docs: list[str], hit_scores: Floats, judging: Judging
+    ranking: Iterable[str],
+    all_scores: Floats,
+    hit_docs: list[str],
+    hit_scores: Floats,
+    judging: Judging,
 ) -> Ints:
     """Count, for each hit, the documents of the same score that are above it.
 
@@ -359,7 +433,12 @@ def _count_tied_above(
     each of which another document has, too.
     """
     sorted_hit_scores = np.sort(hit_scores)
-    is_tied = sorted_hit_scores[np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)] == all_scores
+    is_tied = (
+        sorted_hit_scores[
+            np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)
+        ]
+        == all_scores
+    )
     tied_docs = [*compress(ranking, is_tied)]
     if judging.ties == "given":
         position_of_doc = {doc: i for i, doc in enumerate(tied_docs)}

@@ -25,7 +25,7 @@ from cranfield.data.run_notes import (
     holds_mostly,
     no_judged_doc_note,
 )
-from cranfield.formats.block import Duplicates, MemoryRows, FaultyRows, Order, Role
+from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, Severity
@@ -46,7 +46,9 @@ class RunFacts(NamedTuple):
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
     n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
-    list_counts: tuple[int, int]  # queries of several judged documents; those with just these as rows
+    list_counts: tuple[
+        int, int
+    ]  # queries of several judged documents; those with just these as rows
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: FaultyRows  # for these see `Match`
     repeats: FaultyRows
@@ -138,7 +140,10 @@ class MatchedRun(JudgedRun):
     def __post_init__(self) -> None:
         self.query_ids, self.is_in_run = self.averaging.query_ids, self.averaging.is_in_run
         self.n_queries, self.n_hits = len(self.query_ids), len(self.match.row)
-        self.unjudged_queries, self.left_out_counts = self.match.unjudged_queries, self.averaging.left_out_counts
+        self.unjudged_queries, self.left_out_counts = (
+            self.match.unjudged_queries,
+            self.averaging.left_out_counts,
+        )
 
     @cached_property
     def is_answered(self) -> Bools:
@@ -233,9 +238,19 @@ def find_own_judgments(judged_run: JudgedRun, severity: Severity = "warning") ->
         if is_long or qrels.grade.min() < qrels.grade.max():
             text = "its documents are the same, its numbers grades"
             yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}", count=facts.n_hits)
-    elif n_lists >= _MIN_LISTS and 20 * n_copied_lists >= 19 * n_lists and qrels.grade.min() == qrels.grade.max():
+    elif (
+        n_lists >= _MIN_LISTS
+        and 20 * n_copied_lists >= 19 * n_lists
+        and qrels.grade.min() == qrels.grade.max()
+    ):
         text = f"in {n_copied_lists:,} of {format_query_count(n_lists)} with several expected documents, just these were "
-        yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}retrieved", n_copied_lists, count=n_copied_lists)
+        yield Note(
+            "qrels-as-run",
+            severity,
+            f"{_JUDGMENTS_AS_RUN}: {text}retrieved",
+            n_copied_lists,
+            count=n_copied_lists,
+        )
 
 
 _JUDGMENTS_AS_RUN = "the judgments seem to be given as a run"
@@ -276,7 +291,9 @@ def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
 
 def _ranking_order(judged_run: JudgedRun) -> Order:
     order = judged_run.judging.order
-    return order if judged_run.run.docs_of_query is not None else judged_run.run.resolve_order(order)
+    return (
+        order if judged_run.run.docs_of_query is not None else judged_run.run.resolve_order(order)
+    )
 
 
 def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
@@ -289,10 +306,14 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, facts.n_queries)
-    yield from _describe_left_out("the run", facts.left_out, facts.repeats, judged_run.judging.duplicates)
+    yield from _describe_left_out(
+        "the run", facts.left_out, facts.repeats, judged_run.judging.duplicates
+    )
     if run.conversion is not None:
         yield run.conversion.make_note(*facts.conversion_counts)
-    states_order = run.docs_of_query is not None or run.has_lists or run.list_kind  # by what it is ranked
+    states_order = (
+        run.docs_of_query is not None or run.has_lists or run.list_kind
+    )  # by what it is ranked
     if not states_order and judged_run.judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
@@ -329,7 +350,9 @@ def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
         yield chunks_note(*qrels.chunk_counts, None)
 
 
-def _describe_left_out(side: str, left_out: FaultyRows, repeats: FaultyRows, duplicates: Duplicates) -> Iterator[Note]:
+def _describe_left_out(
+    side: str, left_out: FaultyRows, repeats: FaultyRows, duplicates: Duplicates
+) -> Iterator[Note]:
     """Yield how many rows could not be used, and how many had a document that another one has."""
     if left_out.count:
         yield Note("left-out", "info", left_out.describe(side), count=left_out.count)
@@ -399,7 +422,12 @@ def _scores_are_grades(run: Run) -> bool:
 
 def list_order_notes(runs: Iterable[Run]) -> list[Note]:
     """Return what is odd about the order of runs, for verbs whose results do not say it."""
-    return [note.add_source(run.name) for run in runs if run.has_scores for note in find_order_notes(None, run)]
+    return [
+        note.add_source(run.name)
+        for run in runs
+        if run.has_scores
+        for note in find_order_notes(None, run)
+    ]
 
 
 def find_order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
@@ -423,5 +451,7 @@ def find_order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
     for load in loads[:_MAX_BLOCKS]:
         block = gather_queries(load())
         if block.score_or_grade is not None:
-            score_order += ScoreOrder.of_rows(np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank)
+            score_order += ScoreOrder.of_rows(
+                np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank
+            )
     yield from score_order.notes(run.rows, is_whole_run=len(loads) <= _MAX_BLOCKS)

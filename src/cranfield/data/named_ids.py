@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cranfield.arrays.byte_strings import pair_keys
-from cranfield.arrays.ids import Ids, IdIndex, encode_ids
+from cranfield.arrays.ids import IdIndex, Ids, encode_ids
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.slots import PairIndex
 from cranfield.data.documents import Documents
@@ -43,7 +43,9 @@ class NamedDocuments(NamedTuple):
         query_code = self.query_index.find_rows(grouped_block.queries)[grouped_block.group]
         named_query_rows = np.flatnonzero(query_code >= 0)
         docs = grouped_block.block.doc.take(named_query_rows)
-        rows, pair_row = self.pair_index.find(query_code[named_query_rows], docs, pair_keys(docs.hash(), query_code[named_query_rows]))
+        rows, pair_row = self.pair_index.find(
+            query_code[named_query_rows], docs, pair_keys(docs.hash(), query_code[named_query_rows])
+        )
         named_row[named_query_rows[rows]] = pair_row
         return named_row
 
@@ -73,7 +75,9 @@ def read_named_documents(
 
     selection = _open_collection(selection, "docs", make_run, exclusion_columns)
     if isinstance(selection, Qrels):
-        return NamedDocuments.of_pairs(encode_ids(selection.query_ids), selection.query, selection.docs)
+        return NamedDocuments.of_pairs(
+            encode_ids(selection.query_ids), selection.query, selection.docs
+        )
     if isinstance(selection, Documents):
         return NamedDocuments.of_block(selection._read_all(()))
     if isinstance(selection, Mapping):
@@ -102,7 +106,10 @@ def read_named_queries(selection: Any, make_run: RunMaker) -> IdIndex:
 
 
 def _open_collection(
-    selection: Any, selection_name: str, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
+    selection: Any,
+    selection_name: str,
+    make_run: RunMaker,
+    exclusion_columns: ColumnsLike | None = None,
 ) -> Any:
     """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
     from cranfield.data.qrels import Qrels, read_qrels
@@ -120,7 +127,9 @@ def _open_collection(
         role_and_ids = None if text == "-" else read_id_list(text)
         if role_and_ids is not None:
             if role_and_ids[0] != _ROLES[selection_name]:
-                raise OptionError(f"{selection_name}={text!r:.80}: the file lists ids below {role_and_ids[0]}")
+                raise OptionError(
+                    f"{selection_name}={text!r:.80}: the file lists ids below {role_and_ids[0]}"
+                )
             return role_and_ids[1]
     elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
         if exclusion_columns:

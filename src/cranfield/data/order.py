@@ -14,10 +14,18 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words, find_repeated_keys, pair_keys
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import mark_changes, consecutive_numbers
+from cranfield.arrays.rows import consecutive_numbers, mark_changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import DUPLICATE_HINT, LIST_DUPLICATE_HINT, Block, Errors, FaultLog, FaultyRows, duplicate_hint
+from cranfield.formats.block import (
+    DUPLICATE_HINT,
+    LIST_DUPLICATE_HINT,
+    Block,
+    Errors,
+    FaultLog,
+    FaultyRows,
+    duplicate_hint,
+)
 
 #: How many documents were dropped before ranking: with the query's own id; not scored above.
 DroppedCounts = tuple[int, int]
@@ -52,7 +60,9 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
     starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = pair_keys(block.doc.hash(), group)
-    suspect_rows = find_repeated_keys(keys)  # rows of one document, or, hardly ever, of others of the same key
+    suspect_rows = find_repeated_keys(
+        keys
+    )  # rows of one document, or, hardly ever, of others of the same key
     sort_score, repeats, uncounted_row = _ranking_scores(block, judging), FaultyRows(), None
     if len(suspect_rows):
         repeat_rows = _find_repeats(block, group, suspect_rows)
@@ -103,7 +113,9 @@ def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | No
     With `by`, (rows of the block,): those of which another row has the highest number of all, or is
     the first of several that have it.
     """
-    order, is_first = sort_by_document(block.doc.take(rows), group[rows], None if sort_score is None else sort_score[rows])
+    order, is_first = sort_by_document(
+        block.doc.take(rows), group[rows], None if sort_score is None else sort_score[rows]
+    )
     repeat_rows: Ints = np.sort(rows[order[~is_first]])
     return repeat_rows
 
@@ -167,7 +179,10 @@ def _drop_documents(
     emptied_starts = begins[np.logical_and.reduceat(is_dropped, begins)] if len(begins) else begins
     reduced_block = _drop_rows(block, np.flatnonzero(is_dropped))
     dropped_counts = int(np.count_nonzero(is_identical)), int(np.count_nonzero(is_low))
-    return replace(reduced_block, empty_queries=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()]), dropped_counts
+    return replace(
+        reduced_block,
+        empty_queries=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()],
+    ), dropped_counts
 
 
 def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
@@ -248,7 +263,9 @@ def rank_documents(
         n_equal_pairs = np.bincount(group[tied_rows], minlength=len(counts))
         n_level = int(np.count_nonzero(has_many_rows & (n_equal_pairs == counts - 1)))
     if judging.ties != "given":  # then such rows are in order
-        tie_ids = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        tie_ids = (
+            grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        )
         sign = tie_ids.compare(tied_rows, tie_ids, tied_rows + 1)
         is_unsorted[group[tied_rows[sign > 0 if judging.ties == "ascending" else sign < 0]]] = True
     n_tied = _count_paired_rows(tied_rows[(is_counted & ~is_unsorted)[group[tied_rows]]])
@@ -269,7 +286,9 @@ def rank_documents(
     begins_tie = mark_changes(group, sorted_scores)
     first_of_tie = np.append(np.flatnonzero(begins_tie), len(begins_tie))
     tie_number = (np.cumsum(begins_tie) - 1)[position]
-    return placement._replace(tie_first=first_of_tie[tie_number] - begins + 1, tie_size=np.diff(first_of_tie)[tie_number])
+    return placement._replace(
+        tie_first=first_of_tie[tie_number] - begins + 1, tie_size=np.diff(first_of_tie)[tie_number]
+    )
 
 
 def _count_paired_rows(upper: Ints) -> int:
@@ -277,19 +296,27 @@ def _count_paired_rows(upper: Ints) -> int:
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
-def _sort_rows(grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
+def _sort_rows(
+    grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging
+) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
-    ranked_rows = _sort_by_score(scores[rows], grouped_block.group[rows], rows)  # ties are sorted below
+    ranked_rows = _sort_by_score(
+        scores[rows], grouped_block.group[rows], rows
+    )  # ties are sorted below
     begins_tie = mark_changes(grouped_block.group[ranked_rows], scores[ranked_rows])
     if begins_tie.all():
         return ranked_rows, ranked_rows[:0]
     tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
     doc_key = ranked_rows[tied_positions]
     if judging.ties != "given":
-        tie_ids = grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        tie_ids = (
+            grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
+        )
         doc_key = tie_sort_keys(tie_ids.take(doc_key), judging)
     sort_keys: tuple[Ints, ...] = (doc_key, np.cumsum(begins_tie)[tied_positions])
-    if grouped_block.uncounted_row is not None:  # of the rows of a document, the first counts, and comes first
+    if (
+        grouped_block.uncounted_row is not None
+    ):  # of the rows of a document, the first counts, and comes first
         sort_keys = (ranked_rows[tied_positions], *sort_keys)
     order = np.lexsort(sort_keys)
     ranked_rows[tied_positions] = ranked_rows[tied_positions][order]

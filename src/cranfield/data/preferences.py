@@ -139,7 +139,9 @@ def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences
     contradict each other.
     """
     orders = [order for query in _split_queries(n_queries, levels, rank) for order in query]
-    document_counts = np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
+    document_counts = (
+        np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
+    )
 
     def make_counts(rows: Iterable[list[float]]) -> PreferenceCounts:
         return PreferenceCounts(np.array(list(rows)).reshape(-1, 5))
@@ -170,7 +172,11 @@ def _split_queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[li
             group_rows = slice(bounds[number], bounds[number + 1])
             group_position = position[group_rows.start - rows.start : group_rows.stop - rows.start]
             try:
-                orders.append(_GroupOrder(group_position, subgroup[group_rows], level[group_rows], n_retrieved))
+                orders.append(
+                    _GroupOrder(
+                        group_position, subgroup[group_rows], level[group_rows], n_retrieved
+                    )
+                )
             except _CircleError as circle:
                 doc = row[group_rows][group_position == circle.args[0]][0]
                 raise Contradiction(number, int(doc)) from None
@@ -226,9 +232,18 @@ class _GroupOrder:
     def count_documents(self) -> tuple[int, int, int, int, int]:
         """Count the documents, as the last columns of Preferences have them."""
         n_docs, n_retrieved = len(self.is_relevant), self.n_retrieved
-        n_relevant, n_relevant_retrieved = int(self.is_relevant.sum()), int(self.is_relevant[:n_retrieved].sum())
+        n_relevant, n_relevant_retrieved = (
+            int(self.is_relevant.sum()),
+            int(self.is_relevant[:n_retrieved].sum()),
+        )
         is_ordered = int(self._is_preferred is None)
-        return n_relevant, n_relevant_retrieved, n_docs - n_relevant, n_retrieved - n_relevant_retrieved, is_ordered
+        return (
+            n_relevant,
+            n_relevant_retrieved,
+            n_docs - n_relevant,
+            n_retrieved - n_relevant_retrieved,
+            is_ordered,
+        )
 
     def select_first_nonrelevant(self) -> Ints:
         """Return the relevant documents, and as many others, the first ones."""
@@ -319,4 +334,13 @@ def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
     n_unretrieved_pairs, _ = count_shares(unretrieved_slice, unretrieved_slice)
     sums = np.cumsum(np.concatenate(([0.0], retrieved_shares, implied_shares)))
     n_any_retrieved = n_retrieved_pairs + n_implied
-    return [float(count) for count in (sums[n_retrieved_pairs], sums[-1], n_retrieved_pairs, n_any_retrieved, n_any_retrieved + n_unretrieved_pairs)]
+    return [
+        float(count)
+        for count in (
+            sums[n_retrieved_pairs],
+            sums[-1],
+            n_retrieved_pairs,
+            n_any_retrieved,
+            n_any_retrieved + n_unretrieved_pairs,
+        )
+    ]

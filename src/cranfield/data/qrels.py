@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.arrays.ids import IdList, Ids, encode, encode_ids
 from cranfield.arrays.ranked import Ints
-from cranfield.data.combined import DifferingGrades, select_judgments, merge_judgments
+from cranfield.data.combined import DifferingGrades, merge_judgments, select_judgments
 from cranfield.data.judgment_columns import JudgmentColumns
 from cranfield.data.relevance import Judgments, make_judgments
 from cranfield.errors import InputError, OptionError, check_choice
@@ -20,7 +20,7 @@ from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, describe_sources
 from cranfield.options import check_option, level_check, whole_check
 from cranfield.progress import ProgressLike, watch_calls
-from cranfield.render.numbers import format_shortest, format_query_count
+from cranfield.render.numbers import format_query_count, format_shortest
 
 if TYPE_CHECKING:  # what most judgments do not need
     from cranfield.data.chunks import DocsOfChunks
@@ -205,7 +205,9 @@ class Qrels(JudgmentColumns):
             raise OptionError("merge takes judgments one by one: merge(second, third)")
         all_qrels = [self, *(make_qrels(addend) for addend in others)]
         docs, query = [member.docs for member in all_qrels], [member.query for member in all_qrels]
-        return Qrels(merge_judgments([member._judgments for member in all_qrels], docs, query, differing))
+        return Qrels(
+            merge_judgments([member._judgments for member in all_qrels], docs, query, differing)
+        )
 
     def sample(self, n: int, *, of: SampleUnit = "queries", seed: int = 42) -> "Qrels":
         """Return n queries, or n judgments, drawn by chance, each as likely as another.
@@ -248,7 +250,9 @@ class Qrels(JudgmentColumns):
             raise OptionError(f"k={k}: there are {format_query_count(n)}")
         order = np.random.default_rng(seed).permutation(n)
         return [
-            self.select_queries([self.query_ids[code] for code in np.sort(order[part_number::k]).tolist()])
+            self.select_queries(
+                [self.query_ids[code] for code in np.sort(order[part_number::k]).tolist()]
+            )
             for part_number in range(k)
         ]
 

@@ -21,7 +21,9 @@ class Ranking(NamedTuple):
     def take(self, rows: Ints | slice) -> "Ranking":
         """Return some of the documents, in this order."""
         docs = self.docs[rows] if isinstance(rows, slice) else select_texts(self.docs, rows)
-        scores, costs = (None if column is None else column[rows] for column in (self.scores, self.costs))
+        scores, costs = (
+            None if column is None else column[rows] for column in (self.scores, self.costs)
+        )
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 

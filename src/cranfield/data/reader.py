@@ -51,7 +51,9 @@ class QrelsReader:
             from cranfield.data.chunks import map_judgments
 
             judgments = map_judgments(judgments, self.chunks, self.errors)
-        return Qrels(replace(judgments, notes=(*judgments.notes, *self.notes)) if self.notes else judgments)
+        return Qrels(
+            replace(judgments, notes=(*judgments.notes, *self.notes)) if self.notes else judgments
+        )
 
     def first_repeat_error(self, error: DuplicateError, row_parts: Sequence[Rows]) -> Exception:
         """Return the error of the first row of all parts whose document another row has.
@@ -61,7 +63,11 @@ class QrelsReader:
         if self.duplicates in ("first", "best"):
             return error
         repeats = sum((self.read_part(part, "first").repeats for part in row_parts), FaultyRows())
-        return repeated_judgments_error(repeats, self.rows, self.duplicates) if repeats.count else error
+        return (
+            repeated_judgments_error(repeats, self.rows, self.duplicates)
+            if repeats.count
+            else error
+        )
 
 
 def open_qrels(
@@ -79,6 +85,8 @@ def open_qrels(
         return qrels
     check_duplicates(duplicates)
     is_path = isinstance(qrels, str | os.PathLike) or format is not None
-    rows = read_rows(qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=is_path)
+    rows = read_rows(
+        qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=is_path
+    )
     reader = QrelsReader(rows, errors, duplicates)
     return reader.read() if reader.is_in_memory else reader

@@ -19,7 +19,12 @@ def gather_queries(block: Block) -> Block:
     """Bring each query's rows together, and keep their order."""
     order = _sort_by_query(block.query)
     position = order if block.input_row is None else block.input_row[order]
-    return replace(block.take(order), left_out=block.left_out, empty_queries=block.empty_queries, input_row=position)
+    return replace(
+        block.take(order),
+        left_out=block.left_out,
+        empty_queries=block.empty_queries,
+        input_row=position,
+    )
 
 
 def fixed_hashes(queries: Ids) -> Words:
@@ -119,7 +124,9 @@ def _sort_into_buckets(load: Load) -> _BucketedBlock:
     counts = np.bincount(bucket, minlength=_N_BUCKETS)
     bounds = np.append(0, np.cumsum(counts)).astype(np.int32)
     no_ids = Ids.of([])
-    return _BucketedBlock(replace(block, query=no_ids, doc=no_ids, columns={}), records.take(order), bounds)
+    return _BucketedBlock(
+        replace(block, query=no_ids, doc=no_ids, columns={}), records.take(order), bounds
+    )
 
 
 def _join_buckets(
@@ -134,7 +141,9 @@ def _join_buckets(
     records = Records.concatenate(
         [block.records.take(rows) for block, rows in zip(blocks, block_rows, strict=True)]
     )
-    firsts = np.cumsum([0, *(len(block.records) for block in blocks)])  # of each part's rows among all
+    firsts = np.cumsum(
+        [0, *(len(block.records) for block in blocks)]
+    )  # of each part's rows among all
     counts = [rows.stop - rows.start for rows in block_rows]
     position = records.position + np.repeat(firsts[:-1], counts)
     order = _sort_by_query(records.query)

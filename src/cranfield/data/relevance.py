@@ -15,7 +15,7 @@ from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, group_rows, repeats_error, leave_out_rows
+from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
 from cranfield.errors import InputError
 from cranfield.formats.block import (
@@ -33,7 +33,7 @@ from cranfield.formats.columns import sort_roles
 from cranfield.formats.groups import GroupRows, read_group_rows
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, describe_sources
-from cranfield.formats.values import unify_grades, to_grades
+from cranfield.formats.values import to_grades, unify_grades
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.notes import Note
 
@@ -55,7 +55,9 @@ class Judgments:
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: GroupRows | None = None  # judgments in groups, as they were given
     group_levels: Levels | None = None  # and in columns
-    stated_top_grade: float | None = None  # the highest grade of the collection; None: that of these
+    stated_top_grade: float | None = (
+        None  # the highest grade of the collection; None: that of these
+    )
     description: str = "dict of dicts"  # what the data were understood to be
     list_kind: ListKind | None = None  # if they came as lists alone: see `Rows.lists_of`
     sources: Sequence[Source] = ()  # the files that they were read from
@@ -73,8 +75,12 @@ class Judgments:
         ids = select_texts(self.query_ids, codes)
         if self.groups is not None:
             selection = _convert_groups(self.groups.select_queries(ids))
-            selection.grade = selection.grade.astype(widen_grades(self.grade).dtype)  # of the collection
-            selection = replace(selection, stated_top_grade=top_grade, left_out=self.left_out, notes=self.notes)
+            selection.grade = selection.grade.astype(
+                widen_grades(self.grade).dtype
+            )  # of the collection
+            selection = replace(
+                selection, stated_top_grade=top_grade, left_out=self.left_out, notes=self.notes
+            )
             return replace(selection, duplicates=self.duplicates)
         begins = self.starts[codes]
         lengths = self.starts[codes + 1] - begins
@@ -126,7 +132,11 @@ def _convert_dict(rows: NestedRows) -> Judgments:
             f"expected a number as the grade, got {grade!r:.80}"
         )
     starts = np.array([*accumulate(map(len, lists), initial=0)])
-    properties: dict[str, Any] = {"form": rows.description, "left_out": rows.left_out, "graded": rows.has_grades}
+    properties: dict[str, Any] = {
+        "form": rows.description,
+        "left_out": rows.left_out,
+        "graded": rows.has_grades,
+    }
     return Judgments(query_ids, starts, lists, grades, **properties, list_kind=rows.list_kind)
 
 
@@ -152,7 +162,10 @@ def _convert_groups(groups: GroupRows) -> Judgments:
         for group_name in sorted(groups_of_query[query], key=encode):
             for subgroup, subgroup_levels in enumerate(groups_of_query[query][group_name]):
                 group = len(codes)
-                rows += [(group, subgroup, row_of_doc[doc], level) for doc, level in subgroup_levels.items()]
+                rows += [
+                    (group, subgroup, row_of_doc[doc], level)
+                    for doc, level in subgroup_levels.items()
+                ]
             codes.append(code)
             names.append(group_name)
         lists.append(docs)
@@ -173,7 +186,9 @@ def _convert_groups(groups: GroupRows) -> Judgments:
         lists,
         grade,
         groups=groups,
-        group_levels=Levels(query_of_group, numbers[0], numbers[1], numbers[2], level_column, names, weight),
+        group_levels=Levels(
+            query_of_group, numbers[0], numbers[1], numbers[2], level_column, names, weight
+        ),
         description=groups.description,
         sources=groups.sources,
         is_text=groups.is_text,
@@ -213,12 +228,15 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         raise no_judgment_error(describe_sources(rows.sources), left_out)
     if repeats.count and duplicates not in ("first", "best"):
         raise repeated_judgments_error(repeats, rows, duplicates)
-    queries = _add_empty_queries(Ids.concatenate([judgments.queries for judgments in query_judgments]), empty)
+    queries = _add_empty_queries(
+        Ids.concatenate([judgments.queries for judgments in query_judgments]), empty
+    )
     counts = np.concatenate([judgments.counts for judgments in query_judgments])
     counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
     docs = Ids.concatenate([judgments.docs for judgments in query_judgments])
     columns = {
-        role: np.concatenate([judgments.columns[role] for judgments in query_judgments]) for role in query_judgments[0].columns
+        role: np.concatenate([judgments.columns[role] for judgments in query_judgments])
+        for role in query_judgments[0].columns
     }
     query_judgments.clear()
     order = queries.sort_keys().argsort()
@@ -341,14 +359,21 @@ def _add_empty_queries(queries: Ids, empty: Sequence[bytes]) -> Ids:
     if not empty:
         return queries
     earlier_queries = set(queries.to_list())
-    return Ids.concatenate([queries, Ids.of([query for query in dict.fromkeys(empty) if query not in earlier_queries])])
+    return Ids.concatenate(
+        [queries, Ids.of([query for query in dict.fromkeys(empty) if query not in earlier_queries])]
+    )
 
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:
     """Return the error of judgments whose document another row has: see `refused`."""
     are_alike = rows.extra_roles.isdisjoint({"grade", "start"})
     error = repeats_error(repeats)
-    hints = error.hint, _ONE_GRADE_HINT * (duplicates != "refuse"), _ALIKE_HINT * are_alike, rows.duplicate_reason
+    hints = (
+        error.hint,
+        _ONE_GRADE_HINT * (duplicates != "refuse"),
+        _ALIKE_HINT * are_alike,
+        rows.duplicate_reason,
+    )
     return error.replace(hint=" ".join(filter(None, hints)))
 
 
@@ -383,7 +408,9 @@ def _check_probabilities(block: Block, errors: Errors) -> Block:
     return block
 
 
-def _refuse_probabilities(block: Block, bad_rows: Ints, probability: Numbers, errors: Errors) -> Block:
+def _refuse_probabilities(
+    block: Block, bad_rows: Ints, probability: Numbers, errors: Errors
+) -> Block:
     row = int(bad_rows[0])
     problem = f"expected a probability above 0, up to 1, got {probability[row].item()!r}"
     return leave_out_rows(block, bad_rows, errors, "number", partial(block.row_error, row, problem))

@@ -29,18 +29,31 @@ def rerank(run: _Run, scoring_run: _Run, unscored: UnscoredDocs) -> _Run:
     score = np.asarray(scored_block.columns["score"], np.float64)
     if not np.isfinite(score).all():
         row = int(np.flatnonzero(~np.isfinite(score))[0])
-        raise scored_block.row_error(row, f"the score {score[row]}: documents without one go below it")
+        raise scored_block.row_error(
+            row, f"the score {score[row]}: documents without one go below it"
+        )
     scored_docs = NamedDocuments.of_block(scored_block)
     judging, shares_doc = Judging(), list[bool]()
 
     def score_block(grouped_block: GroupedBlock) -> Block:
         scored_row = scored_docs.find_rows(grouped_block)
         shares_doc.append(bool((scored_row >= 0).any()))
-        new_score = np.where(scored_row >= 0, score[scored_row], np.nan) if len(score) else np.full(len(scored_row), np.nan)
+        new_score = (
+            np.where(scored_row >= 0, score[scored_row], np.nan)
+            if len(score)
+            else np.full(len(scored_row), np.nan)
+        )
         if unscored == "below":
-            new_score = _fill_scores_below(new_score, grouped_block, rank_documents(grouped_block, judging).rank)
+            new_score = _fill_scores_below(
+                new_score, grouped_block, rank_documents(grouped_block, judging).rank
+            )
         scored_rows = np.flatnonzero(~np.isnan(new_score))
-        return _replace_ranking_column(grouped_block.block.take(scored_rows), "score", new_score[scored_rows], grouped_block.block.empty_queries)
+        return _replace_ranking_column(
+            grouped_block.block.take(scored_rows),
+            "score",
+            new_score[scored_rows],
+            grouped_block.block.empty_queries,
+        )
 
     recipe = {"rerank": scoring_run.origin, "rest": unscored}
     description = f"by the scores of {scoring_run.name}:"
@@ -57,20 +70,40 @@ def break_ties(run: _Run, ordering_run: _Run) -> _Run:
     ordering_rank = rank_documents(ordering_run.group_block(ordering_block, judging), judging).rank
 
     def order_block(grouped_block: GroupedBlock) -> Block:
-        placement, ordering_row = rank_documents(grouped_block, judging, with_ties=True), ordering_docs.find_rows(grouped_block)
+        placement, ordering_row = (
+            rank_documents(grouped_block, judging, with_ties=True),
+            ordering_docs.find_rows(grouped_block),
+        )
         shares_doc.append(bool((ordering_row >= 0).any()))
         last_rank = len(ordering_rank) + 1
-        tie_rank = np.where(ordering_row >= 0, ordering_rank[ordering_row], last_rank) if len(ordering_rank) else ordering_row
+        tie_rank = (
+            np.where(ordering_row >= 0, ordering_rank[ordering_row], last_rank)
+            if len(ordering_rank)
+            else ordering_row
+        )
         rows = np.lexsort((placement.rank, tie_rank, placement.tie_first, grouped_block.group))
-        rank = np.arange(len(rows)) - np.repeat(grouped_block.starts[:-1], np.diff(grouped_block.starts)) + 1
-        return _replace_ranking_column(grouped_block.block.take(rows), "rank", rank, grouped_block.block.empty_queries)
+        rank = (
+            np.arange(len(rows))
+            - np.repeat(grouped_block.starts[:-1], np.diff(grouped_block.starts))
+            + 1
+        )
+        return _replace_ranking_column(
+            grouped_block.block.take(rows), "rank", rank, grouped_block.block.empty_queries
+        )
 
     recipe = {"break_ties": ordering_run.origin}
     description = f"ties in the order of {ordering_run.name}:"
-    return _check_shared(run, ordering_run, shares_doc, run._derive_run(order_block, description, judging, recipe, ranking_role="rank"))
+    return _check_shared(
+        run,
+        ordering_run,
+        shares_doc,
+        run._derive_run(order_block, description, judging, recipe, ranking_role="rank"),
+    )
 
 
-def _check_shared(run: _Run, other_run: _Run, shares_doc: Sequence[bool], derived_run: _Run) -> _Run:
+def _check_shared(
+    run: _Run, other_run: _Run, shares_doc: Sequence[bool], derived_run: _Run
+) -> _Run:
     """Return what was made of two runs; InputError if no part of one has a document of both."""
     if not any(shares_doc):
         raise NothingSharedError(
@@ -81,7 +114,9 @@ def _check_shared(run: _Run, other_run: _Run, shares_doc: Sequence[bool], derive
     return derived_run
 
 
-def _replace_ranking_column(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
+def _replace_ranking_column(
+    block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]
+) -> Block:
     """Return rows with a column that ranks them in place of others, and with their costs."""
     costs = {name: cost for name, cost in block.columns.items() if name == "cost"}
     return replace(block, columns={role: column, **costs}, empty_queries=empty)

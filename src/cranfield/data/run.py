@@ -14,7 +14,7 @@ from cranfield.arrays.ids import IdList, decode, encode
 from cranfield.arrays.threads import map_in_threads
 from cranfield.data.altered import RunOperations
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, register_queries, rank_documents
+from cranfield.data.order import GroupedBlock, rank_documents, register_queries
 from cranfield.data.ranking import Ranking, Rankings
 from cranfield.data.written import Written, write_run
 from cranfield.errors import InputError, OptionError, check_choice
@@ -23,16 +23,16 @@ from cranfield.formats.block import (
     Block,
     Duplicates,
     Errors,
-    MemoryRows,
     FaultyRows,
     Load,
+    MemoryRows,
     Order,
     Role,
     Rows,
-    join_blocks,
     empty_block,
+    join_blocks,
 )
-from cranfield.formats.columns import ColumnsLike, Side, sort_roles, describe_names, may_be_distance
+from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_distance, sort_roles
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, describe_sources
@@ -108,13 +108,17 @@ class Run(RunOperations):
     def __repr__(self) -> str:
         if self.docs_of_query is not None:
             n_docs = sum(map(len, self.docs_of_query.values()))
-            size = f"{format_query_count(len(self.docs_of_query))}, {format_count(n_docs, 'document')}"
+            size = (
+                f"{format_query_count(len(self.docs_of_query))}, {format_count(n_docs, 'document')}"
+            )
         elif self._rows.n_rows is not None:
             size = format_count(self._rows.n_rows, "row")
         else:
             sizes = [source.size for source in self.sources]
             file_sizes = [size_of_source for size_of_source in sizes if size_of_source is not None]
-            size = format_count(sum(file_sizes), "byte") if file_sizes and file_sizes == sizes else ""
+            size = (
+                format_count(sum(file_sizes), "byte") if file_sizes and file_sizes == sizes else ""
+            )
         return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
 
     def _make_run(self, run: Any) -> "Run":
@@ -123,7 +127,9 @@ class Run(RunOperations):
     @property
     def description(self) -> str:
         """What the data were understood to be, in words."""
-        return self._rows.description + ("" if self.conversion is None else f"; {self.conversion.description}")
+        return self._rows.description + (
+            "" if self.conversion is None else f"; {self.conversion.description}"
+        )
 
     @property
     def is_text(self) -> bool:
@@ -236,7 +242,10 @@ class Run(RunOperations):
         if isinstance(self._rows, NestedRows) and self.docs_of_query is not None:
             docs_of_query = self.docs_of_query
             return self._replace_rows(
-                self._rows.with_data({query_id: docs_of_query.get(query_id, {}) for query_id in query_ids}), None
+                self._rows.with_data(
+                    {query_id: docs_of_query.get(query_id, {}) for query_id in query_ids}
+                ),
+                None,
             )
         keys = set(map(encode, query_ids))
 
@@ -248,7 +257,9 @@ class Run(RunOperations):
         if self.errors == "strict" and self.extra_roles >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                selections = [*map_in_threads(select_rows, self.read_columns(sort_roles(self.extra_roles)))]
+                selections = [
+                    *map_in_threads(select_rows, self.read_columns(sort_roles(self.extra_roles)))
+                ]
         selections = selections or [*map_in_threads(select_rows, self.blocks(order, costs=costs))]
         left_out = sum((left_out for _, left_out in selections), FaultyRows())
         blocks = [block for block, _ in selections if block is not None]
@@ -259,7 +270,9 @@ class Run(RunOperations):
 
             selected_block = gather_queries(selected_block)
         empty = sorted(keys.difference(first_queries))
-        held_rows = MemoryRows(replace(selected_block, left_out=left_out, empty_queries=empty), self._rows)
+        held_rows = MemoryRows(
+            replace(selected_block, left_out=left_out, empty_queries=empty), self._rows
+        )
         return self._replace_rows(held_rows, self.conversion)
 
     def split_queries(self) -> "dict[str, Run]":
@@ -272,9 +285,14 @@ class Run(RunOperations):
             first_rows = block.query.find_changes()
             queries = block.query.take(first_rows).to_texts()
             bounds = pairwise([*first_rows.tolist(), len(block)])
-            block_of_query = {query_id: block.take(slice(*bounds_of_query)) for query_id, bounds_of_query in zip(queries, bounds, strict=True)}
+            block_of_query = {
+                query_id: block.take(slice(*bounds_of_query))
+                for query_id, bounds_of_query in zip(queries, bounds, strict=True)
+            }
             for key in block.empty_queries:
-                block_of_query[decode(key)] = replace(empty_block(block.columns), empty_queries=[key])
+                block_of_query[decode(key)] = replace(
+                    empty_block(block.columns), empty_queries=[key]
+                )
             for query, query_block in block_of_query.items():
                 held_rows = MemoryRows(replace(query_block, left_out=block.left_out), self._rows)
                 run_of_query[query] = self._replace_rows(held_rows, self.conversion)
@@ -300,10 +318,17 @@ class Run(RunOperations):
             if block is None:
                 return None
             grouped_block, ranking = self._rank_block(block, judging)
-            bounds = map(slice, grouped_block.starts[:-1].tolist(), grouped_block.starts[1:].tolist())
+            bounds = map(
+                slice, grouped_block.starts[:-1].tolist(), grouped_block.starts[1:].tolist()
+            )
             rows = dict(zip(grouped_block.queries.to_texts(), bounds, strict=True))
-            tie_first, tie_size = ranking.tie_first.astype(np.int32), ranking.tie_size.astype(np.int32)
-            return grouped_block.queries.to_list(), Rankings(Ranking(ranking.docs, tie_first, tie_size, None), rows)
+            tie_first, tie_size = (
+                ranking.tie_first.astype(np.int32),
+                ranking.tie_size.astype(np.int32),
+            )
+            return grouped_block.queries.to_list(), Rankings(
+                Ranking(ranking.docs, tie_first, tie_size, None), rows
+            )
 
         rankings_of_query = dict.fromkeys(query_ids, Rankings.empty(query_ids))
         earlier_queries: set[bytes] = set()
@@ -311,8 +336,12 @@ class Run(RunOperations):
             if queries_and_rankings is None:
                 continue
             if register_queries(queries_and_rankings[0], earlier_queries):
-                return self.select_queries(query_ids, judging.order).read_rankings(query_ids, judging)
-            rankings_of_query |= dict.fromkeys(queries_and_rankings[1].rows_of_query, queries_and_rankings[1])
+                return self.select_queries(query_ids, judging.order).read_rankings(
+                    query_ids, judging
+                )
+            rankings_of_query |= dict.fromkeys(
+                queries_and_rankings[1].rows_of_query, queries_and_rankings[1]
+            )
         return rankings_of_query
 
     def _rank_block(self, block: Block, judging: Judging) -> tuple[GroupedBlock, Ranking]:
@@ -321,7 +350,10 @@ class Run(RunOperations):
         placement = rank_documents(grouped_block, judging, with_ties=True)
         rows = np.lexsort((placement.rank, grouped_block.group))
         ranked_block = grouped_block.block.take(rows)
-        docs, scores = IdList(ranked_block.doc.compact()), None if grouped_block.sort_score is None else ranked_block.score_or_grade
+        docs, scores = (
+            IdList(ranked_block.doc.compact()),
+            None if grouped_block.sort_score is None else ranked_block.score_or_grade,
+        )
         ties = placement.tie_first[rows], placement.tie_size[rows]
         return grouped_block, Ranking(docs, *ties, scores, ranked_block.columns.get("cost"))
 
@@ -334,21 +366,32 @@ class Run(RunOperations):
         check_choice("duplicates", duplicates, ("refuse", "first", "best"))
         ranking_role = self.resolve_order("score")
 
-        def convert_blocks(grouped_blocks: Callable[[], Iterator[GroupedBlock]]) -> dict[str, dict[str, float]]:
+        def convert_blocks(
+            grouped_blocks: Callable[[], Iterator[GroupedBlock]],
+        ) -> dict[str, dict[str, float]]:
             docs_of_query: dict[str, dict[str, float]] = {}
             for grouped_block in grouped_blocks():
-                block, docs = grouped_block.block, list(map(decode, grouped_block.block.doc.to_list()))
+                block, docs = (
+                    grouped_block.block,
+                    list(map(decode, grouped_block.block.doc.to_list())),
+                )
                 rank = rank_documents(grouped_block).rank if ranking_role == "given" else block.rank
                 score = block.score_or_grade if rank is None else -1.0 * rank
                 scores = [] if score is None else score.tolist()
                 queries = grouped_block.queries.to_texts()
-                for query, rows in zip(queries, pairwise(grouped_block.starts.tolist()), strict=True):
+                for query, rows in zip(
+                    queries, pairwise(grouped_block.starts.tolist()), strict=True
+                ):
                     query_rows = slice(*rows)
-                    docs_of_query[query] = dict(zip(docs[query_rows], scores[query_rows], strict=True))
+                    docs_of_query[query] = dict(
+                        zip(docs[query_rows], scores[query_rows], strict=True)
+                    )
             return docs_of_query
 
         roles = () if ranking_role == "given" else (ranking_role,)
-        return self.read_whole_queries(roles, Judging(duplicates=duplicates, order=ranking_role), convert_blocks)
+        return self.read_whole_queries(
+            roles, Judging(duplicates=duplicates, order=ranking_role), convert_blocks
+        )
 
 
 def _missing_column_error(run: Run, name: str) -> InputError:

@@ -48,13 +48,20 @@ def make_several_runs(
         if len(runs) > 0 and is_row(runs[0]):
             return None
         name_uniquely = make_unique_namer()
-        return {name_uniquely(run.name): run for run in [make_run(run_like, errors, columns) for run_like in runs]}
+        return {
+            name_uniquely(run.name): run
+            for run in [make_run(run_like, errors, columns) for run_like in runs]
+        }
     if isinstance(runs, MAPPINGS) and not is_sparse(runs):
-        nonempty_runs = (run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like))
+        nonempty_runs = (
+            run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like)
+        )
         first_run = next(nonempty_runs, None)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
-        value_types = set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
+        value_types = (
+            set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
+        )
         holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
         is_run_like = isinstance(first_run, Run | str | os.PathLike)
         if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):

@@ -59,8 +59,14 @@ class ScoreOrder:
         counts, bounds = np.diff(starts), pairwise(starts.tolist())
         group = np.repeat(np.arange(len(counts)), counts)
         is_pair, lower_group = group[1:] == group[:-1], group[1:]
-        rises = np.bincount(lower_group[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
-        falls = np.bincount(lower_group[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
+        rises = (
+            np.bincount(lower_group[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts))
+            > 0
+        )
+        falls = (
+            np.bincount(lower_group[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts))
+            > 0
+        )
         is_long = counts >= _MIN_RANKED_DOCS
         look = cls(
             int(np.count_nonzero(counts > 1)),
@@ -91,14 +97,20 @@ class ScoreOrder:
         """
         place_words = "" if is_whole_run else " at the beginning of the run"
         if self.n_contradicting:
-            text = f"{place_words}, the rank column contradicts the scores: by default scores decide; "
+            text = (
+                f"{place_words}, the rank column contradicts the scores: by default scores decide; "
+            )
             text += "order='rank' (--order rank) takes the rank column"
-            yield _query_share_note("ranks", "warning", self.n_contradicting, self.n_multi_doc, text)
+            yield _query_share_note(
+                "ranks", "warning", self.n_contradicting, self.n_multi_doc, text
+            )
         elif not self.n_ranked and self.are_mostly_ranks:
             text = f"{place_words} with several documents, the scores count the documents, as ranks do, "
             text += "and the highest score comes first: are they ranks? "
             text += self._remedy(rows, "rank")
-            yield _query_share_note("ranks-as-scores", severity, self.n_like_ranks, self.n_multi_doc, text)
+            yield _query_share_note(
+                "ranks-as-scores", severity, self.n_like_ranks, self.n_multi_doc, text
+            )
         elif not self.n_ranked and self.n_rising > 1 and holds_mostly(self.n_rising, self.n_long):
             observation, meaning, role = "scores rise", "distances", "distance"
             if rows.distance_column is not None:
@@ -116,7 +128,9 @@ class ScoreOrder:
         """
         may_be_chance = self.n_long < 2 and not self.n_rising
         is_best_first = holds_mostly(self.n_falling, self.n_multi_doc)
-        return holds_mostly(self.n_like_ranks, self.n_multi_doc) and not (may_be_chance or is_best_first)
+        return holds_mostly(self.n_like_ranks, self.n_multi_doc) and not (
+            may_be_chance or is_best_first
+        )
 
     def _remedy(self, rows: Rows, role: str) -> str:
         """Return how to rank the documents if their numbers are those of another role."""
@@ -198,23 +212,34 @@ def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | N
     ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
     judged_first, retrieved_first = _first_ids(judged_ids), _first_ids(run_ids)
-    for side, shorter_ids, longer_ids in (("run", judged_first, retrieved_first), ("qrels", retrieved_first, judged_first)):
+    for side, shorter_ids, longer_ids in (
+        ("run", judged_first, retrieved_first),
+        ("qrels", retrieved_first, judged_first),
+    ):
         cuts_of_affix = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
         for long_id in longer_ids:
             for side_of_affix, short_id, affix in _cut_id(long_id):
                 if short_id in shorter_ids and not affix.isdigit():
                     shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
                     cuts_of_affix[side_of_affix, shape].append((long_id, short_id, affix))
-        for (side_of_affix, shape), examples in sorted(cuts_of_affix.items(), key=lambda examples_of_affix: -len(examples_of_affix[1])):
-            joining_sign, n_examples = shape[0] if side_of_affix == "behind" else shape[-1], len(examples)
-            has_sign = not joining_sign.isalnum() and (n_examples > 1 or n_examples == len(longer_ids))
+        for (side_of_affix, shape), examples in sorted(
+            cuts_of_affix.items(), key=lambda examples_of_affix: -len(examples_of_affix[1])
+        ):
+            joining_sign, n_examples = (
+                shape[0] if side_of_affix == "behind" else shape[-1],
+                len(examples),
+            )
+            has_sign = not joining_sign.isalnum() and (
+                n_examples > 1 or n_examples == len(longer_ids)
+            )
             if n_examples >= _MIN_SHARED_AFFIXES or has_sign:
                 long_id, short_id, affix = examples[0]
                 run, judgment = (long_id, short_id) if side == "run" else (short_id, long_id)
                 are_chunks = side == "run" and side_of_affix == "behind" and affix[-1].isdigit()
                 return (
                     f"ids match except for {affix!r} {side_of_affix} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}" + (_chunks_hint(short_id, affix) if are_chunks else "")
+                    f"{run!r}, the qrels {judgment!r}"
+                    + (_chunks_hint(short_id, affix) if are_chunks else "")
                 )
     return None
 
@@ -263,7 +288,10 @@ def _chunks_hint(document: str, affix: str) -> str:
     else:
         sign = affix[0]
         pattern = f"^(.*){re.escape(sign)}" if sign in document else prefix_pattern(sign)
-        python_call, command_option = f"Run.map_docs({pattern!r})", f"--map-docs-pattern '{pattern}'"
+        python_call, command_option = (
+            f"Run.map_docs({pattern!r})",
+            f"--map-docs-pattern '{pattern}'",
+        )
     return f"; if these are chunks, {python_call} ({command_option}) makes documents of them"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, group_rows, rank_documents, leave_out_rows
+from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, rank_documents
 from cranfield.errors import OptionError
 from cranfield.formats.block import Block, Errors, Role
 from cranfield.notes import Note
@@ -64,7 +64,9 @@ def check_spans(block: Block, errors: Errors) -> Block:
     if len(wrong):
         row = int(wrong[0])
         problem = f"expected 0 <= start < end, got start {start[row]} and end {end[row]}"
-        return leave_out_rows(block, wrong, errors, "number", partial(block.row_error, row, problem))
+        return leave_out_rows(
+            block, wrong, errors, "number", partial(block.row_error, row, problem)
+        )
     return block
 
 
@@ -94,7 +96,9 @@ class Spans:
         except (re.error, TypeError) as error:
             problem = f"the pattern {pattern!r:.80} is no regular expression: {error}"
             raise OptionError(problem) from None
-        lacking_groups = [name for name in ("doc", "start", "end") if name not in compiled_pattern.groupindex]
+        lacking_groups = [
+            name for name in ("doc", "start", "end") if name not in compiled_pattern.groupindex
+        ]
         if lacking_groups or not isinstance(compiled_pattern.pattern, str):
             raise OptionError(
                 f"the pattern {compiled_pattern.pattern!r:.80} has no group called {' or '.join(lacking_groups)}: "
@@ -130,7 +134,9 @@ class Spans:
             row = int(lost_rows[0])
             problem = f"the id {decode(ids[row])!r} has no span by the pattern '{pattern.pattern}'"
             hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
-            block = leave_out_rows(block, lost_rows, errors, "span", partial(block.row_error, row, problem, hint))
+            block = leave_out_rows(
+                block, lost_rows, errors, "span", partial(block.row_error, row, problem, hint)
+            )
         id_spans = [span for span_id in ids if (span := spans[span_id]) is not None]
         docs, starts, ends = zip(*id_spans, strict=True) if id_spans else ((), (), ())
         columns = {"start": np.array(starts, np.int64), "end": np.array(ends, np.int64)}
@@ -145,7 +151,9 @@ class Spans:
         has_columns = {*self.needed_roles} <= {*block.columns}
         return self.prepare_block(block, "skip").doc if has_columns else block.doc
 
-    def convert(self, grouped_block: GroupedBlock, errors: Errors, judging: Judging) -> GroupedBlock:
+    def convert(
+        self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
+    ) -> GroupedBlock:
         """Return a run's block, of whose spans those that meet a judged one are that one.
 
         Best rank first, each becomes the judged span that it meets, of several the one of the
@@ -172,19 +180,35 @@ class Spans:
                 matching_spans = [
                     judged_span
                     for judged_span in spans_of_doc.get(docs[row], ())
-                    if judged_span.shared_fraction(*position) >= self.overlap and judged_span.shared_fraction(*position) > 0
+                    if judged_span.shared_fraction(*position) >= self.overlap
+                    and judged_span.shared_fraction(*position) > 0
                 ]
                 n_matched += bool(matching_spans)
-                unused_spans = [judged_span for judged_span in matching_spans if judged_span.name not in used_names]
+                unused_spans = [
+                    judged_span
+                    for judged_span in matching_spans
+                    if judged_span.name not in used_names
+                ]
                 if unused_spans:
-                    best_span = min(unused_spans, key=lambda judged_span: (-judged_span.grade, -judged_span.shared_fraction(*position), judged_span[1:]))
+                    best_span = min(
+                        unused_spans,
+                        key=lambda judged_span: (
+                            -judged_span.grade,
+                            -judged_span.shared_fraction(*position),
+                            judged_span[1:],
+                        ),
+                    )
                     names[row] = best_span.name
                     used_names.add(best_span.name)
                 elif matching_spans:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
-        counted_spans = grouped_spans._replace(repeats=grouped_block.repeats, conversion_counts=(n_matched, n_repeats), tie_ids=block.doc)
+        counted_spans = grouped_spans._replace(
+            repeats=grouped_block.repeats,
+            conversion_counts=(n_matched, n_repeats),
+            tie_ids=block.doc,
+        )
         return counted_spans._replace(dropped_counts=grouped_block.dropped_counts)
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
@@ -194,7 +218,9 @@ class Spans:
             "shorter)."
         )
         if n_repeats:
-            text += f" {n_repeats:,} of them met one that spans above had met: these count as unjudged."
+            text += (
+                f" {n_repeats:,} of them met one that spans above had met: these count as unjudged."
+            )
         return Note("spans", "info", text, count=n_matched)
 
 

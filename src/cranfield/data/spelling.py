@@ -9,7 +9,7 @@ import numpy as np
 from cranfield.arrays.ids import decode, encode
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import SPELLING, no_common_query_error, describe_affix, normalize_id
+from cranfield.data.run_notes import SPELLING, describe_affix, no_common_query_error, normalize_id
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import FaultyRows
 from cranfield.notes import Note
@@ -47,7 +47,9 @@ def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
     return None
 
 
-def _read_shared_queries(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
+def _read_shared_queries(
+    qrels: Qrels, run: Run
+) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
     """Yield (query, judged documents, the run's), of the run's first block with a judged query."""
     docs_of_query = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
     for load in run.read_columns(()):
@@ -62,7 +64,9 @@ def _read_shared_queries(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence
             return
 
 
-def query_spelling_notes(missing_queries: Sequence[str], unjudged_queries: Collection[Any]) -> Iterator[Note]:
+def query_spelling_notes(
+    missing_queries: Sequence[str], unjudged_queries: Collection[Any]
+) -> Iterator[Note]:
     """Say that queries that the run lacks, `missing`, are in it, but spelt otherwise.
 
     `unknown` are those that it has and the qrels lack, as text or bytes.
@@ -71,7 +75,11 @@ def query_spelling_notes(missing_queries: Sequence[str], unjudged_queries: Colle
         return
     query_of_plain_id = {normalize_id(query): query for query in missing_queries}
     run_queries = (query if isinstance(query, str) else decode(query) for query in unjudged_queries)
-    respelt_pairs = [(query_of_plain_id[normalize_id(query)], query) for query in run_queries if normalize_id(query) in query_of_plain_id]
+    respelt_pairs = [
+        (query_of_plain_id[normalize_id(query)], query)
+        for query in run_queries
+        if normalize_id(query) in query_of_plain_id
+    ]
     if respelt_pairs:
         judged_query, run_query = min(respelt_pairs)
         n = len({query for query, _ in respelt_pairs})
@@ -83,12 +91,16 @@ def query_spelling_notes(missing_queries: Sequence[str], unjudged_queries: Colle
         yield Note("query-spelling", "warning", text, n, count=n, query_id=judged_query)
 
 
-def no_shared_query_error(qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows) -> InputError:
+def no_shared_query_error(
+    qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows
+) -> InputError:
     """Return the error of a run none of whose queries, `unknown`, is judged.
 
     `left_out` are the rows of the run that could not be used.
     """
-    run_queries = sorted(query if isinstance(query, str) else decode(query) for query in unjudged_queries)
+    run_queries = sorted(
+        query if isinstance(query, str) else decode(query) for query in unjudged_queries
+    )
     if not run_queries:
         hint = f"{left_out.describe('the run')}." if left_out.count else None
         return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=hint)

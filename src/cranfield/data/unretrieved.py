@@ -31,9 +31,15 @@ def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ma
         min(judging.depth or NO_CUTOFF, NO_CUTOFF),
         match.placement,
     )
-    n_retrieved, tie_columns = np.minimum(match.n_retrieved, depth), (placement.tie_first, placement.tie_size)
+    n_retrieved, tie_columns = (
+        np.minimum(match.n_retrieved, depth),
+        (placement.tie_first, placement.tie_size),
+    )
     is_within_depth = placement.rank <= depth
-    row, ranks = match.row[is_within_depth], placement.rank[is_within_depth]  # where a depth is taken, no ties were told
+    row, ranks = (
+        match.row[is_within_depth],
+        placement.rank[is_within_depth],
+    )  # where a depth is taken, no ties were told
     is_retrieved = np.zeros(len(qrels), np.bool_)
     is_retrieved[row] = True
     below_rows = unretrieved_rows(qrels, is_retrieved, judging)
@@ -44,9 +50,13 @@ def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ma
         tie_first, tie_size = tie_columns
         tie_columns = np.append(tie_first, n_above + 1), np.append(tie_size, n_added[query])
     new_placement = placement._replace(
-        rank=np.append(ranks, n_above + consecutive_numbers(1, n_added)), tie_first=tie_columns[0], tie_size=tie_columns[1]
+        rank=np.append(ranks, n_above + consecutive_numbers(1, n_added)),
+        tie_first=tie_columns[0],
+        tie_size=tie_columns[1],
     )
-    return replace(match, row=np.append(row, below_rows), placement=new_placement, is_in_order=False), n_added
+    return replace(
+        match, row=np.append(row, below_rows), placement=new_placement, is_in_order=False
+    ), n_added
 
 
 def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Ints:
@@ -57,7 +67,9 @@ def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Int
     rows = np.flatnonzero(~is_retrieved)
     if judging.ties == "given":
         return rows
-    sorted_rows: Ints = rows[np.lexsort((tie_sort_keys(qrels.docs.take(rows), judging), qrels.query[rows]))]
+    sorted_rows: Ints = rows[
+        np.lexsort((tie_sort_keys(qrels.docs.take(rows), judging), qrels.query[rows]))
+    ]
     return sorted_rows
 
 

@@ -43,7 +43,9 @@ def write_run(
     stored_roles = column_room.select_roles(run.extra_roles)
     ranking_role = run.resolve_order("score")
     needs_rank = column_room.needs_rank or "score" not in run.extra_roles
-    roles = sort_roles(stored_roles | {ranking_role} if needs_rank else stored_roles)  # ranks are made of it
+    roles = sort_roles(
+        stored_roles | {ranking_role} if needs_rank else stored_roles
+    )  # ranks are made of it
     tag = (run.tag if form.name == "trec" else None) or run.name
     target = OutputFile(os.fspath(path), Side.RUN, tag)
     block_counts: list[tuple[int, FaultyRows, FaultyRows, int]] = []
@@ -53,8 +55,17 @@ def write_run(
         for grouped_block in grouped_blocks():
             block = grouped_block.block
             if needs_rank and block.rank is None:
-                block = replace(block, columns={**block.columns, "rank": rank_documents(grouped_block).rank})
-            block_counts.append((len(block), block.left_out, grouped_block.repeats, grouped_block.conversion_counts[0]))
+                block = replace(
+                    block, columns={**block.columns, "rank": rank_documents(grouped_block).rank}
+                )
+            block_counts.append(
+                (
+                    len(block),
+                    block.left_out,
+                    grouped_block.repeats,
+                    grouped_block.conversion_counts[0],
+                )
+            )
             yield block
 
     with watch_calls(progress):

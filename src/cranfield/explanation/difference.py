@@ -12,7 +12,7 @@ from cranfield.arrays.ranked import Ranked, floored_log, ratio, total
 from cranfield.arrays.trace import ITEM, TracedArray
 from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import to_six_decimals
-from cranfield.explanation.follow import base_ranking, row_documents, trace_value, is_deep
+from cranfield.explanation.follow import base_ranking, is_deep, row_documents, trace_value
 from cranfield.explanation.query import check_limit
 from cranfield.explanation.remark import N_RANKS
 from cranfield.explanation.retrieved import count_visible
@@ -119,10 +119,18 @@ class Difference(Shown):
                 for kind in load_entries("remark of explain")
                 for doc, value in kind.moved(left, right.docs, measure, costs).items()
             }
-            parts = [make_part(doc, value=value, change=value - left_value) for doc, value in moves.items()]
+            parts = [
+                make_part(doc, value=value, change=value - left_value)
+                for doc, value in moves.items()
+            ]
         else:
-            left_terms, right_terms = (side.terms for side in terms if isinstance(side, _AddedTerms))
-            term_pairs = ((doc, left_terms.get(doc, 0.0), right_terms.get(doc, 0.0)) for doc in {**left_terms, **right_terms})
+            left_terms, right_terms = (
+                side.terms for side in terms if isinstance(side, _AddedTerms)
+            )
+            term_pairs = (
+                (doc, left_terms.get(doc, 0.0), right_terms.get(doc, 0.0))
+                for doc in {**left_terms, **right_terms}
+            )
             parts = [make_part(doc, left=a, right=b, change=b - a) for doc, a, b in term_pairs]
         parts.sort(key=lambda part: -abs(part.change))
         first_docs = _first_documents(left, right, measure)
@@ -159,7 +167,10 @@ class Difference(Shown):
         rows = []
         for part in [*shown_parts, *shown_others]:
             numbers = (part.grade, part.left_rank, part.right_rank)
-            cells = [part.document, *("-" if number is None else format_short(number) for number in numbers)]
+            cells = [
+                part.document,
+                *("-" if number is None else format_short(number) for number in numbers),
+            ]
             if part.left is not None:
                 cells += [f"{part.left:.6f}", f"{part.right:.6f}", f"{part.change:+.6f}"]
             elif part.value is not None:
@@ -172,7 +183,11 @@ class Difference(Shown):
         ]
         # With two labels it is not turned on its side.
         rules = frozenset({len(shown_parts)} if shown_parts and shown_others else ())
-        notes = [*self._sentences(len(shown_parts), len(shown_others), len(other_parts) - len(shown_others))]
+        notes = [
+            *self._sentences(
+                len(shown_parts), len(shown_others), len(other_parts) - len(shown_others)
+            )
+        ]
         return [Table(header, rows, notes, 2, ruled_rows=rules, title=title)]
 
     def _sentences(self, n_visible: int, n_others: int, n_hidden: int) -> Iterator[str]:
@@ -264,7 +279,8 @@ def _list_judged(left: Scene, right: Scene) -> list[str]:
 def _first_documents(left: Scene, right: Scene, measure: Measure) -> list[str]:
     """Return the documents among the first ranks of either run, rank after rank."""
     docs = [
-        scene.docs[: count_visible(len(scene.docs), last_rank(scene, measure))] for scene in (left, right)
+        scene.docs[: count_visible(len(scene.docs), last_rank(scene, measure))]
+        for scene in (left, right)
     ]
     pairs = zip_longest(*docs)
     return [*dict.fromkeys(doc for pair in pairs for doc in pair if doc is not None)]
@@ -302,7 +318,9 @@ def _find_reason(terms: Sequence[_AddedTerms | str], names: Sequence[str]) -> st
         return left_terms if isinstance(left_terms, str) else str(right_terms)
     if left_terms.common_steps == right_terms.common_steps:
         return ""
-    for (left_op, left_number), (right_op, right_number) in zip(left_terms.common_steps, right_terms.common_steps, strict=False):
+    for (left_op, left_number), (right_op, right_number) in zip(
+        left_terms.common_steps, right_terms.common_steps, strict=False
+    ):
         if left_op == right_op != "both" and left_number != right_number:
             operation_text = _OPERATION_TEXTS[left_op]
             return (
@@ -322,7 +340,9 @@ def _find_terms(value: Any) -> _AddedTerms | str:
         if first_input.home is not None:
             return "the value is added up group by group"
         if base_ranking(first_input).step.op not in ("hits", Judged.every):
-            rows_text = "the ideal ranking" if is_ideal(first_input) else "places among equal scores"
+            rows_text = (
+                "the ideal ranking" if is_ideal(first_input) else "places among equal scores"
+            )
             return f"the value is added up over {rows_text}"
         documents = row_documents(first_input)
         numbers = [1.0] * len(documents)
@@ -346,17 +366,34 @@ def _find_terms(value: Any) -> _AddedTerms | str:
             return _NOT_ADDITIVE[op]
         sign = 1.0 if op is np.add else -1.0
         left_of_doc, right_of_doc = left_terms.terms, right_terms.terms
-        sums = {doc: left_of_doc.get(doc, 0.0) + sign * right_of_doc.get(doc, 0.0) for doc in {**left_of_doc, **right_of_doc}}
-        return _AddedTerms(sums, (("both", float(len(left_terms.common_steps))), *left_terms.common_steps, *right_terms.common_steps))
-    added_terms, other_input = (left_terms, inputs[1]) if isinstance(left_terms, _AddedTerms) else (right_terms, inputs[0])
+        sums = {
+            doc: left_of_doc.get(doc, 0.0) + sign * right_of_doc.get(doc, 0.0)
+            for doc in {**left_of_doc, **right_of_doc}
+        }
+        return _AddedTerms(
+            sums,
+            (
+                ("both", float(len(left_terms.common_steps))),
+                *left_terms.common_steps,
+                *right_terms.common_steps,
+            ),
+        )
+    added_terms, other_input = (
+        (left_terms, inputs[1]) if isinstance(left_terms, _AddedTerms) else (right_terms, inputs[0])
+    )
     if not isinstance(added_terms, _AddedTerms):
         return left_terms if isinstance(left_terms, str) else added_terms
     constant = np.asarray(other_input).flat[0].item()
     if op is np.divide and added_terms is right_terms:
         return _NOT_ADDITIVE[op]
     if op is np.divide:
-        scaled_terms = {doc: term / constant if constant else 0.0 for doc, term in added_terms.terms.items()}
+        scaled_terms = {
+            doc: term / constant if constant else 0.0 for doc, term in added_terms.terms.items()
+        }
     else:
-        factor = {np.multiply: constant, np.subtract: -1.0 if added_terms is right_terms else 1.0}.get(op, 1.0)
+        factor = {
+            np.multiply: constant,
+            np.subtract: -1.0 if added_terms is right_terms else 1.0,
+        }.get(op, 1.0)
         scaled_terms = {doc: factor * term for doc, term in added_terms.terms.items()}
     return _AddedTerms(scaled_terms, ((op, constant), *added_terms.common_steps))

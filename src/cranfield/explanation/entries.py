@@ -66,7 +66,9 @@ class Sheet:
     @property
     def formula_lines(self) -> list[str]:
         """How the columns are computed, and what is computed from them."""
-        formulas = [f"{column.header} = {column.formula}" for column in self.columns if column.formula]
+        formulas = [
+            f"{column.header} = {column.formula}" for column in self.columns if column.formula
+        ]
         return [*formulas, *map(str, self.totals)]
 
     @property
@@ -79,7 +81,10 @@ class Sheet:
 
     def to_table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; a row in the middle says how many are left out by the limit."""
-        columns = [(name, _grade_texts(cells) if name == "grade" else cells) for name, cells in self._visible_columns()]
+        columns = [
+            (name, _grade_texts(cells) if name == "grade" else cells)
+            for name, cells in self._visible_columns()
+        ]
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
@@ -96,18 +101,27 @@ class Sheet:
         """Return what is shown of each row: labels, columns, how they add up."""
         columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
         columns += [(column.header, column.values) for column in self.columns]
-        running_totals = [(total.symbol, total.running) for total in self.totals if total.running is not None]
+        running_totals = [
+            (total.symbol, total.running) for total in self.totals if total.running is not None
+        ]
         for symbol, running in running_totals:
-            columns.append((f"sum so far, {symbol}" if len(running_totals) > 1 else "sum so far", running))
+            columns.append(
+                (f"sum so far, {symbol}" if len(running_totals) > 1 else "sum so far", running)
+            )
         return columns
 
     def rows(self, reserved_names: Sequence[str]) -> list[dict[str, Any]]:
         """Return {name: value} of each row; a column called as one of `taken` is renamed."""
         values_of_name = {
-            f"{name} of this step" if name in reserved_names and name not in self.labels else name: values
+            f"{name} of this step"
+            if name in reserved_names and name not in self.labels
+            else name: values
             for name, values in self._visible_columns()
         }
-        return [dict(zip(values_of_name, row, strict=True)) for row in zip(*values_of_name.values(), strict=True)]
+        return [
+            dict(zip(values_of_name, row, strict=True))
+            for row in zip(*values_of_name.values(), strict=True)
+        ]
 
     def complete_title(self) -> None:
         """Add to the title of an ideal ranking that it is ideal; a count alone has no order."""
@@ -123,7 +137,11 @@ class Sheet:
             "table": self.title,
             **{name: list(column) for name, column in self.labels.items()},
             "columns": [
-                {"name": column.header, "made": column.formula or column.header, "values": list(column.values)}
+                {
+                    "name": column.header,
+                    "made": column.formula or column.header,
+                    "values": list(column.values),
+                }
                 for column in self.columns
             ],
             "totals": [asdict(total) for total in self.totals],
@@ -175,7 +193,9 @@ class Worksheet:
     zero_divisions: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-def order_entries(entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], needs: References) -> list[Entry]:
+def order_entries(
+    entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], needs: References
+) -> list[Entry]:
     """Return what is needed so that what one refers to is above it, where that can be.
 
     `of` has the entries by their symbols, `sheets` are the rankings' tables.
@@ -185,12 +205,21 @@ def order_entries(entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], ne
     for sheet in sheets:
         for symbol in map(str, sheet.title_references):
             total_sheet = entry_of_symbol[symbol]
-            if isinstance(total_sheet, Sheet) and sheet in _collect_entries(entry_of_symbol, total_sheet.references):
-                (total,) = (candidate for candidate in total_sheet.totals if candidate.symbol == symbol)
+            if isinstance(total_sheet, Sheet) and sheet in _collect_entries(
+                entry_of_symbol, total_sheet.references
+            ):
+                (total,) = (
+                    candidate for candidate in total_sheet.totals if candidate.symbol == symbol
+                )
                 headers = [column.header for column in total_sheet.columns]
                 n_columns = headers.index(total.column) + 1 if total.column in headers else 0
-                columns, own_references = total_sheet.columns[:n_columns], dict(total_sheet.title_references)
-                entry_of_symbol[symbol] = replace(total_sheet, columns=columns, totals=[total], references=own_references)
+                columns, own_references = (
+                    total_sheet.columns[:n_columns],
+                    dict(total_sheet.title_references),
+                )
+                entry_of_symbol[symbol] = replace(
+                    total_sheet, columns=columns, totals=[total], references=own_references
+                )
                 total_sheet.totals.remove(total)
     entries = _collect_entries(entry_of_symbol, needs)
     for entry in entries:

@@ -106,14 +106,18 @@ recip_rank)
         duplicates=options.duplicates,
         verb=explain,
     )
-    if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1"): each is a place earlier
+    if (
+        query is None and shifted_measure is not None
+    ):  # explain(rows, "AP", "q1"): each is a place earlier
         measure, query = shifted_measure, cast(Any, measure)
     elif query is not None:
         measure = shifted_measure
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     try:
-        chosen_measure, *other_measures = list_measures(_DEFAULT_MEASURE if measure is None else measure)
+        chosen_measure, *other_measures = list_measures(
+            _DEFAULT_MEASURE if measure is None else measure
+        )
     except MeasureError as error:
         if isinstance(query, str) and find_measure(query) is not None:
             raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None

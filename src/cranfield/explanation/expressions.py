@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.elementary import exp, log, powers, power
+from cranfield.arrays.elementary import exp, log, power, powers
 from cranfield.arrays.grades import exp2
 from cranfield.arrays.ranked import Ranked, look_up, ratio
-from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, TracedArray, Recorder, remove_trace
+from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Recorder, TracedArray, remove_trace
 from cranfield.data.judged import Groups
-from cranfield.explanation.follow import base_ranking, is_ranking, base_row_numbers, subset_chain
+from cranfield.explanation.follow import base_ranking, base_row_numbers, is_ranking, subset_chain
 
 # What binds: an expression of a lower number is in brackets beside one of a higher.
 LOOSE, OR, AND, COMPARISON, SUM, PRODUCT, POWER, ATOM = range(8)
@@ -37,7 +37,10 @@ BINARY: Mapping[Any, tuple[str, int]] = {
     np.logical_or: ("or", OR),
     np.bitwise_or: ("or", OR),
 }
-_TRUTH_OPERATIONS = {operation for operation in BINARY if BINARY[operation][1] in (AND, OR)} | {np.equal, np.not_equal}
+_TRUTH_OPERATIONS = {operation for operation in BINARY if BINARY[operation][1] in (AND, OR)} | {
+    np.equal,
+    np.not_equal,
+}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
 # How an operation of one is written, what its input has to bind, and how tightly it binds.
 _UNARY: Mapping[Any, tuple[str, int, int]] = {
@@ -66,7 +69,9 @@ class Nodes:
 
     is_strict: bool
     is_incomplete: bool = False
-    number_of_origin: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
+    number_of_origin: dict[tuple[Any, ...], int] = field(
+        default_factory=dict
+    )  # a way -> its number
     # The id of a node -> the node, so that no id is given twice, and its way's number.
     key_of_node: dict[int, tuple[Any, int]] = field(default_factory=dict)
     n_uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
@@ -82,9 +87,16 @@ class Nodes:
         if not isinstance(node, TracedArray | Recorder):
             return repr(node)
         if id(node) not in self.key_of_node:
-            origin = self._array_origin(node) if isinstance(node, TracedArray) else self._ranking_origin(node)
+            origin = (
+                self._array_origin(node)
+                if isinstance(node, TracedArray)
+                else self._ranking_origin(node)
+            )
             # A number for each way, so that keys of keys stay short.
-            self.key_of_node[id(node)] = node, self.number_of_origin.setdefault(origin, len(self.number_of_origin))
+            self.key_of_node[id(node)] = (
+                node,
+                self.number_of_origin.setdefault(origin, len(self.number_of_origin)),
+            )
         return self.key_of_node[id(node)][1]
 
     def _ranking_origin(self, rows: Recorder) -> tuple[Any, ...]:
@@ -92,7 +104,9 @@ class Nodes:
         holder, *arguments = base.step.inputs
         if isinstance(holder, Recorder) and holder.level == "row":  # the places of tied documents
             _, *arguments = holder.step.inputs
-        chain = dict.fromkeys((subset.method, self.key(subset.argument)) for subset in subset_chain(rows))
+        chain = dict.fromkeys(
+            (subset.method, self.key(subset.argument)) for subset in subset_chain(rows)
+        )
         row_bytes = base_row_numbers(rows).tobytes(), rows.original.rank.tobytes()
         argument_keys = tuple(map(self.key, arguments))
         return "rows", base.step.op, rows.grouping is None, row_bytes, argument_keys, tuple(chain)
@@ -197,10 +211,15 @@ class Expressions:
 
     def _write_binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
         sign, binding = BINARY[op]
-        left_text = self._write_number(inputs[0], op, label, binding + (binding in (COMPARISON, POWER)))
+        left_text = self._write_number(
+            inputs[0], op, label, binding + (binding in (COMPARISON, POWER))
+        )
         # As it was computed: a * (b / c) and a * b / c differ in the last bit.
         right_text = self._write_number(inputs[1], op, label, binding + 1)
-        return f"{left_text}^{right_text}" if sign == "^" else f"{left_text} {sign} {right_text}", binding
+        return (
+            f"{left_text}^{right_text}" if sign == "^" else f"{left_text} {sign} {right_text}",
+            binding,
+        )
 
     def _write_shorter(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
         """Return what is simpler to read than the operation, and the same number."""
@@ -219,7 +238,10 @@ class Expressions:
         elif op is np.subtract and isinstance(inputs[0], TracedArray) and is_bool(inputs[1]):
             running_step = inputs[0].step
             counted_key = self.nodes.key(inputs[1])
-            if running_step.op is Ranked.running and self.nodes.key(running_step.inputs[1]) == counted_key:
+            if (
+                running_step.op is Ranked.running
+                and self.nodes.key(running_step.inputs[1]) == counted_key
+            ):
                 return f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
         elif op in BINARY and BINARY[op][1] in (AND, OR):
             for operand, other_operand in (inputs, inputs[::-1]):
@@ -271,7 +293,11 @@ class Expressions:
         if isinstance(value, bool | np.bool_):
             return to_six_decimals(value)
         if isinstance(value, int | float | np.number):
-            return _write_digits(float(value)) if isinstance(value, float | np.floating) else str(value)
+            return (
+                _write_digits(float(value))
+                if isinstance(value, float | np.floating)
+                else str(value)
+            )
         return f'"{value}"' if isinstance(value, str) else str(value)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, Ranked
 from cranfield.arrays.trace import (
     CONSTANT,
-    TracedArray,
     Record,
     Recorder,
     Step,
+    TracedArray,
+    make_recorder,
     name_variables,
     remove_trace,
-    make_recorder,
 )
 from cranfield.data import judged, subtopics
 from cranfield.data.judged import Groups, Judged
@@ -45,7 +45,9 @@ def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any,
     record = Record(measure.definition.is_user_defined, scene)
     cutoff_group = CutoffGroup([measure])
     if record.is_strict and cutoff_group.fixed_cutoffs is not None:  # k + 1 must be known, too
-        cutoff_group.fixed_cutoffs = TracedArray.of(cutoff_group.fixed_cutoffs, Step(CONSTANT, (cutoff_group.fixed_cutoffs,)), record)
+        cutoff_group.fixed_cutoffs = TracedArray.of(
+            cutoff_group.fixed_cutoffs, Step(CONSTANT, (cutoff_group.fixed_cutoffs,)), record
+        )
     recording = make_recorder(scene.judged, Step("judged"), record)
     with name_variables(_make_file_test(measure)):
         value = cutoff_group.values(recording)
@@ -101,7 +103,9 @@ def base_row_numbers(rows: Recorder) -> Ints:
         selection = source.plain.order(remove_trace(subset.argument))
     else:
         n_ranks = int(source.plain.rank.max(initial=0)) + 1
-        source_keys, row_keys = (ranking.original.query * n_ranks + ranking.original.rank for ranking in (source, rows))
+        source_keys, row_keys = (
+            ranking.original.query * n_ranks + ranking.original.rank for ranking in (source, rows)
+        )
         selection = np.isin(source_keys, row_keys)
     base_rows: Ints = base_row_numbers(source)[selection]
     return base_rows
@@ -128,7 +132,9 @@ def _base_documents(base: Recorder) -> Sequence[str | None]:
     if op in (Groups.novel_first, Groups.most_first):
         qrels, order = scene.qrels, getattr(subtopics, op.__name__)
         rank_of_row = order(qrels.levels, qrels.query, *base.step.inputs[1:]).tolist()
-        doc_of_rank = {rank: doc for rank, doc in zip(rank_of_row, qrels.doc_lists[0], strict=True) if rank}
+        doc_of_rank = {
+            rank: doc for rank, doc in zip(rank_of_row, qrels.doc_lists[0], strict=True) if rank
+        }
         return [doc_of_rank[k] for k in ranks]
     return [None] * len(ranks)
 
@@ -146,7 +152,9 @@ def is_deep(value: Any) -> bool:
     """Tell whether a value takes more steps one after the other than can be written out."""
     layer, depth = [value], 0
     while layer and depth <= _MAX_STEPS:
-        inputs = (source for node in layer if isinstance(node, TracedArray) for source in node.step.inputs)
+        inputs = (
+            source for node in layer if isinstance(node, TracedArray) for source in node.step.inputs
+        )
         layer = [*{id(node): node for node in inputs if isinstance(node, TracedArray)}.values()]
         depth += 1
     return depth > _MAX_STEPS

@@ -16,7 +16,7 @@ from cranfield.explanation.query import check_limit
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table
-from cranfield.render.numbers import numeric_order, format_number, format_query_count, format_signed
+from cranfield.render.numbers import format_number, format_query_count, format_signed, numeric_order
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend
 from cranfield.scoring.assembly import ideal_ranking_notes
@@ -116,24 +116,35 @@ class MeanExplanation(Shown):
         kind = _find_kind(numeric_measure, values)
         terms = floored_log(values) if kind == "logarithm" else values
         rows = np.array(numeric_order(scores.query_ids), np.int64)  # as equal ones are to be
-        parts, order = _compute_parts(kind, terms, numeric_measure.definition.higher_is_better, rows)
+        parts, order = _compute_parts(
+            kind, terms, numeric_measure.definition.higher_is_better, rows
+        )
         count_columns = [
             scores.per_query(side_measure) if str(side_measure) in scores.columns else {}
             for side_measure in _side_measures(numeric_measure, least)
         ]
-        if kind in ("missing", "logarithm") and count_columns[1]:  # what no ranking helps comes last
-            is_hopeless = np.array([count_columns[1][query_id] == 0 for query_id in scores.query_ids]) & (values == 0)
+        if (
+            kind in ("missing", "logarithm") and count_columns[1]
+        ):  # what no ranking helps comes last
+            is_hopeless = np.array(
+                [count_columns[1][query_id] == 0 for query_id in scores.query_ids]
+            ) & (values == 0)
             order = order[np.argsort(is_hopeless[order], kind="stable")]
         ordered_parts = parts[order]
         parts_sum = total(ordered_parts)
         shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
         if kind in ("missing", "sum") and parts_sum != 0:
-            shares = [(ordered_parts / parts_sum).tolist(), (np.cumsum(ordered_parts) / parts_sum).tolist()]
+            shares = [
+                (ordered_parts / parts_sum).tolist(),
+                (np.cumsum(ordered_parts) / parts_sum).tolist(),
+            ]
         queries = []
         for row, share, running_share in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
             counts = [int(column[query]) if column else None for column in count_columns]
-            marks = tuple(_list_marks(counts, numeric_measure, judged_only=scores.recipe["judged_only"]))
+            marks = tuple(
+                _list_marks(counts, numeric_measure, judged_only=scores.recipe["judged_only"])
+            )
             numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
             retrieved, relevant, relevant_retrieved, *_ = counts
             shared = (share, running_share, retrieved, relevant, relevant_retrieved)
@@ -171,8 +182,12 @@ class MeanExplanation(Shown):
         scores = score_runs(qrels, {run.name: run}, all_measures, judging)[run.name]
         explanation = cls.of(scores, numeric_measure, lowest_grade)
         # What is counted beside it has no ideal ranking.
-        side_notes = {*ideal_ranking_notes(scores.measures, qrels)} - {*ideal_ranking_notes([numeric_measure], qrels)}
-        return replace(explanation, notes=[note for note in explanation.notes if note not in side_notes])
+        side_notes = {*ideal_ranking_notes(scores.measures, qrels)} - {
+            *ideal_ranking_notes([numeric_measure], qrels)
+        }
+        return replace(
+            explanation, notes=[note for note in explanation.notes if note not in side_notes]
+        )
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
@@ -186,14 +201,19 @@ class MeanExplanation(Shown):
         title = f"{self.measure} of {self.name}: {format_score(self.measure, self.value)}, the "
         title += f"{self.measure.definition.aggregation_text} of {format_query_count(self.n)}"
         header = ["query_id", *(column.heading for column in columns)]
-        lines, n_sentences = self._lines_below(len(shown_parts), legend(columns)), header.count("why")
+        lines, n_sentences = (
+            self._lines_below(len(shown_parts), legend(columns)),
+            header.count("why"),
+        )
         return [Table(header, rows, lines, title=[title], n_sentences=n_sentences)]
 
     def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
         yield Column(str(self.measure), lambda part: format_score(self.measure, part.value))
         if self.kind == "logarithm":
-            meaning = f"ln: the logarithm of the value, or of {GEOMETRIC_FLOOR:.5f} if that is more."
+            meaning = (
+                f"ln: the logarithm of the value, or of {GEOMETRIC_FLOOR:.5f} if that is more."
+            )
             yield Column("ln", lambda part: format_number(part.term), meaning)
         if self.kind == "missing":
             yield Column("1 - value", lambda part: format_number(part.part))
@@ -209,7 +229,9 @@ class MeanExplanation(Shown):
             meaning = f"share: value / {format_score(self.measure, self.total)}, the sum."
             if self.kind == "missing":
                 parts_sum = total(np.array([part.part for part in self.queries]))
-                meaning = f"share: (1 - value) / {parts_sum:.4f}, the sum of 1 - value of all queries."
+                meaning = (
+                    f"share: (1 - value) / {parts_sum:.4f}, the sum of 1 - value of all queries."
+                )
             yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
             yield Column("so far", lambda part: _format_percent(part.so_far, 1))
         level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
@@ -240,10 +262,18 @@ class MeanExplanation(Shown):
             n_hopeless = sum(part.relevant == 0 for part in self.queries[n_visible:])
             if running_share is not None:
                 whole_text = "what is missing" if self.kind == "missing" else "the sum"
-                lines.append(f"The first {n_visible:,} of {self.n:,}: {_format_percent(running_share)} of {whole_text}.")
-            hopeless_text = f", {n_hopeless:,} of them without a relevant document" * bool(n_hopeless)
+                lines.append(
+                    f"The first {n_visible:,} of {self.n:,}: {_format_percent(running_share)} of {whole_text}."
+                )
+            hopeless_text = f", {n_hopeless:,} of them without a relevant document" * bool(
+                n_hopeless
+            )
             lines.append(f"Not shown: {format_query_count(self.n - n_visible)}{hopeless_text}.")
-        return [*lines_below_table(lines, self.notes), "Added up in the order of the query ids:", self.formula]
+        return [
+            *lines_below_table(lines, self.notes),
+            "Added up in the order of the query ids:",
+            self.formula,
+        ]
 
     @property
     def formula(self) -> str:
@@ -299,7 +329,9 @@ def _find_kind(measure: Measure, values: Floats) -> Kind:
     return "missing" if ends_at_1 and values.max() <= 1 else "difference"
 
 
-def _compute_parts(kind: Kind, terms: Floats, higher_is_better: bool | None, rows: Ints) -> tuple[Floats, Ints]:
+def _compute_parts(
+    kind: Kind, terms: Floats, higher_is_better: bool | None, rows: Ints
+) -> tuple[Floats, Ints]:
     """Return each query's part (n,), and the rows (n,) from the most harmful on.
 
     Equal ones are in the order of `at` (n,), which has the rows.
@@ -311,7 +343,9 @@ def _compute_parts(kind: Kind, terms: Floats, higher_is_better: bool | None, row
     return parts, rows[np.argsort(key[rows], kind="stable")]
 
 
-_REL = next(definition for definition in definitions() if definition.name == "NumRel").parameters["rel"]
+_REL = next(definition for definition in definitions() if definition.name == "NumRel").parameters[
+    "rel"
+]
 
 
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:
@@ -334,7 +368,9 @@ def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
     return counts
 
 
-def _list_marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool) -> Iterator[str]:
+def _list_marks(
+    counts: Sequence[int | None], measure: Measure, *, judged_only: bool
+) -> Iterator[str]:
     """Yield what explains a low value; the counts are those of `_beside`."""
     n_retrieved, n_relevant, n_relevant_retrieved, *success = counts
     if n_retrieved == 0:

@@ -89,7 +89,12 @@ class QueryDifferences(Shown):
         left, right = systems.values()
         left_values, right_values = (scores.per_query(measure) for scores in (left, right))
         queries = [query for query in left_values if query in right_values]
-        values = np.array([[value_of_query[query] for query in queries] for value_of_query in (left_values, right_values)])
+        values = np.array(
+            [
+                [value_of_query[query] for query in queries]
+                for value_of_query in (left_values, right_values)
+            ]
+        )
         by_ratio = measure.definition.aggregation == "geometric"
         compared_values = floored_log(values) if by_ratio else values
         gains = compared_values[1] - compared_values[0]
@@ -100,7 +105,9 @@ class QueryDifferences(Shown):
         # Worse ones come first, each way the farthest from 0 first, what is the same last.
         for row in np.lexsort((-np.abs(gains), np.array([2, 1, 0])[np.sign(gains).astype(int)])):
             old, new = values[:, row].tolist()
-            ratio = math.exp(compared_values[1, row] - compared_values[0, row]) if by_ratio else None
+            ratio = (
+                math.exp(compared_values[1, row] - compared_values[0, row]) if by_ratio else None
+            )
             gain = gains[row]
             direction: Direction = "worse" if gain < 0 else "better" if gain > 0 else "same"
             differences.append(QueryDifference(queries[row], old, new, new - old, ratio, direction))
@@ -123,7 +130,9 @@ class QueryDifferences(Shown):
         check_limit(limit)
         left, right = self.names
         counts = self.counts
-        changed_queries = [difference for difference in self.queries if difference.direction != "same"]
+        changed_queries = [
+            difference for difference in self.queries if difference.direction != "same"
+        ]
         shown_queries = changed_queries[:limit]
         by_ratio = self.measure.definition.aggregation == "geometric"
         rows = [
@@ -131,7 +140,9 @@ class QueryDifferences(Shown):
                 difference.query_id,
                 format_score(self.measure, difference.left),
                 format_score(self.measure, difference.right),
-                format_change(difference.difference) if difference.ratio is None else f"x{difference.ratio:.4g}",
+                format_change(difference.difference)
+                if difference.ratio is None
+                else f"x{difference.ratio:.4g}",
                 difference.direction,
             ]
             for difference in shown_queries
@@ -155,8 +166,14 @@ class QueryDifferences(Shown):
         lines = []
         if self.measure.definition.higher_is_better is False:
             lines.append(f"{self.measure}: less is better.")
-        hidden_counts = Counter(self.counts) - Counter(difference.direction for difference in shown_queries)
-        count_texts = [f"{hidden_counts[direction]:,} {direction}" for direction in ("worse", "better") if hidden_counts[direction]]
+        hidden_counts = Counter(self.counts) - Counter(
+            difference.direction for difference in shown_queries
+        )
+        count_texts = [
+            f"{hidden_counts[direction]:,} {direction}"
+            for direction in ("worse", "better")
+            if hidden_counts[direction]
+        ]
         if count_texts:
             lines.append(f"Not shown: {' and '.join(count_texts)}.")
         return [*lines, explain_hint(self.measure, shown_queries[0].query_id)]

@@ -14,7 +14,7 @@ from cranfield.measures import Measure
 from cranfield.notes import format_notes
 from cranfield.options import is_whole_number
 from cranfield.render.shown import Shown
-from cranfield.render.table import Table, to_paragraphs, to_html
+from cranfield.render.table import Table, to_html, to_paragraphs
 from cranfield.scoring.scores import format_score
 
 _MAX_ROWS = 20  # of a table, before some are left out
@@ -49,7 +49,10 @@ class Explanation(QueryValue, Shown):
         """
         *first_tables, last_table = self._make_tables(limit)
         grave_lines = format_notes(note for note in self.notes if note.is_grave)
-        return [*first_tables, replace(last_table, notes=[*grave_lines, *last_table.notes, *write_sentences(self)])]
+        return [
+            *first_tables,
+            replace(last_table, notes=[*grave_lines, *last_table.notes, *write_sentences(self)]),
+        ]
 
     def _make_tables(self, limit: int | None) -> list[Table]:
         check_limit(limit)
@@ -124,7 +127,8 @@ class Explanation(QueryValue, Shown):
             "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.value_line]],
             "complete": not sheet.is_incomplete,
             "retrieved": [
-                {**asdict(document), "score": _json_score(document.score)} for document in self.retrieved
+                {**asdict(document), "score": _json_score(document.score)}
+                for document in self.retrieved
             ],
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "relevant": self.n_relevant,
@@ -164,7 +168,9 @@ class Explanation(QueryValue, Shown):
                     {"table": entry.title, "step": total.symbol, "value": value}
                     for value in total.values
                 )
-        own_names = dict.fromkeys(name for row in rows for name in row if name not in _FIXED_COLUMNS)
+        own_names = dict.fromkeys(
+            name for row in rows for name in row if name not in _FIXED_COLUMNS
+        )
         *first_names, step, value = _FIXED_COLUMNS
         names = (*first_names, *own_names, step, value)
         return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in rows]

@@ -43,17 +43,32 @@ def add_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> Wo
     hits, top_ranks = judged.hits, judged.every(np.array([[k]]))
     lower_hits = hits.where(hits.rank > k)
     is_judged = np.append(top_ranks.judged, lower_hits.judged)
-    rank, grade = np.append(top_ranks.rank, lower_hits.rank), np.append(top_ranks.grade, lower_hits.grade)
+    rank, grade = (
+        np.append(top_ranks.rank, lower_hits.rank),
+        np.append(top_ranks.grade, lower_hits.grade),
+    )
     columns = {"known": is_judged}
     wider_hits = Ranked(1, np.zeros(len(rank), np.int64), rank, grade, columns=columns)
     meeting = replace(scene.meeting, judged=replace(judged, hits=wider_hits))
-    wider_worksheet = write_worksheet(str(measure), trace_value(measure, replace(scene, meeting=meeting)))
-    pairs = zip([*wider_worksheet.entries, wider_worksheet.value_line], [*sheet.entries, sheet.value_line], strict=False)
-    is_comparable = len(wider_worksheet.entries) == len(sheet.entries) and not wider_worksheet.is_incomplete
+    wider_worksheet = write_worksheet(
+        str(measure), trace_value(measure, replace(scene, meeting=meeting))
+    )
+    pairs = zip(
+        [*wider_worksheet.entries, wider_worksheet.value_line],
+        [*sheet.entries, sheet.value_line],
+        strict=False,
+    )
+    is_comparable = (
+        len(wider_worksheet.entries) == len(sheet.entries) and not wider_worksheet.is_incomplete
+    )
     if not (is_comparable and all(_is_unchanged(*pair) for pair in pairs)):
         return sheet
     for entry, old_entry in zip(wider_worksheet.entries, sheet.entries, strict=True):
-        if isinstance(entry, Sheet) and isinstance(old_entry, Sheet) and entry.n_rows > old_entry.n_rows:
+        if (
+            isinstance(entry, Sheet)
+            and isinstance(old_entry, Sheet)
+            and entry.n_rows > old_entry.n_rows
+        ):
             entry.title = entry.title.replace(_HITS_TITLE, _EVERY_TITLE)
             if entry.labels["rank"][-1] > k:
                 entry.title += f", below rank {k} judged ones only"
@@ -73,7 +88,8 @@ def _is_unchanged(entry: Entry, old_entry: Entry) -> bool:
         rows = [i for i, rank in enumerate(entry.labels["rank"]) if rank in ranks]
     return (
         entry.title == old_entry.title
-        and {name: _select_rows(values, rows) for name, values in entry.labels.items()} == _label_lists(old_entry)
+        and {name: _select_rows(values, rows) for name, values in entry.labels.items()}
+        == _label_lists(old_entry)
         and [replace(column, values=_select_rows(column.values, rows)) for column in entry.columns]
         == [Column(column.header, [*column.values], column.formula) for column in old_entry.columns]
         and [_total_fields(total, rows) for total in entry.totals]

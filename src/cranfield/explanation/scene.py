@@ -16,7 +16,7 @@ from cranfield.data.meeting import MatchedRun, find_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Ranking
 from cranfield.data.run import Run
-from cranfield.data.unretrieved import unretrieved_rows, append_docs
+from cranfield.data.unretrieved import append_docs, unretrieved_rows
 from cranfield.errors import InputError, nearest_words
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -41,14 +41,22 @@ class SceneRankings(NamedTuple):
         if judging.unretrieved == "below":
             full_ranking, depth = full_ranking.take(slice(depth)), None
             is_retrieved = np.array([*map({*full_ranking.docs}.__contains__, docs)], np.bool_)
-            unretrieved_docs = [docs[row] for row in unretrieved_rows(query_qrels, is_retrieved, judging).tolist()]
+            unretrieved_docs = [
+                docs[row] for row in unretrieved_rows(query_qrels, is_retrieved, judging).tolist()
+            ]
             full_ranking = append_docs(full_ranking, unretrieved_docs)
         if not judging.has_one_tie_order and judging.ties != "expected":
-            sort_keys = grade_sort_keys(judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs))
+            sort_keys = grade_sort_keys(
+                judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs)
+            )
             full_ranking = full_ranking.take(sort_keys.argsort(kind="stable"))
-        measured_ranking = ranking = full_ranking if depth is None else full_ranking.take(slice(depth))
+        measured_ranking = ranking = (
+            full_ranking if depth is None else full_ranking.take(slice(depth))
+        )
         if judging.judged_only:
-            measured_ranking = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
+            measured_ranking = ranking.take(
+                np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs])
+            )
         return cls(measured_ranking, ranking, full_ranking, grades, frozenset(unretrieved_docs))
 
 
@@ -148,7 +156,9 @@ class Scene:
             # Others may have judged documents: that this one lacks them is accepted.
             meeting = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
             meeting.find_order_notes = notes_of_run
-            rankings = SceneRankings.of(query_qrels, query_run.read_ranking(judging, costs=costs), judging)
+            rankings = SceneRankings.of(
+                query_qrels, query_run.read_ranking(judging, costs=costs), judging
+            )
             yield cls(query, run.name, query_qrels, judging, meeting, *rankings)
 
     def relevance_level(self, measure: Measure) -> float:
@@ -161,7 +171,9 @@ class Scene:
 def known_queries_hint(query: str, qrels: Qrels) -> str:
     """Return what to say of a query that the judgments do not have: which ones they have."""
     ids = qrels.query_ids
-    near_ids = _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
+    near_ids = (
+        _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
+    )
     guess = f"Did you mean {' or '.join(map(repr, near_ids))}? " if near_ids else ""
     n = len(qrels.query_ids)
     return f"{guess}They have {format_query_count(n)}, the first is {qrels.query_ids[0]!r}."
@@ -172,7 +184,9 @@ def _find_by_words(query: str, query_ids: Sequence[str]) -> list[str]:
     words = query.casefold().split()
     if not words or len(query) < _MIN_LENGTH:  # of "1", too many ids are a part
         return []
-    return [query_id for query_id in query_ids if all(word in query_id.casefold() for word in words)][:3]
+    return [
+        query_id for query_id in query_ids if all(word in query_id.casefold() for word in words)
+    ][:3]
 
 
 _MIN_LENGTH = 3  # characters of a part of a question

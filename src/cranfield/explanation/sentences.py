@@ -7,7 +7,7 @@ from cranfield.explanation.entries import Entry, Line
 from cranfield.explanation.expressions import to_six_decimals
 from cranfield.explanation.value import QueryValue, RetrievedDocument
 from cranfield.notes import format_notes
-from cranfield.render.numbers import format_count, format_short, format_names
+from cranfield.render.numbers import format_count, format_names, format_short
 
 N_NAMED = 5  # documents, in a sentence
 
@@ -26,7 +26,9 @@ def write_sentences(query_value: QueryValue) -> Iterator[str]:
             "into an array or a loop), and what was done then is not recorded."
         )
     if query_value.missing:  # the highest grade first
-        missing_text = format_names([f"{doc} ({format_short(grade)})" for doc, grade in query_value.missing], N_NAMED)
+        missing_text = format_names(
+            [f"{doc} ({format_short(grade)})" for doc, grade in query_value.missing], N_NAMED
+        )
         count_text = f"{len(query_value.missing):,} of {query_value.n_relevant:,}"
         yield f"Relevant (with their grades) and not retrieved: {count_text}: {missing_text}."
     yield from _unjudged_sentences(query_value)
@@ -51,7 +53,11 @@ def _unjudged_sentences(query_value: QueryValue) -> Iterator[str]:
     if not n_docs:
         yield "Nothing was retrieved."
     elif query_value.options.get("judged_only"):
-        dropped_places = [(document.rank, document.document) for document in query_value.retrieved if not is_judged(document)]
+        dropped_places = [
+            (document.rank, document.document)
+            for document in query_value.retrieved
+            if not is_judged(document)
+        ]
         if dropped_places:
             yield (
                 f"Dropped, as unjudged or of negative grade: {len(dropped_places):,} of the "
@@ -81,7 +87,9 @@ def option_lines(options: Mapping[str, Any]) -> list[str]:
 def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
     numbers = [entry.value] if isinstance(entry, Line) else entry.shown_numbers
-    return any(isinstance(number, float) and float(to_six_decimals(number)) != number for number in numbers)
+    return any(
+        isinstance(number, float) and float(to_six_decimals(number)) != number for number in numbers
+    )
 
 
 def is_judged(document: RetrievedDocument) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cranfield.explanation.entries import Worksheet
 from cranfield.explanation.follow import trace_value
 from cranfield.explanation.remark import Remark
-from cranfield.explanation.retrieved import count_visible, add_unjudged
+from cranfield.explanation.retrieved import add_unjudged, count_visible
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import write_worksheet
 from cranfield.extensions import load_entries
@@ -69,7 +69,11 @@ class QueryValue(RemarkValues):
     @property
     def unjudged(self) -> list[tuple[int, str]]:
         """The rank and the name of every unjudged document retrieved."""
-        return [(document.rank, document.document) for document in self.retrieved if document.grade is None]
+        return [
+            (document.rank, document.document)
+            for document in self.retrieved
+            if document.grade is None
+        ]
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> Self:
@@ -82,7 +86,9 @@ class QueryValue(RemarkValues):
         level = scene.relevance_level(measure)
         judged_docs = () if scene.qrels.has_groups else scene.ideal_docs
         relevant_docs = [doc for doc in judged_docs if grades[doc] >= level]
-        missing_docs = set(relevant_docs).difference(docs) | scene.unretrieved_docs.intersection(relevant_docs)
+        missing_docs = set(relevant_docs).difference(docs) | scene.unretrieved_docs.intersection(
+            relevant_docs
+        )
         return cls(
             query=scene.query,
             run=scene.run_name,
@@ -90,7 +96,9 @@ class QueryValue(RemarkValues):
             value=sheet.value_line.value,
             worksheet=sheet,
             retrieved=[
-                RetrievedDocument(rank, doc, None if doc in scene.unretrieved_docs else score, grades.get(doc))
+                RetrievedDocument(
+                    rank, doc, None if doc in scene.unretrieved_docs else score, grades.get(doc)
+                )
                 for rank, (doc, score) in enumerate(zip(docs, doc_scores, strict=True), 1)
             ],
             n_relevant=len(relevant_docs),
@@ -98,7 +106,10 @@ class QueryValue(RemarkValues):
             options=scene.judging.changed_options(),
             notes=[*scene.meeting.notes, *ideal_ranking_notes([measure], scene.qrels)],
             cutoff=cutoff,
-            remarks=[remark_class.of(scene, measure) for remark_class in load_entries("remark of explain")],
+            remarks=[
+                remark_class.of(scene, measure)
+                for remark_class in load_entries("remark of explain")
+            ],
         )
 
 

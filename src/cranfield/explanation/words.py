@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.arrays.elementary import exp, log, log2, powers, power
+from cranfield.arrays.elementary import exp, log, log2, power, powers
 from cranfield.arrays.grades import SMALLEST_POSITIVE, exp2
 from cranfield.arrays.ranked import Ranked, look_up
-from cranfield.arrays.trace import UNKNOWN, TracedArray, Recorder
+from cranfield.arrays.trace import UNKNOWN, Recorder, TracedArray
 from cranfield.data.judged import Groups, Judged
 from cranfield.data.preferences import PreferenceCounts, Preferences
 from cranfield.explanation.expressions import UNKNOWN_ORIGIN
@@ -62,14 +62,18 @@ BASES: Mapping[Any, BaseRanking] = {
     "hits": BaseRanking("judged documents retrieved"),
     "ideal": BaseRanking("judged documents{}, retrieved or not" + IN_ORDER, is_ideal=True),
     Judged.every: BaseRanking("documents retrieved", cutoff_position=1),
-    Judged.fill_ranks: BaseRanking("the top grade of the collection at every rank", is_ideal=True, cutoff_position=1),
+    Judged.fill_ranks: BaseRanking(
+        "the top grade of the collection at every rank", is_ideal=True, cutoff_position=1
+    ),
     Groups.novel_first: BaseRanking(
         "relevant documents, the one that adds most to those above it first", is_ideal=True
     ),
     Groups.most_first: BaseRanking(
         "relevant documents, the one worth most to all subtopics together first", is_ideal=True
     ),
-    Judged.tie_places: BaseRanking("places that a document of value may take among equal scores", cutoff_position=2),
+    Judged.tie_places: BaseRanking(
+        "places that a document of value may take among equal scores", cutoff_position=2
+    ),
 }
 SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}
 TOTALS = {Ranked.total, Groups.total, Preferences.total}
@@ -100,7 +104,9 @@ def is_reordered(rows: Recorder) -> bool:
 
 
 def describe_rows(
-    rows: Recorder, write_number: Callable[[Any], str], write_condition: Callable[[TracedArray, Recorder], str]
+    rows: Recorder,
+    write_number: Callable[[Any], str],
+    write_condition: Callable[[TracedArray, Recorder], str],
 ) -> str:
     """Return what the rows of a ranking are, in words.
 
@@ -109,7 +115,11 @@ def describe_rows(
     phrases: list[str] = []
     for source, method, argument in subset_chain(rows):
         if method is Ranked.relevant:
-            phrases.append("of a grade above 0" if argument == SMALLEST_POSITIVE else f"of grade {argument} or more")
+            phrases.append(
+                "of a grade above 0"
+                if argument == SMALLEST_POSITIVE
+                else f"of grade {argument} or more"
+            )
         elif method is Ranked.top:
             phrases.append(f"down to rank {write_number(argument)}")
         elif method is Ranked.reordered:
@@ -120,13 +130,19 @@ def describe_rows(
             phrases.append(f"where {write_condition(argument, source)}")
     step, (base_text, _, cutoff_position) = base_ranking(rows).step, describe_base(rows)
     call_step = step.inputs[0].step if step.op == "ranked" else step
-    if cutoff_position is not None and len(call_step.inputs) > cutoff_position and call_step.inputs[cutoff_position] is not None:
+    if (
+        cutoff_position is not None
+        and len(call_step.inputs) > cutoff_position
+        and call_step.inputs[cutoff_position] is not None
+    ):
         phrases.append(f"down to rank {write_number(call_step.inputs[cutoff_position])}")
     phrases = list(dict.fromkeys(reversed(phrases)))
     if step.op is Judged.every and None in row_documents(rows):
         base_text = "every rank, with a document or without"
     if "{}" in base_text:
-        grade_phrases = [phrase for phrase in phrases if phrase.startswith(("of grade", "of a grade"))]
+        grade_phrases = [
+            phrase for phrase in phrases if phrase.startswith(("of grade", "of a grade"))
+        ]
         phrases = [phrase for phrase in phrases if phrase not in grade_phrases]
         base_text = base_text.format("".join(f" {phrase}" for phrase in grade_phrases))
     if any(phrase.startswith("in the order") for phrase in phrases):

@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Ranked
-from cranfield.arrays.trace import CONSTANT, ITEM, TracedArray, Record, Recorder, Step, remove_trace
+from cranfield.arrays.trace import CONSTANT, ITEM, Record, Recorder, Step, TracedArray, remove_trace
 from cranfield.data.judged import Judged
 from cranfield.explanation import words
-from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet, order_entries
+from cranfield.explanation.entries import (
+    Column,
+    Entry,
+    Line,
+    Sheet,
+    Total,
+    Worksheet,
+    order_entries,
+)
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
@@ -30,12 +38,12 @@ from cranfield.explanation.expressions import (
 )
 from cranfield.explanation.follow import (
     base_ranking,
-    row_documents,
-    row_grades,
+    base_row_numbers,
+    has_sheet,
     is_deep,
     is_ranking,
-    has_sheet,
-    base_row_numbers,
+    row_documents,
+    row_grades,
     subset_chain,
 )
 
@@ -58,7 +66,9 @@ class _Writer:
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     condition_sheets: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)  # by symbol
-    divisions_by_zero: dict[str, None] = field(default_factory=dict)  # the columns and lines that divide by 0
+    divisions_by_zero: dict[str, None] = field(
+        default_factory=dict
+    )  # the columns and lines that divide by 0
 
     def find_symbol(self, node: TracedArray) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
@@ -143,7 +153,9 @@ class _Writer:
             sheet.is_used = True
             sheet.references.update(frame.references)
             is_loose = " if " in header or any(sign in header for sign in "<>=")
-            total_text = words.AGGREGATE_TEXTS[op].format(f"({header})" if is_loose and " " in header else header)
+            total_text = words.AGGREGATE_TEXTS[op].format(
+                f"({header})" if is_loose and " " in header else header
+            )
             if op in words.TOTALS and is_bool(column):
                 total_text = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op in words.TOTALS:
@@ -157,24 +169,34 @@ class _Writer:
     def describe_rows(self, rows: Recorder) -> str:
         """Return what the rows of a ranking are, in words."""
         return words.describe_rows(
-            rows, lambda node: self.expressions.write(node, self.find_symbol)[0], self._write_condition
+            rows,
+            lambda node: self.expressions.write(node, self.find_symbol)[0],
+            self._write_condition,
         )
 
     def _write_condition(self, node: TracedArray, rows: Recorder) -> str:
         """Write out which rows of a ranking count."""
         labels = {"rank": rows.original.rank.tolist(), "grade": row_grades(rows)}
-        sheet = self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
-        return self.expressions.write(node, lambda operand: self._find_label(sheet, operand, rows))[0]
+        sheet = self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = Sheet(
+            "", labels
+        )
+        return self.expressions.write(node, lambda operand: self._find_label(sheet, operand, rows))[
+            0
+        ]
 
     def _add_condition_columns(self, sheet: Sheet, rows: Recorder) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
         subset = next(subset_chain(rows), None)
         if subset is None or subset.method is not Ranked.where:
             return
-        condition_sheet = self.condition_sheets.get((self.nodes.key(subset.argument), self.nodes.key(subset.source)))
+        condition_sheet = self.condition_sheets.get(
+            (self.nodes.key(subset.argument), self.nodes.key(subset.source))
+        )
         keeps_row = np.isin(base_row_numbers(subset.source), base_row_numbers(rows))
         for column in condition_sheet.columns if condition_sheet is not None else ():
-            values = [value for value, is_kept in zip(column.values, keeps_row, strict=True) if is_kept]
+            values = [
+                value for value, is_kept in zip(column.values, keeps_row, strict=True) if is_kept
+            ]
             sheet.columns.append(Column(column.header, values, column.formula))
 
     def find_sheet(self, rows: Recorder) -> Sheet:
@@ -218,7 +240,9 @@ class _Writer:
             label = self._add_column(sheet, node, rows)
         return label[0]
 
-    def _find_label(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int] | None:
+    def _find_label(
+        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
+    ) -> tuple[str, int] | None:
         """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
         step = node.step
         first_input = step.inputs[0] if step.inputs else None
@@ -254,9 +278,13 @@ class _Writer:
     def _is_closed(self, node: TracedArray) -> bool:
         """Tell whether a node is shown by a word, however it was made."""
         step = node.step
-        return bool(self.nodes.name(node)) or not step.inputs or step.op in words.OWN_COLUMN_OPERATIONS
+        return (
+            bool(self.nodes.name(node)) or not step.inputs or step.op in words.OWN_COLUMN_OPERATIONS
+        )
 
-    def _add_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
+    def _add_column(
+        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
+    ) -> tuple[str, int]:
         """Add the column of a node; return its header."""
         with self._open_frame() as frame:
             label = self._make_column(sheet, node, rows)
@@ -264,7 +292,9 @@ class _Writer:
         self.expressions.frames[-1].references.update(frame.references)
         return label
 
-    def _make_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
+    def _make_column(
+        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
+    ) -> tuple[str, int]:
         step, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
         text, binding = self._write_column(sheet, node, rows)
@@ -278,13 +308,18 @@ class _Writer:
             used_names = sheet.column_names
             if (len(header) > _MAX_HEADER and not name) or header in used_names:
                 letters = _letter_symbols(ascii_lowercase)
-                header, formula = next(letter for letter in letters if letter not in used_names), text
+                header, formula = (
+                    next(letter for letter in letters if letter not in used_names),
+                    text,
+                )
             label = header, ATOM if formula else binding
             sheet.columns.append(Column(header, values, formula))
         self.labels[sheet, self.nodes.key(node)] = label
         return label
 
-    def _write_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> tuple[str, int]:
+    def _write_column(
+        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
+    ) -> tuple[str, int]:
         """Return how a column is made, and how tightly that binds."""
         step, inputs = node.step, node.step.inputs
         first_input = inputs[0] if inputs else None
@@ -308,7 +343,9 @@ class _Writer:
             return "place in the ideal", ATOM
         if step.op in words.WORDS or not inputs:
             return words.WORDS.get(step.op, step.op), ATOM
-        return self.expressions.write_out(node, lambda operand: self._find_label(sheet, operand, rows))
+        return self.expressions.write_out(
+            node, lambda operand: self._find_label(sheet, operand, rows)
+        )
 
     def _write_other_rows(
         self, sheet: Sheet, node: TracedArray, rows: Recorder | None
@@ -317,15 +354,21 @@ class _Writer:
         op, (_, rows_node, *constants) = node.step.op, node.step.inputs
         is_counted = op is Ranked.running and is_bool(rows_node)
         text = self.expressions.write_operand(
-            rows_node, lambda operand: self._find_label(sheet, operand, rows), OR if is_counted else ATOM
+            rows_node,
+            lambda operand: self._find_label(sheet, operand, rows),
+            OR if is_counted else ATOM,
         )
         if is_counted:
             return f"rows so far with {text}", LOOSE
-        return words.OTHER_ROW_TEXTS[op].format(text, *map(self.expressions.write_constant, constants)), ATOM
+        return words.OTHER_ROW_TEXTS[op].format(
+            text, *map(self.expressions.write_constant, constants)
+        ), ATOM
 
 
 def _is_leaf(node: TracedArray) -> bool:
-    return not any(isinstance(source, TracedArray) or has_sheet(source) for source in node.step.inputs)
+    return not any(
+        isinstance(source, TracedArray) or has_sheet(source) for source in node.step.inputs
+    )
 
 
 def _truth_values(node: TracedArray) -> TracedArray:
@@ -349,7 +392,9 @@ def write_worksheet(name: str, value: TracedArray | np.ndarray[Any, Any]) -> Wor
     scalar = np.asarray(value).flat[0]
     plain_value = scalar if isinstance(scalar, str) else float(scalar)
     if not isinstance(value, TracedArray) or is_deep(value):
-        return Worksheet([], Line(name, "", "", plain_value), is_incomplete=True, is_deep=is_deep(value))
+        return Worksheet(
+            [], Line(name, "", "", plain_value), is_incomplete=True, is_deep=is_deep(value)
+        )
     nodes = Nodes(value.record.is_strict)
     writer = _Writer(nodes, Expressions(nodes))
     nodes.count_uses(value)

@@ -46,7 +46,7 @@ COMMANDS = {
 # Verb -> families of options that it takes beside its own. Each family of `evaluate` may wrap what
 # scores runs; the outermost wrapper comes last.
 FAMILIES = {
-    "evaluate": ("scale.options:Dealing", "tools.options:Convening", "whatif.options:Bounding"),
+    "evaluate": ("scale.options:Bucketing", "tools.options:Convening", "whatif.options:Bounding"),
     "explain": ("tools.options:Convening",),
     "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
     "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),
@@ -55,14 +55,14 @@ FAMILIES = {
 
 # Command -> families of options: what each does, when it is given, takes the command's place.
 WAYS = {
-    "compare": ("collections.way:OverCollections", "labels.human.way:BesideModel"),
-    "evaluate": ("labels.human.way:BesideModel",),
+    "compare": ("collections.way:CollectionSource", "labels.human.way:HumanLabels"),
+    "evaluate": ("labels.human.way:HumanLabels",),
 }
 
 # Kind of thing -> its name -> its place.
 ENTRIES = {
     "gate test": {"bounded": "bounded.test:Bounded"},
-    "columns of compare": {"unjudged": "whatif.columns:Unjudged"},
+    "columns of compare": {"unjudged": "whatif.columns:UnjudgedColumns"},
     "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
 }
 

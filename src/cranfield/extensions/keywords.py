@@ -9,7 +9,7 @@ from cranfield.extensions.collections.options import CollectionCorrection, Colle
 from cranfield.extensions.fusion.fusing import Absent, Norm
 from cranfield.extensions.fusion.trials import TuningTarget
 from cranfield.extensions.labels.pools.draw import Strata
-from cranfield.extensions.labels.pools.options import PoolMethod, DrawUnit, Likelihood
+from cranfield.extensions.labels.pools.options import DrawUnit, Likelihood, PoolMethod
 from cranfield.extensions.report.paper_table import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
 from cranfield.keywords import Alignment, Judging, Reading, Watching

@@ -21,7 +21,13 @@ from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_ro
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, ListDictRows, NestedRows, to_nested
+from cranfield.formats.objects import (
+    LIST_DESCRIPTIONS,
+    MAPPINGS,
+    ListDictRows,
+    NestedRows,
+    to_nested,
+)
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 
@@ -74,7 +80,10 @@ def read_rows(
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
     """Tell whether a dict has lists of objects: by the first one that is not empty."""
-    first_list = next((documents for documents in data.values() if not isinstance(documents, list) or documents), None)
+    first_list = next(
+        (documents for documents in data.values() if not isinstance(documents, list) or documents),
+        None,
+    )
     return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
 
 
@@ -116,7 +125,9 @@ def read_both_sides(
             if is_path and rows_of_side:
                 side_rows: Rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
             else:
-                side_rows = read_rows(data, side, columns=columns_of_side[side], errors=errors, is_path=is_path)
+                side_rows = read_rows(
+                    data, side, columns=columns_of_side[side], errors=errors, is_path=is_path
+                )
             if not side_rows.column_names:
                 raise InputError(
                     f"was read as {side_rows.description}, which has no columns, and so holds "
@@ -129,7 +140,9 @@ def read_both_sides(
             if error.kind != NO_IDS:
                 raise
             error_of_side[side] = error
-    if len(rows_of_side) == len(_BOTH_SIDES) and _have_own_columns(rows_of_side[Side.QRELS].name_of_role, rows_of_side[Side.RUN].name_of_role):
+    if len(rows_of_side) == len(_BOTH_SIDES) and _have_own_columns(
+        rows_of_side[Side.QRELS].name_of_role, rows_of_side[Side.RUN].name_of_role
+    ):
         return rows_of_side[Side.QRELS], rows_of_side[Side.RUN]
     if not rows_of_side:
         raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
@@ -138,9 +151,13 @@ def read_both_sides(
     problem = "does not hold judgments and a run side by side"
     sides = ((Side.QRELS, Side.RUN, "a run"), (Side.RUN, Side.QRELS, "judgments"))
     for side, other_side, word in sides:
-        if other_side in error_of_side or (side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)):
+        if other_side in error_of_side or (
+            side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
+        ):
             problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
-    raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT)
+    raise InputError(
+        f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT
+    )
 
 
 def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:
@@ -149,7 +166,9 @@ def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str
         return False
     if qrels_columns["doc"] != run_columns["doc"]:
         return True
-    number = next((run_columns[role] for role in ("score", "distance", "rank") if role in run_columns), None)
+    number = next(
+        (run_columns[role] for role in ("score", "distance", "rank") if role in run_columns), None
+    )
     return number is not None and qrels_columns.get("grade", number) != number
 
 

@@ -14,7 +14,7 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import mark_changes
 from cranfield.errors import InputError
-from cranfield.formats.arrow_lists import extract_field, is_list_type, flatten_lists, find_structs
+from cranfield.formats.arrow_lists import extract_field, find_structs, flatten_lists, is_list_type
 from cranfield.formats.block import SIZES, Block, Cells, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
@@ -22,13 +22,13 @@ from cranfield.formats.columns import (
     IDS,
     ColumnsLike,
     Side,
-    select_extra_roles,
     describe_columns,
+    select_extra_roles,
 )
 from cranfield.formats.fields import choose_fields
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT
-from cranfield.formats.values import unify_grades, is_bad_number, to_whole_numbers
+from cranfield.formats.values import is_bad_number, to_whole_numbers, unify_grades
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,16 +38,29 @@ class ArrowRows(Rows):
     """The named columns of Arrow data; some of them are ids and numbers."""
 
     def __init__(
-        self, schema: "pa.Schema", side: Side, user_columns: ColumnsLike | None, source: str, form: str
+        self,
+        schema: "pa.Schema",
+        side: Side,
+        user_columns: ColumnsLike | None,
+        source: str,
+        form: str,
     ) -> None:
         self.name = source
-        self._fields, user_columns = choose_fields(schema.names, find_structs(schema), side, user_columns)
+        self._fields, user_columns = choose_fields(
+            schema.names, find_structs(schema), side, user_columns
+        )
         self.column_names = names = [*schema.names, *self._fields]
         first_cells: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
         first_cells += [[] for _ in self._fields]
-        self._position_of_role = take_columns(names, side, user_columns, source, first_cells.__getitem__)
-        self.name_of_role = {role: names[position] for role, position in self._position_of_role.items()}
-        self.list_columns = list_columns(names, self._position_of_role, side, user_columns, first_cells.__getitem__)
+        self._position_of_role = take_columns(
+            names, side, user_columns, source, first_cells.__getitem__
+        )
+        self.name_of_role = {
+            role: names[position] for role, position in self._position_of_role.items()
+        }
+        self.list_columns = list_columns(
+            names, self._position_of_role, side, user_columns, first_cells.__getitem__
+        )
         if not self.list_columns:
             _check_types(schema, self._position_of_role, source)
         self._ids_are_text = not BYTES_METADATA.items() <= (schema.metadata or {}).items()
@@ -66,17 +79,24 @@ class ArrowRows(Rows):
 
         n_rows = 0
         field_of_role = {role: self._fields.get(name) for role, name in self.list_columns.items()}
-        column_of_role = {role: field.column if field else self.list_columns[role] for role, field in field_of_role.items()}
+        column_of_role = {
+            role: field.column if field else self.list_columns[role]
+            for role, field in field_of_role.items()
+        }
         names = list(dict.fromkeys(column_of_role.values()))
         batches = self.read_batches(list(map(self.column_names.index, names)))
         for piece in _combine_batches(batches, SIZES.lists):
             column_of_name = dict(zip(names, map(_join_chunks, piece.columns), strict=True))
             columns = {
-                role: extract_field(column_of_name[column_of_role[role]], field.name) if field else column_of_name[column_of_role[role]]
+                role: extract_field(column_of_name[column_of_role[role]], field.name)
+                if field
+                else column_of_name[column_of_role[role]]
                 for role, field in field_of_role.items()
             }
             for begin, end in _cut_by_documents(columns["doc"]):
-                cut_columns = {role: column.slice(begin, end - begin) for role, column in columns.items()}
+                cut_columns = {
+                    role: column.slice(begin, end - begin) for role, column in columns.items()
+                }
                 yield Cells(cut_columns, partial(find_line, n_rows + begin, cut_columns["query"]))
             n_rows += len(piece)
         if not n_rows:
@@ -96,7 +116,9 @@ class ArrowRows(Rows):
         first_row = row = 0  # the number of the first row held, and of the first after them
         positions = [self._position_of_role[role] for role in roles]
         for piece in _combine_batches(self.read_batches(positions), SIZES.rows):
-            n_continuing = 0 if pending is None else _count_continuing(pending.column(0), piece.column(0))
+            n_continuing = (
+                0 if pending is None else _count_continuing(pending.column(0), piece.column(0))
+            )
             if n_continuing and pending is not None:
                 pending = pa.concat_tables([pending, piece.slice(0, n_continuing)])
             if n_continuing < len(piece):
@@ -305,12 +327,21 @@ def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
         else:
             ids, is_null = read_ids(entries)
             ids, is_null = _take_ids(ids, rows), None if is_null is None else is_null[rows]
-        return ids, is_missing if is_null is None else is_null if is_missing is None else is_null | is_missing
+        return (
+            ids,
+            is_missing
+            if is_null is None
+            else is_null
+            if is_missing is None
+            else is_null | is_missing,
+        )
     if pa.types.is_integer(kind) and not column.null_count and len(column):
         size = kind.bit_width // 8
         bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
         begins_id = mark_changes(bits)
-        if 4 * np.count_nonzero(begins_id) < len(column):  # as for queries: each text is stored once
+        if 4 * np.count_nonzero(begins_id) < len(
+            column
+        ):  # as for queries: each text is stored once
             distinct_ids = _take_entries(column, np.flatnonzero(begins_id)).cast(pa.large_string())
             return _take_ids(Ids.of_arrow(distinct_ids), np.cumsum(begins_id) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
@@ -375,7 +406,11 @@ def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools |
         is_bad = np.isnan(numbers)
     else:
         allows_fractions = COLUMNS[role].whole_if_possible
-        if (uniform_numbers := unify_grades(numbers) if allows_fractions else to_whole_numbers(numbers)) is not None:
+        if (
+            uniform_numbers := unify_grades(numbers)
+            if allows_fractions
+            else to_whole_numbers(numbers)
+        ) is not None:
             return uniform_numbers, is_missing
         is_bad = is_bad_number(numbers, refuses_fractions=not allows_fractions)
         numbers = np.where(is_bad, 0, numbers).astype(np.float64 if allows_fractions else np.int64)

@@ -77,7 +77,8 @@ class FaultyRows:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy needs: the errors, without the functions that find them."""
         stored_faults = {
-            kind: (count, partial(_identity, make_error())) for kind, (count, make_error) in self.faults.items()
+            kind: (count, partial(_identity, make_error()))
+            for kind, (count, make_error) in self.faults.items()
         }
         return FaultyRows, (stored_faults, self.first_row)
 
@@ -104,7 +105,10 @@ class FaultyRows:
         faults = dict(self.faults)
         for kind, (count, make_error) in other.faults.items():
             n_before, make_first_error = faults.get(kind, (0, make_error))
-            faults[kind] = n_before + count, make_error if other.first_row < self.first_row else make_first_error
+            faults[kind] = (
+                n_before + count,
+                make_error if other.first_row < self.first_row else make_first_error,
+            )
         return FaultyRows(faults, min(self.first_row, other.first_row))
 
 
@@ -128,7 +132,9 @@ class FaultLog:
         self._errors = errors
         self.left_out = NO_FAULTY_ROWS
 
-    def add(self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0) -> None:
+    def add(
+        self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0
+    ) -> None:
         """Take a fault of `count` rows; for `at` see LeftOut."""
         if self._errors == "strict":
             raise make_error()
@@ -185,7 +191,9 @@ class Block:
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
             {role: _take_rows(column, rows) for role, column in self.columns.items()},
-            self.source if not callable(self.source) else lambda row: self._source_name(source_row(row)),
+            self.source
+            if not callable(self.source)
+            else lambda row: self._source_name(source_row(row)),
             lambda row: self.find_line(source_row(row)),
             input_row=None if self.input_row is None else self.input_row[rows],
         )
@@ -198,7 +206,9 @@ class Block:
         positions = [i for i, query_id in enumerate(query_ids) if query_id in queries]
         if not positions:
             return None
-        block = self.take(np.concatenate([np.arange(boundaries[i], boundaries[i + 1]) for i in positions]))
+        block = self.take(
+            np.concatenate([np.arange(boundaries[i], boundaries[i + 1]) for i in positions])
+        )
         return replace(block, query=block.query.compact(), doc=block.doc.compact())
 
     def find_input_row(self, row: int) -> int:
@@ -238,19 +248,26 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     def find_source(row: int) -> str | None:
         position = find_block(row)
         block_source = block_sources[position]
-        return block_source(row - int(first_row[position])) if callable(block_source) else block_source
+        return (
+            block_source(row - int(first_row[position])) if callable(block_source) else block_source
+        )
 
     line_finders = [block.find_line for block in blocks]  # so that the parts can be freed
     block_sources = [block.source for block in blocks]
     return Block(
         Ids.concatenate([block.query for block in blocks]),
         Ids.concatenate([block.doc for block in blocks]),
-        {role: _stack_columns([block.columns[role] for block in blocks]) for role in blocks[0].columns},
+        {
+            role: _stack_columns([block.columns[role] for block in blocks])
+            for role in blocks[0].columns
+        },
         find_source if len(set(block_sources)) > 1 else block_sources[0],
         find_line,
         sum((block.left_out for block in blocks), FaultyRows()),
         [query for block in blocks for query in block.empty_queries],
-        None if blocks[0].input_row is None else _stack_columns([block.input_row for block in blocks]),
+        None
+        if blocks[0].input_row is None
+        else _stack_columns([block.input_row for block in blocks]),
     )
 
 
@@ -357,7 +374,11 @@ class MemoryRows(Rows):
     """Some rows of other Rows, held in memory; `form` and `numbers` say what became of them."""
 
     def __init__(
-        self, block: Block, origin: Rows, description: str | None = None, extra_roles: Iterable[Role] | None = None
+        self,
+        block: Block,
+        origin: Rows,
+        description: str | None = None,
+        extra_roles: Iterable[Role] | None = None,
     ) -> None:
         self._block, self.origin = block, origin
         self.description = origin.description if description is None else description
@@ -384,7 +405,11 @@ class DistanceRows(Rows):
         self.extra_roles = rows.extra_roles - {"distance"} | {"score"}
         self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
         self.column_names, self.list_columns = rows.column_names, rows.list_columns
-        self.n_rows, self.left_out, self.duplicate_reason = rows.n_rows, rows.left_out, rows.duplicate_reason
+        self.n_rows, self.left_out, self.duplicate_reason = (
+            rows.n_rows,
+            rows.left_out,
+            rows.duplicate_reason,
+        )
 
     def read_side(self, side: Any, user_columns: Any) -> Rows:
         """Return the rows of the same table with other columns."""

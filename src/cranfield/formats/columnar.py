@@ -11,7 +11,7 @@ from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.batches import BYTES_METADATA, ArrowRows
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
 from cranfield.formats.write import NotTextError, columns_by_name, number_column
 from cranfield.progress import watch_reading
@@ -51,7 +51,9 @@ class ColumnarRows(ArrowRows):
             size = self.source.size
             for batch in read_columns([schema.names[position] for position in positions]):
                 if report_bytes is not None:
-                    report_bytes(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
+                    report_bytes(
+                        int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes
+                    )
                 yield batch
 
 
@@ -77,7 +79,9 @@ def read_columnar_file(source: Source, form: ColumnarFormat) -> "pa.Table":
 
 
 @contextmanager
-def _open_columns(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_columns(
+    source: Source, form: ColumnarFormat
+) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     """Open the file: its schema, its number of rows if known, and a reader of columns."""
     import pyarrow as pa
 
@@ -130,7 +134,11 @@ def _open_arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | 
             yield arrow_file.schema, None, read_columns
         return
     with pa.ipc.open_stream(file) as stream:
-        yield (stream.schema, None, lambda names: _validate_batches(batch.select(names) for batch in stream))
+        yield (
+            stream.schema,
+            None,
+            lambda names: _validate_batches(batch.select(names) for batch in stream),
+        )
 
 
 def _validate_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -223,7 +231,9 @@ def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, list(column_of_name), metadata=None if is_text else BYTES_METADATA)
+    return pa.Table.from_arrays(
+        arrays, list(column_of_name), metadata=None if is_text else BYTES_METADATA
+    )
 
 
 # ---- the formats ----------------------------------------------------------------------------

@@ -80,8 +80,14 @@ class Column:
         column of grades, and comes last. What is excluded comes before other documents.
         """
         list_names = self.list_names.get(side, ())
-        certain_names = [name for name in list_names if side is Side.EXCLUDED or name.endswith(("ids", "_id"))]
-        return [*certain_names, *self.names, *(name for name in list_names if name not in certain_names)]
+        certain_names = [
+            name for name in list_names if side is Side.EXCLUDED or name.endswith(("ids", "_id"))
+        ]
+        return [
+            *certain_names,
+            *self.names,
+            *(name for name in list_names if name not in certain_names),
+        ]
 
 
 _BOTH, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
@@ -116,7 +122,10 @@ _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_
 
 def _lists(words: str, extra_names: str) -> list[str]:
     """Return names of columns with several ids: each word with each ending, and others."""
-    return [*(f"{word}_{end}" for word in words.split() for end in _ENDS.split()), *extra_names.split()]
+    return [
+        *(f"{word}_{end}" for word in words.split() for end in _ENDS.split()),
+        *extra_names.split(),
+    ]
 
 
 _EXPECTED = _lists(
@@ -147,7 +156,12 @@ COLUMNS: Mapping[Role, Column] = {
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], plural="costs", meaning=_COSTS),
     "grade": Column(
-        _QRELS, "number", _GRADE.split(), {Side.QRELS: _GRADES}, is_required=True, whole_if_possible=True
+        _QRELS,
+        "number",
+        _GRADE.split(),
+        {Side.QRELS: _GRADES},
+        is_required=True,
+        whole_if_possible=True,
     ),
     "group": Column(
         _QRELS, "id", _GROUP.split(), plural="subtopics", meaning="for judgments by subtopic"
@@ -194,7 +208,9 @@ NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
 FRACTIONS = frozenset(
-    role for role, column in COLUMNS.items() if column.kind == "number" and not column.whole_if_possible
+    role
+    for role, column in COLUMNS.items()
+    if column.kind == "number" and not column.whole_if_possible
 )
 NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
 

@@ -26,7 +26,9 @@ def detect_compression(start: bytes) -> str | None:
 class Unclosable(io.RawIOBase):
     """A file that its reader or writer cannot close; calls `hear` with the bytes of each read."""
 
-    def __init__(self, file: IO[bytes], report_bytes: Callable[[int], None] = lambda n: None) -> None:
+    def __init__(
+        self, file: IO[bytes], report_bytes: Callable[[int], None] = lambda n: None
+    ) -> None:
         self._file = file
         self._report_bytes = report_bytes
 

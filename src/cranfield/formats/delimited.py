@@ -20,15 +20,15 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
 from cranfield.formats.columns import IDS, NO_COLUMN, Side, describe_columns
-from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.header import (
-    find_columns,
-    list_columns,
-    find_side_lists,
     columns_hint,
+    find_columns,
+    find_side_lists,
+    list_columns,
     take_columns,
 )
-from cranfield.formats.lines import Lines, DataLine
+from cranfield.formats.lines import DataLine, Lines
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
@@ -39,7 +39,7 @@ from cranfield.formats.text import (
     read_columns,
 )
 from cranfield.formats.values import NUMBER, is_list_cell
-from cranfield.formats.write import WHITE_SPACE, find_special_ids, join_columns, columns_by_name
+from cranfield.formats.write import WHITE_SPACE, columns_by_name, find_special_ids, join_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +100,9 @@ class DelimitedLines(Lines):
         offset = [0, *accumulate(map(len, lines))]
         query: bytes | None = None
         begin = change = 0
-        for n_lines, fields, _ in _parse_records([*lines, _SENTINEL], self._separator, len(self.column_names)):
+        for n_lines, fields, _ in _parse_records(
+            [*lines, _SENTINEL], self._separator, len(self.column_names)
+        ):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
@@ -126,14 +128,19 @@ class DelimitedLines(Lines):
         def find_line(row: int) -> tuple[int, str]:
             return first_line + lines[row].index, lines[row].text.decode("utf-8", "replace")
 
-        rows = [line.fault or [decode(line.fields[position]) for position in positions] for line in lines]
+        rows = [
+            line.fault or [decode(line.fields[position]) for position in positions]
+            for line in lines
+        ]
         return Cells.from_rows(self.list_columns, rows, find_line)
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data, with the faults of their columns."""
         lines, n_columns = raw.splitlines(keepends=True), len(self.column_names)
         begin = 0
-        for n_lines, fields, problem in _parse_records([*lines, _SENTINEL], self._separator, n_columns):
+        for n_lines, fields, problem in _parse_records(
+            [*lines, _SENTINEL], self._separator, n_columns
+        ):
             text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
             fault = None
             if n_lines > len(lines):
@@ -189,14 +196,20 @@ class DelimitedLines(Lines):
         if bare_text is not None:
             yield self._read_table(bare_text, type_of_position)
 
-    def _read_table(self, raw: Bytes, type_of_position: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
+    def _read_table(
+        self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
+    ) -> "list[pa.Array] | None":
         if len(raw) and raw[-1] != NEWLINE:
             raw = np.append(raw, np.uint8(NEWLINE))
         text = raw.tobytes()
         if b'"' in text or b"\r" in text or b"\0" in text:
             return None
-        arrays = read_columns(raw, self._separator.decode(), len(self.column_names), type_of_position)
-        if arrays is None or any(Ids.of_arrow(array).mark_invalid() is not None for array in arrays[:2]):
+        arrays = read_columns(
+            raw, self._separator.decode(), len(self.column_names), type_of_position
+        )
+        if arrays is None or any(
+            Ids.of_arrow(array).mark_invalid() is not None for array in arrays[:2]
+        ):
             return None
         return arrays
 
@@ -294,7 +307,9 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
             and NUMBER.fullmatch(names[column - 1].strip().encode())
             for column in number_columns
         )
-        if is_data and (number_columns or file.side is Side.EXCLUDED):  # a header would exclude nothing
+        if is_data and (
+            number_columns or file.side is Side.EXCLUDED
+        ):  # a header would exclude nothing
             names, data_begin = [f"column {i}" for i in range(1, len(names) + 1)], begin
     return DelimitedLines(file, separator, names, data_begin)
 
@@ -339,7 +354,10 @@ def _find_first_line(sample: bytes) -> tuple[int, bytes]:
 
 def _read_first_row(sample: bytes, separator: bytes, n_columns: int) -> list[str]:
     """Return the fields of the first row, if there are n."""
-    rows = (fields for _, fields, _ in _parse_records(sample.splitlines(keepends=True), separator, n_columns))
+    rows = (
+        fields
+        for _, fields, _ in _parse_records(sample.splitlines(keepends=True), separator, n_columns)
+    )
     first_row = next(filter(None, rows), [])
     return list(map(decode, first_row)) if len(first_row) == n_columns else []
 

@@ -14,8 +14,8 @@ from cranfield.formats.columns import (
     IDS,
     NAMES,
     ColumnsLike,
-    SideColumns,
     Side,
+    SideColumns,
     plain_name,
 )
 from cranfield.formats.stated_columns import resolve_roles
@@ -78,7 +78,10 @@ def query_row(query: Any, documents: Any) -> dict[str, Any]:
 
 
 def choose_fields(
-    column_names: Sequence[str], fields_of_column: Mapping[str, list[str]], side: Side, user_columns: ColumnsLike | None
+    column_names: Sequence[str],
+    fields_of_column: Mapping[str, list[str]],
+    side: Side,
+    user_columns: ColumnsLike | None,
 ) -> tuple[Fields, ColumnsLike | None]:
     """Return the fields to read from lists of objects, and the role of each, as if stated.
 
@@ -112,11 +115,16 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    return field_of_name, SideColumns({**stated_columns, **column_of_name}, getattr(user_columns, "other_side", {}))
+    return field_of_name, SideColumns(
+        {**stated_columns, **column_of_name}, getattr(user_columns, "other_side", {})
+    )
 
 
 def _choose_column(
-    names: Sequence[str], fields_of_column: Mapping[str, list[str]], doc_column: str | int | None, side: Side
+    names: Sequence[str],
+    fields_of_column: Mapping[str, list[str]],
+    doc_column: str | int | None,
+    side: Side,
 ) -> str | None:
     """Return the column of objects with documents and their numbers as fields; None without one."""
     if isinstance(doc_column, int):
@@ -140,4 +148,6 @@ def _find_usual_field(fields: list[str], role: Role, side: Side) -> str | None:
     role_names = [*COLUMNS[role].names, *COLUMNS[role].list_names.get(side, ())]
     role_names += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
     field_of_plain_name = {plain_name(field): field for field in fields}
-    return next((field_of_plain_name[name] for name in role_names if name in field_of_plain_name), None)
+    return next(
+        (field_of_plain_name[name] for name in role_names if name in field_of_plain_name), None
+    )

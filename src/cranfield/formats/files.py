@@ -11,12 +11,18 @@ from cranfield.errors import InputError, OptionError, check_choice
 from cranfield.formats import columnar, delimited, json, jsonl, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
-from cranfield.formats.format import InputFile, Format, OutputFile
+from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import Path, Source, open_to_write
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.text import LONGEST_LINE, find_data, is_data_line, no_data_error, refuse_binary
+from cranfield.formats.text import (
+    LONGEST_LINE,
+    find_data,
+    is_data_line,
+    no_data_error,
+    refuse_binary,
+)
 from cranfield.formats.url import local_path
 from cranfield.formats.values import INTEGER
 from cranfield.formats.write import NotTextError
@@ -40,19 +46,27 @@ FORMATS: Mapping[str, Format] = {
     for file_format in formats
 }
 # The format that a file name's suffix means.
-FORMAT_OF_SUFFIX = {suffix: file_format.name for file_format in FORMATS.values() for suffix in file_format.suffixes}
+FORMAT_OF_SUFFIX = {
+    suffix: file_format.name for file_format in FORMATS.values() for suffix in file_format.suffixes
+}
 
 
 def format_names(side: Side) -> list[str]:
     """Return the names of the formats that hold runs, or judgments."""
     formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
-    aliases = [alias for file_format in formats for alias in file_format.aliases if side is Side.QRELS]
+    aliases = [
+        alias for file_format in formats for alias in file_format.aliases if side is Side.QRELS
+    ]
     return [*(file_format.name for file_format in formats), *aliases]
 
 
 def _find_format(name: str) -> Format:
     """Return the format with this name or alias, which must exist."""
-    return next(file_format for file_format in FORMATS.values() if name in (file_format.name, *file_format.aliases))
+    return next(
+        file_format
+        for file_format in FORMATS.values()
+        if name in (file_format.name, *file_format.aliases)
+    )
 
 
 def stem_of(source: Source) -> str:
@@ -139,9 +153,13 @@ class FileRows(Rows):
                     hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
                     kind="columns",
                 )
-        roles_of_files = [{*rows.extra_roles, *rows.name_of_role} for rows in rows_of_files]  # also distances
+        roles_of_files = [
+            {*rows.extra_roles, *rows.name_of_role} for rows in rows_of_files
+        ]  # also distances
         for role, column in COLUMNS.items():
-            for rows, roles, source in zip(rows_of_files, roles_of_files, self.sources, strict=True):
+            for rows, roles, source in zip(
+                rows_of_files, roles_of_files, self.sources, strict=True
+            ):
                 if column.plural and (role in roles) != (role in roles_of_files[0]):
                     raise InputError(
                         f"was read as {rows.description}, and {self.sources[0].name} as {rows_of_files[0].description}: "
@@ -191,17 +209,33 @@ def open_files(
         if file_format.is_for_groups and user_columns:
             raise OptionError(f"format={format_name!r} takes no columns")
     resolve_roles(user_columns, side)
-    paths = list(paths_like) if isinstance(paths_like, Iterable) and not isinstance(paths_like, str) else [paths_like]
+    paths = (
+        list(paths_like)
+        if isinstance(paths_like, Iterable) and not isinstance(paths_like, str)
+        else [paths_like]
+    )
     for single_path in paths:
         if not isinstance(single_path, str | os.PathLike):
-            raise InputError(f"expected the path of a file, or a list of paths, got {paths_like!r:.80}")
-    file_paths = [file_path for single_path in paths for file_path in _expand_path(os.fspath(single_path), side)]
+            raise InputError(
+                f"expected the path of a file, or a list of paths, got {paths_like!r:.80}"
+            )
+    file_paths = [
+        file_path
+        for single_path in paths
+        for file_path in _expand_path(os.fspath(single_path), side)
+    ]
     if not file_paths:
         raise InputError("no file is given")
-    rows = FileRows([Source(file_path) for file_path in file_paths], side, file_format, user_columns)
+    rows = FileRows(
+        [Source(file_path) for file_path in file_paths], side, file_format, user_columns
+    )
     if len(paths) == 1 and file_paths != [os.fspath(paths[0])]:  # a folder or a glob
         paths_like = local_path(os.fspath(paths[0]))
-        rows.run_name = os.path.basename(os.path.abspath(paths_like)) if os.path.isdir(paths_like) else paths_like
+        rows.run_name = (
+            os.path.basename(os.path.abspath(paths_like))
+            if os.path.isdir(paths_like)
+            else paths_like
+        )
     return rows
 
 
@@ -210,7 +244,9 @@ def _expand_path(path: str, side: Side) -> list[str]:
     if os.path.isdir(folder := local_path(path)):
         return _list_folder(folder, side)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
-        file_paths = sorted(file_path for file_path in glob.glob(path, recursive=True) if os.path.isfile(file_path))
+        file_paths = sorted(
+            file_path for file_path in glob.glob(path, recursive=True) if os.path.isfile(file_path)
+        )
         if not file_paths:
             raise InputError("no file has such a name", source=path)
         return file_paths
@@ -220,9 +256,15 @@ def _expand_path(path: str, side: Side) -> list[str]:
 def _list_folder(path: str, side: Side) -> list[str]:
     """Return the files with a BEIR folder's judgments, or with the parts of a table."""
     file_names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-    if side is not Side.RUN and "qrels" in file_names and os.path.isdir(os.path.join(path, "qrels")):
+    if (
+        side is not Side.RUN
+        and "qrels" in file_names
+        and os.path.isdir(os.path.join(path, "qrels"))
+    ):
         return _list_folder(os.path.join(path, "qrels"), side)
-    test_files = [name for name in file_names if os.path.splitext(name)[0] == "test" and "." in name]
+    test_files = [
+        name for name in file_names if os.path.splitext(name)[0] == "test" and "." in name
+    ]
     if side is not Side.RUN and len(test_files) == 1:
         return [os.path.join(path, test_files[0])]
     parquet_paths = sorted(
@@ -257,8 +299,14 @@ def _recognize_rows(
             return rows
         _refuse_non_text(source, file.sample)
         file_format = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
-        if file_format is None or not file_format.is_decided_by_suffix or not file_format.capacity(side):
-            rows = _sniff_rows(file, [file_format for file_format in formats if not file_format.magic])
+        if (
+            file_format is None
+            or not file_format.is_decided_by_suffix
+            or not file_format.capacity(side)
+        ):
+            rows = _sniff_rows(
+                file, [file_format for file_format in formats if not file_format.magic]
+            )
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
@@ -271,12 +319,16 @@ def _recognize_rows(
 
 def _sniff_rows(file: InputFile, formats: Iterable[Format]) -> Rows | None:
     """Return the rows in the first format that the file looks like."""
-    return next((rows for file_format in formats if (rows := file_format.sniff(file)) is not None), None)
+    return next(
+        (rows for file_format in formats if (rows := file_format.sniff(file)) is not None), None
+    )
 
 
 def _is_binary(sample: bytes) -> bool:
     """Tell whether the first bytes of a file are not text."""
-    return any(sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic)
+    return any(
+        sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic
+    )
 
 
 def _refuse_non_text(source: Source, sample: bytes) -> None:
@@ -310,7 +362,11 @@ def guess_side(path: Path) -> Side | None:
         lines = [line.split() for line in _read_sample(source).splitlines() if is_data_line(line)]
         are_qrels = all(len(line) == 4 and INTEGER.fullmatch(line[3]) for line in lines)
         return Side.QRELS if are_qrels else Side.RUN
-    return Side.RUN if description_parts[-1] == "score" and "corpus-id" not in description_parts else Side.QRELS
+    return (
+        Side.RUN
+        if description_parts[-1] == "score" and "corpus-id" not in description_parts
+        else Side.QRELS
+    )
 
 
 def read_first_line(source: Source) -> str:
@@ -354,7 +410,9 @@ def choose_format(path: Path, format_name: str | None) -> Format:
     return _find_format(format_name or FORMAT_OF_SUFFIX.get(suffix, "trec"))
 
 
-def write_rows(file_format: Format, target: OutputFile, blocks: Callable[[], Iterable[Block]]) -> None:
+def write_rows(
+    file_format: Format, target: OutputFile, blocks: Callable[[], Iterable[Block]]
+) -> None:
     """Write rows to a file, compressed as its suffix says.
 
     The blocks of a run have a `rank` where the format needs one, or if there is no score; for JSON,

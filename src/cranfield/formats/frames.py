@@ -106,7 +106,9 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Arrow's message includes the traceback of a Python error.
-        message = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
+        message = "; ".join(map(str, error.args)).partition(". Detail: ")[
+            0
+        ]  # with the column's name
         problem = f"cannot be read as a table: {message:.300}"
         hint = None
         if any(word in message.lower() for word in ("mix", "expected bytes", "conver")):
@@ -137,15 +139,24 @@ def _make_table_rows(
     import pyarrow as pa
 
     positions = take_columns(names, side, user_columns, side.name_in_errors)
-    columns = {names[position]: convert_column(role, position, errors) for role, position in positions.items()}
+    columns = {
+        names[position]: convert_column(role, position, errors)
+        for role, position in positions.items()
+    }
     # By name, since the places of columns change below.
-    stated_columns: dict[str, str | None] = {COLUMNS[role].public: names[position] for role, position in positions.items()}
-    stated_columns |= {name: None for name, column in (user_columns or {}).items() if column is NO_COLUMN}
+    stated_columns: dict[str, str | None] = {
+        COLUMNS[role].public: names[position] for role, position in positions.items()
+    }
+    stated_columns |= {
+        name: None for name, column in (user_columns or {}).items() if column is NO_COLUMN
+    }
     for position, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
             with suppress(InputError):  # a field of dates
                 columns[name] = convert_column("group", position, "skip")
-    return TableRows(pa.table(columns, metadata=BYTES_METADATA), side, stated_columns, form, is_ranking)
+    return TableRows(
+        pa.table(columns, metadata=BYTES_METADATA), side, stated_columns, form, is_ranking
+    )
 
 
 def array_rows(
@@ -210,12 +221,16 @@ def _read_each_row(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=side.name_in_errors, hint=error.hint, kind=kind) from None
+                raise InputError(
+                    problem, source=side.name_in_errors, hint=error.hint, kind=kind
+                ) from None
             results.append(placeholder)
     return results
 
 
-def _list_to_arrow(values: Sequence[Any], name: str, role: Role, side: Side, errors: Errors) -> "pa.Array":
+def _list_to_arrow(
+    values: Sequence[Any], name: str, role: Role, side: Side, errors: Errors
+) -> "pa.Array":
     """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
 
     def number(value: Any) -> Any:
@@ -225,7 +240,11 @@ def _list_to_arrow(values: Sequence[Any], name: str, role: Role, side: Side, err
 
     if role in IDS:
         location = f"column {name!r}"
-        return _texts_to_arrow(_read_each_row(values, lambda value: to_id_text(value, location), "", "id", side, errors))
+        return _texts_to_arrow(
+            _read_each_row(
+                values, lambda value: to_id_text(value, location), "", "id", side, errors
+            )
+        )
     numbers = _read_each_row(values, number, np.nan, "number", side, errors)
     return number_column(np.array(numbers, np.float64))
 
@@ -262,7 +281,8 @@ def sparse_rows(data: Sparse, side: Side) -> TableRows:
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
-            f"a sparse matrix of {entries.data.dtype}, expected real numbers", source=side.name_in_errors
+            f"a sparse matrix of {entries.data.dtype}, expected real numbers",
+            source=side.name_in_errors,
         )
     columns = {"query": row[order], "doc": column[order], side.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
@@ -318,7 +338,9 @@ def list_rows(
         rows = _read_each_row(rows, check_row, [None] * n, "columns", side, errors)
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
-        field = _make_field_reader(make_reader(position if are_plain else names[position]), names[position])
+        field = _make_field_reader(
+            make_reader(position if are_plain else names[position]), names[position]
+        )
         cells = _read_each_row(rows, field, None, "columns", side, errors)
         return _list_to_arrow(cells, names[position], role, side, errors)
 
@@ -339,11 +361,17 @@ class ObjectRows(Rows):
     ) -> None:
         self._data, self._make_reader = rows, make_reader
         fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
-        self._fields, user_columns = choose_fields(column_names, fields_of_column, side, user_columns)
+        self._fields, user_columns = choose_fields(
+            column_names, fields_of_column, side, user_columns
+        )
         self.column_names = all_names = [*column_names, *self._fields]
 
         def first_cell(position: int) -> Any:
-            return [] if all_names[position] in self._fields else _read_or_none(make_reader(all_names[position]), rows[0])
+            return (
+                []
+                if all_names[position] in self._fields
+                else _read_or_none(make_reader(all_names[position]), rows[0])
+            )
 
         positions = take_columns(all_names, side, user_columns, side.name_in_errors, first_cell)
         self.list_columns = list_columns(all_names, positions, side, user_columns, first_cell)
@@ -365,7 +393,11 @@ class ObjectRows(Rows):
         """Return a reader of a column, or of a field of the objects in its lists."""
         field = self._fields.get(name)
         read_column = self._make_reader(name if field is None else field.column)
-        return lambda row: _read_or_none(read_column, row) if field is None else field.read_cell(_read_or_none(read_column, row))
+        return lambda row: (
+            _read_or_none(read_column, row)
+            if field is None
+            else field.read_cell(_read_or_none(read_column, row))
+        )
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the same rows with other columns."""
@@ -433,7 +465,9 @@ def table_rows(data: Any, side: Side, columns: ColumnsLike | None, errors: Error
         if len(table) == 0 and is_stream(data):
             raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
         rows = TableRows(table, side, columns, f"{library} table")
-        if rows.list_columns and side is Side.RUN and library == "pandas":  # Arrow turns sets into lists
+        if (
+            rows.list_columns and side is Side.RUN and library == "pandas"
+        ):  # Arrow turns sets into lists
             _refuse_sets(data, rows.list_columns["doc"], side)
         return rows
     if isinstance(data, np.ndarray) and data.dtype.names:

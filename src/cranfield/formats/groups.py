@@ -10,8 +10,8 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import (
-    LARGEST_GRADE,
     DUPLICATE_HINT,
+    LARGEST_GRADE,
     Block,
     Duplicates,
     Errors,
@@ -53,14 +53,28 @@ class GroupRows(Rows):
         if duplicate_rows is not None:
             self.duplicate_rows = duplicate_rows
         if rows is not None:
-            self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
+            self.description, self.sources, self.is_text = (
+                rows.description,
+                rows.sources,
+                rows.is_text,
+            )
 
     @cached_property
     def extra_roles(self) -> frozenset[Role]:
         """Which columns the judgments need: levels are grades where all are whole numbers."""
-        subgroup_lists = [subgroups for groups in self.groups.values() for subgroups in groups.values()]
-        levels = (level for subgroups in subgroup_lists for subgroup in subgroups for level in subgroup.values())
-        roles = {"group", "grade" if all(float(level).is_integer() for level in levels) else "level"}
+        subgroup_lists = [
+            subgroups for groups in self.groups.values() for subgroups in groups.values()
+        ]
+        levels = (
+            level
+            for subgroups in subgroup_lists
+            for subgroup in subgroups
+            for level in subgroup.values()
+        )
+        roles = {
+            "group",
+            "grade" if all(float(level).is_integer() for level in levels) else "level",
+        }
         if any(len(subgroups) > 1 for subgroups in subgroup_lists):
             roles.add("subgroup")
         return frozenset(roles if self.weights is None else {*roles, "weight"})
@@ -178,14 +192,23 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
             first_weight = weights.get(query, {}).get(group, weight)
             fault_text, hint = None, None
             if abs(level) > LARGEST_GRADE:
-                fault_text = f"expected a level of at most {LARGEST_GRADE:,} for {location}, got {level}"
+                fault_text = (
+                    f"expected a level of at most {LARGEST_GRADE:,} for {location}, got {level}"
+                )
             elif weight is not None and not 0 <= weight < math.inf:
                 fault_text = f"expected a weight of 0 or more for {location}, got {weight!r}"
             elif weight != first_weight:
-                fault_text = f"{location} has the weight {weight!r} here, and {first_weight!r} above"
+                fault_text = (
+                    f"{location} has the weight {weight!r} here, and {first_weight!r} above"
+                )
                 hint = "All rows of a subtopic must have the same weight."
             if fault_text is not None:
-                faults.add("number", partial(block.row_error, row, fault_text, hint), 1, block.find_input_row(row))
+                faults.add(
+                    "number",
+                    partial(block.row_error, row, fault_text, hint),
+                    1,
+                    block.find_input_row(row),
+                )
                 continue
             if doc in levels:
                 problem = f"the document {doc!r} occurs twice for {location}"

@@ -60,7 +60,9 @@ def to_id_text(key: object, location: str) -> str:
     if encode_id(key) is None:
         if not key or "\0" in key:
             raise InputError(f"{location}: the id {key!r} is empty or holds a null byte")
-        raise InputError(f"{location}: the id {key!r} is no text: it holds half of a surrogate pair")
+        raise InputError(
+            f"{location}: the id {key!r} is no text: it holds half of a surrogate pair"
+        )
     return key
 
 

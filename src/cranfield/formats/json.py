@@ -14,11 +14,16 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
-from cranfield.formats.json_text import DuplicatePairs, Window, NumberText
+from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
 from cranfield.formats.jsonl import JsonLines, JsonList, JsonOfObjects, looks_like_lines
-from cranfield.formats.objects import LIST_DESCRIPTIONS, MOST_COLUMNS, may_be_columns, refuse_columns
+from cranfield.formats.objects import (
+    LIST_DESCRIPTIONS,
+    MOST_COLUMNS,
+    may_be_columns,
+    refuse_columns,
+)
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
@@ -88,12 +93,18 @@ class JsonDictRows(Rows):
 
     def _build_block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
         faults = FaultLog(errors)
-        document_lists = self._check_all_at_once(queries, role) or self._check_one_by_one(queries, role, faults)
+        document_lists = self._check_all_at_once(queries, role) or self._check_one_by_one(
+            queries, role, faults
+        )
         lengths, docs, numbers = document_lists
         member_row = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
         query_ids = [encode_id(query) for _, query, _ in queries]
         docs_of_queries = [query_docs for _, _, query_docs in queries]
-        empty_queries = [query_id for query_id, query_docs in zip(query_ids, docs_of_queries, strict=True) if query_id and query_docs in ({}, [])]
+        empty_queries = [
+            query_id
+            for query_id, query_docs in zip(query_ids, docs_of_queries, strict=True)
+            if query_id and query_docs in ({}, [])
+        ]
 
         def find_line(row: int) -> tuple[int | None, str | None]:
             line, query, _ = queries[member_row[row]]
@@ -101,7 +112,9 @@ class JsonDictRows(Rows):
             return self._locate_document(line, query, docs[row], docs_above.count(docs[row]))
 
         return Block(
-            Ids.of([name or b"?" for name in query_ids]).take(member_row),  # a query with a fault has no rows
+            Ids.of([name or b"?" for name in query_ids]).take(
+                member_row
+            ),  # a query with a fault has no rows
             Ids.of_texts(docs),
             {} if role is None else {role: numbers},
             self.source.name,
@@ -125,7 +138,9 @@ class JsonDictRows(Rows):
         checked_numbers = to_numbers(role, numbers)
         return None if checked_numbers is None else (lengths, docs, checked_numbers)
 
-    def _check_one_by_one(self, queries: list[Member], role: Role | None, faults: FaultLog) -> DocumentLists:
+    def _check_one_by_one(
+        self, queries: list[Member], role: Role | None, faults: FaultLog
+    ) -> DocumentLists:
         """Return the same for the rows without a fault; others raise an error or are left out."""
         pairs_of_queries = [self._check_pairs(*member, role, faults) for member in queries]
         docs = [doc for pairs in pairs_of_queries for doc, _ in pairs]
@@ -141,7 +156,9 @@ class JsonDictRows(Rows):
         def add_fault(kind: str, problem: str, doc: str | None = None) -> None:
             def make_error() -> InputError:
                 line_number, text = self._locate_document(line, query, doc)
-                return InputError(problem, source=self.source.name, line=line_number, text=text, kind=kind)
+                return InputError(
+                    problem, source=self.source.name, line=line_number, text=text, kind=kind
+                )
 
             faults.add(kind, make_error)
 
@@ -170,7 +187,9 @@ class JsonDictRows(Rows):
                 good_pairs.append((doc, number))
         return good_pairs
 
-    def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
+    def _locate_document(
+        self, line: int, query: str, doc: str | None, n_above: int = 0
+    ) -> tuple[int, str]:
         """Return the number and the text of the line that holds a document of a query.
 
         `line` is the query's line, which is returned if the document is not found; `above` is the
@@ -225,7 +244,9 @@ class JsonIdLists(JsonDictRows):
         faults.add("columns", make_error)
         return []
 
-    def _locate_document(self, line: int, query: str, doc: str | None, n_above: int = 0) -> tuple[int, str]:
+    def _locate_document(
+        self, line: int, query: str, doc: str | None, n_above: int = 0
+    ) -> tuple[int, str]:
         with self.source.open() as stream:
             text = Window(stream, self.source)
             for number, member_line in enumerate(text.read_members("[]"), 1):
@@ -240,7 +261,10 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
     separator = b"{\n"
     for block in blocks:
         empty_docs: Any = [] if block.score_or_grade is None else {}
-        for query, docs in (*_list_members(block), *((decode(name), empty_docs) for name in block.empty_queries)):
+        for query, docs in (
+            *_list_members(block),
+            *((decode(name), empty_docs) for name in block.empty_queries),
+        ):
             stream.write(separator + f"{json.dumps(query)}: {json.dumps(docs)}".encode())
             separator = b",\n"
     stream.write((b"{" if separator == b"{\n" else b"") + b"\n}\n")
@@ -257,7 +281,9 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
             number_of_doc = dict(zip(query_docs, numbers[begin:end], strict=True))
             if len(number_of_doc) < len(query_docs):
                 repeated_doc = next(doc for doc in number_of_doc if query_docs.count(doc) > 1)
-                problem = f"the document {repeated_doc!r} occurs twice for query {json.dumps(query)}"
+                problem = (
+                    f"the document {repeated_doc!r} occurs twice for query {json.dumps(query)}"
+                )
                 raise InputError(f"{problem}: JSON cannot hold both", kind="duplicate")
             yield query, number_of_doc
         elif block.rank is not None:

@@ -74,7 +74,9 @@ class Window:
     def skip(self, character: str) -> None:
         """Skip a character that must be next."""
         if self.next_character() != character:
-            raise self.syntax_error(f"expected {character!r}, got {self.next_character() or 'the end'!r}")
+            raise self.syntax_error(
+                f"expected {character!r}, got {self.next_character() or 'the end'!r}"
+            )
         self._position += 1
 
     def read_members(self, brackets: str) -> Iterator[int]:
@@ -115,7 +117,9 @@ class Window:
                     self._position = error.pos
                     raise self.syntax_error(error.msg[:1].lower() + error.msg[1:]) from None
                 is_too_deep = isinstance(error, RecursionError)
-                raise self.syntax_error("is nested too deeply" if is_too_deep else str(error)) from None
+                raise self.syntax_error(
+                    "is nested too deeply" if is_too_deep else str(error)
+                ) from None
             if end == len(self._text) and not self._is_at_end:  # a number may continue
                 self._read_more()
                 continue
@@ -148,8 +152,12 @@ class Window:
         """
         spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         names = re.compile("|".join(map(re.escape, spellings)))
-        positions = (match.start() for match in names.finditer(self._text, self._value_begin, self._position))
+        positions = (
+            match.start() for match in names.finditer(self._text, self._value_begin, self._position)
+        )
         position = next(islice(positions, n_above, None), None)
         if position is None:
             return None
-        return self.line - self._text.count("\n", position, self._position), self.text_around(position)
+        return self.line - self._text.count("\n", position, self._position), self.text_around(
+            position
+        )

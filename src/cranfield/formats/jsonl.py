@@ -12,12 +12,12 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
-from cranfield.formats.fields import query_row, choose_fields, find_objects
-from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.fields import choose_fields, find_objects, query_row
+from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
-from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, Window, NumberText
-from cranfield.formats.lines import Lines, DataLine
+from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, NumberText, Window
+from cranfield.formats.lines import DataLine, Lines
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
 from cranfield.formats.write import columns_by_name
@@ -47,16 +47,30 @@ class JsonLines(Lines):
         names = [*first_row, *self._fields]
         try:
             first_cells = [*first_row.values(), *([] for _ in self._fields)]
-            positions = take_columns(names, side, user_columns, source.name, first_cells.__getitem__)
+            positions = take_columns(
+                names, side, user_columns, source.name, first_cells.__getitem__
+            )
         except InputError as error:
             raise error.locate(source.name, line_number, text) from None
-        self._name_of_role = self.name_of_role = {role: names[position] for role, position in positions.items()}
-        self.list_columns = list_columns(names, positions, side, user_columns, first_cells.__getitem__)
+        self._name_of_role = self.name_of_role = {
+            role: names[position] for role, position in positions.items()
+        }
+        self.list_columns = list_columns(
+            names, positions, side, user_columns, first_cells.__getitem__
+        )
         self.column_names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
-        self._whole_number_columns = {name for name, value in first_row.items() if isinstance(value, NumberText)}
+        self._whole_number_columns = {
+            name for name, value in first_row.items() if isinstance(value, NumberText)
+        }
         position_of_role = {role: i for i, role in enumerate(self._name_of_role)}
-        super().__init__(source, side, begin, position_of_role, f"{self.kind} with {describe_columns(names, positions)}")
+        super().__init__(
+            source,
+            side,
+            begin,
+            position_of_role,
+            f"{self.kind} with {describe_columns(names, positions)}",
+        )
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
@@ -98,7 +112,9 @@ class JsonLines(Lines):
                 except InputError as error:
                     yield DataLine(i, text, (), error)
 
-    def parse_object(self, line_number: int, text: bytes, pairs: Iterable[tuple[str, Any]]) -> DataLine:
+    def parse_object(
+        self, line_number: int, text: bytes, pairs: Iterable[tuple[str, Any]]
+    ) -> DataLine:
         """Return an object as a record of the wanted columns."""
         fields: list[bytes] = []
         try:
@@ -144,7 +160,9 @@ class JsonLines(Lines):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in value]
         for column_name in self.list_columns.values():
-            column_name = self._fields[column_name].column if column_name in self._fields else column_name
+            column_name = (
+                self._fields[column_name].column if column_name in self._fields else column_name
+            )
             if names.count(column_name) > 1:
                 return InputError(f"has more than one {column_name!r}", kind="columns")
         return self.read_cells_of_object(dict(value))
@@ -160,7 +178,10 @@ class JsonLines(Lines):
         fields = []
         for position in type_of_position:
             kind = pa.float64() if roles[position] in FRACTIONS else pa.int64()
-            if roles[position] in ("query", "doc") and names[position] not in self._whole_number_columns:
+            if (
+                roles[position] in ("query", "doc")
+                and names[position] not in self._whole_number_columns
+            ):
                 kind = pa.string()
             fields.append((names[position], kind))
         if len(raw) == 0 or (raw == 0).any():
@@ -210,7 +231,9 @@ class JsonList(JsonLines):
                 names = [name for name, _ in value]
                 repeated_name = next(name for name in names if names.count(name) > 1)
                 problem = f"has more than one {repeated_name!r}"
-            raise InputError(problem, source=source.name, line=line, text=_excerpt(value), hint=hint)
+            raise InputError(
+                problem, source=source.name, line=line, text=_excerpt(value), hint=hint
+            )
         raise InputError("holds no rows", source=source.name)
 
     def read_sample_rows(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
@@ -220,7 +243,9 @@ class JsonList(JsonLines):
                 if isinstance(value, dict):
                     yield value
 
-    def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
+    def _read_elements(
+        self, source: Source, *, reports_progress: bool = True
+    ) -> Iterator[tuple[int, Any]]:
         """Yield (number of the line, value) of the list's elements."""
         with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
@@ -252,9 +277,15 @@ class JsonList(JsonLines):
                 pairs = list(value.items()) if isinstance(value, dict) else value
                 data_line = self.parse_object(line_number, raw, pairs)
             position = self.position_of_role["query"]
-            query_ends = lines and data_line.fields and lines[-1].fields[position:] != data_line.fields[position:]
+            query_ends = (
+                lines
+                and data_line.fields
+                and lines[-1].fields[position:] != data_line.fields[position:]
+            )
             if len(lines) >= SIZES.rows and query_ends:
-                yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
+                yield partial(
+                    self._read_line_by_line, lines, roles, _make_line_finder(lines), errors
+                )
                 lines = []
             lines.append(data_line)
         yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
@@ -271,7 +302,9 @@ class JsonOfObjects(JsonList):
         super().__init__(source, side, sample, user_columns)
         self.column_names = ()  # it is no table that may hold both sides
 
-    def _read_elements(self, source: Source, *, reports_progress: bool = True) -> Iterator[tuple[int, Any]]:
+    def _read_elements(
+        self, source: Source, *, reports_progress: bool = True
+    ) -> Iterator[tuple[int, Any]]:
         with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
             for line in text.read_members("{}"):

@@ -31,8 +31,14 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, Side, select_extra_roles
 from cranfield.formats.source import Source
-from cranfield.formats.text import Bytes, line_number_at, no_data_error, find_query_change, read_raw_blocks
-from cranfield.formats.values import NUMBER, unify_grades, to_grades, parse_integer
+from cranfield.formats.text import (
+    Bytes,
+    find_query_change,
+    line_number_at,
+    no_data_error,
+    read_raw_blocks,
+)
+from cranfield.formats.values import NUMBER, parse_integer, to_grades, unify_grades
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +119,11 @@ class Lines(Rows):
             n_skipped = len(data) - SIZES.tail
             first_line_length = data[n_skipped:].tobytes().find(b"\n") + 1
             n_skipped += first_line_length
-            change = find_query_change(data[n_skipped:].tobytes(), self.find_query) if first_line_length else 0
+            change = (
+                find_query_change(data[n_skipped:].tobytes(), self.find_query)
+                if first_line_length
+                else 0
+            )
             if change:
                 return n_skipped + change
         return find_query_change(data.tobytes(), self.find_query)
@@ -121,22 +131,33 @@ class Lines(Rows):
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
         roles = tuple(roles)
-        spare_buffers: list[Bytes] = []  # buffers to use again: new memory costs more time than reading
+        spare_buffers: list[
+            Bytes
+        ] = []  # buffers to use again: new memory costs more time than reading
         is_empty = True
-        for offset, raw in read_raw_blocks(self.source, self.find_cut, spare_buffers, self.first_byte):
+        for offset, raw in read_raw_blocks(
+            self.source, self.find_cut, spare_buffers, self.first_byte
+        ):
             is_empty = False
             yield partial(self._load, offset, raw, roles, errors, spare_buffers)
         if is_empty:
             raise no_data_error(self.source)
 
     def _load(
-        self, offset: int, raw: Bytes, roles: tuple[Role, ...], errors: Errors, spare_buffers: list[Bytes]
+        self,
+        offset: int,
+        raw: Bytes,
+        roles: tuple[Role, ...],
+        errors: Errors,
+        spare_buffers: list[Bytes],
     ) -> Block:
         import pyarrow as pa
 
         find_line = partial(self._find_line, offset, len(raw))
         if "group" in roles:  # judgments by subtopic are few
-            return self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, find_line, errors)
+            return self._read_line_by_line(
+                self.parse_lines(raw.tobytes()), roles, find_line, errors
+            )
         # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
@@ -147,7 +168,9 @@ class Lines(Rows):
             if block is not None:
                 break
         else:
-            block = self._read_line_by_line(self.parse_lines(raw.tobytes()), roles, find_line, errors)
+            block = self._read_line_by_line(
+                self.parse_lines(raw.tobytes()), roles, find_line, errors
+            )
         if isinstance(raw.base, np.ndarray):
             spare_buffers.append(raw.base)  # everything has been copied out of it
         return block
@@ -172,7 +195,9 @@ class Lines(Rows):
         ids = Ids.of_arrow(array)
         if ids.are_digits() and int(ids.length.max()) <= 9:
             return ids.to_numbers()
-        numbers = list(takewhile(lambda number: number is not None, map(self.parse_integer, ids.to_list())))
+        numbers = list(
+            takewhile(lambda number: number is not None, map(self.parse_integer, ids.to_list()))
+        )
         return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
 
     def parse_integer(self, field: bytes) -> int | None:
@@ -181,10 +206,16 @@ class Lines(Rows):
         return parse_integer(match[1] if match else field)
 
     def _read_line_by_line(
-        self, lines: Iterable[DataLine], roles: tuple[Role, ...], find_line: FindLine, errors: Errors
+        self,
+        lines: Iterable[DataLine],
+        roles: tuple[Role, ...],
+        find_line: FindLine,
+        errors: Errors,
     ) -> Block:
         """Read lines one at a time; lines with faults raise an error or are left out."""
-        read_roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # these first
+        read_roles = sorted(
+            ("query", "doc", *roles), key=lambda role: role not in IDS
+        )  # these first
         fields_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
         good_rows: list[int] = []
         faults = FaultLog(errors)
@@ -199,7 +230,8 @@ class Lines(Rows):
                 if good_rows and fault.hint is None:
                     fault = fault.add_reason(_SKIP_HINT)
                 faults.add(
-                    fault.kind, partial(_locate_fault, fault, self.source.name, partial(find_line, row))
+                    fault.kind,
+                    partial(_locate_fault, fault, self.source.name, partial(find_line, row)),
                 )
                 continue
             good_rows.append(row)
@@ -233,8 +265,14 @@ class Lines(Rows):
         else:
             stripped_field = field.strip() if self.allows_decimals else field
             number = self.parse_integer(stripped_field)
-            if number is None and COLUMNS[role].whole_if_possible and NUMBER.fullmatch(stripped_field):
-                number = float(stripped_field) if abs(float(stripped_field)) <= LARGEST_GRADE else None
+            if (
+                number is None
+                and COLUMNS[role].whole_if_possible
+                and NUMBER.fullmatch(stripped_field)
+            ):
+                number = (
+                    float(stripped_field) if abs(float(stripped_field)) <= LARGEST_GRADE else None
+                )
         if number is None:
             raise self._not_a_number_error(role, field)
         return number
@@ -265,7 +303,9 @@ class Lines(Rows):
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        line = next((candidate for i, candidate in enumerate(self.parse_lines(raw)) if i == row), None)
+        line = next(
+            (candidate for i, candidate in enumerate(self.parse_lines(raw)) if i == row), None
+        )
         if line is None:
             raise self.source.changed_error()
         return line_number + line.index, line.text.decode("utf-8", "replace")

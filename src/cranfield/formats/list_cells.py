@@ -85,8 +85,16 @@ class ListRows(Rows):
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
         self._rows, self._side = rows, side
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
-        self.column_names, self.name_of_role, self.list_columns = rows.column_names, rows.list_columns, rows.list_columns
-        split_names = (name for name in rows.list_columns.values() if may_split(name, rows.column_names, user_columns))
+        self.column_names, self.name_of_role, self.list_columns = (
+            rows.column_names,
+            rows.list_columns,
+            rows.list_columns,
+        )
+        split_names = (
+            name
+            for name in rows.list_columns.values()
+            if may_split(name, rows.column_names, user_columns)
+        )
         self._split_columns = frozenset(split_names)  # the columns that may hold texts such as a;b
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
@@ -94,9 +102,13 @@ class ListRows(Rows):
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        doc_name = rows.list_columns["doc"]  # its name says that it holds lists, or it is a field of objects
+        doc_name = rows.list_columns[
+            "doc"
+        ]  # its name says that it holds lists, or it is a field of objects
         is_field = doc_name.rpartition(".")[0] in rows.column_names
-        self._is_known_list = doc_name in self._split_columns or is_name_if_lists(doc_name, side) or is_field
+        self._is_known_list = (
+            doc_name in self._split_columns or is_name_if_lists(doc_name, side) or is_field
+        )
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
@@ -105,7 +117,9 @@ class ListRows(Rows):
         n_rows = n_documents = 0
         for cells in self._rows.cells():
             faults = FaultLog(errors)
-            split_rows = self._split_at_once(cells, roles, queries_above) or self._split_one_by_one(cells, roles, queries_above, faults)
+            split_rows = self._split_at_once(cells, roles, queries_above) or self._split_one_by_one(
+                cells, roles, queries_above, faults
+            )
             if self._side is Side.RUN:
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
@@ -133,7 +147,9 @@ class ListRows(Rows):
             [split_rows.queries[i] for i in np.flatnonzero(split_rows.n_docs == 0).tolist()],
         )
 
-    def _split_at_once(self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]) -> "_SplitRows | None":
+    def _split_at_once(
+        self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
+    ) -> "_SplitRows | None":
         """Return the documents of some rows, and their numbers; None for any fault."""
         query = None if cells.faults else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
@@ -242,7 +258,11 @@ class ListRows(Rows):
                 kind="id",
             )
         docs = [_parse_id(element, name) for element in elements or ()]
-        return query, docs, {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
+        return (
+            query,
+            docs,
+            {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles},
+        )
 
     def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents: (documents,)."""

@@ -27,7 +27,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import NAMES, Side, plain_name
 from cranfield.formats.identifiers import are_ids, to_id_text, with_text_ids
-from cranfield.formats.values import unify_grades, to_grades, to_scores, to_numbers
+from cranfield.formats.values import to_grades, to_numbers, to_scores, unify_grades
 from cranfield.options import is_whole_number
 
 Nested = dict[str, dict[str, Any]]
@@ -54,7 +54,10 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
         data = data.tolist()
     if not isinstance(data, list):
         return None
-    lists = [element.tolist() if isinstance(element, np.ndarray) and element.ndim else element for element in data]
+    lists = [
+        element.tolist() if isinstance(element, np.ndarray) and element.ndim else element
+        for element in data
+    ]
     if not lists or not all(isinstance(element, list | Set) for element in lists):
         return None
     types = set(map(type, chain.from_iterable(lists)))
@@ -88,7 +91,9 @@ def refuse_lists_of_ids(data: Any, side: Side) -> None:
 
 
 def _id_kind(value: object) -> str | None:
-    return "texts" if isinstance(value, str) else "whole numbers" if is_whole_number(value) else None
+    return (
+        "texts" if isinstance(value, str) else "whole numbers" if is_whole_number(value) else None
+    )
 
 
 _N_EXAMPLES = 2
@@ -139,7 +144,10 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
     if not _are_dicts(data):
         query_items = _to_dicts(data, side).items()
         are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
-        data = {query: as_dict(docs, f"{side.name_in_errors}: query {query!r}") for query, docs in query_items}
+        data = {
+            query: as_dict(docs, f"{side.name_in_errors}: query {query!r}")
+            for query, docs in query_items
+        }
         if are_iterators and not any(data.values()):
             raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
     return _convert_ids(data, side.name_in_errors)
@@ -301,7 +309,9 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     of an unjudged document.
     """
     if not is_sequence(grades):
-        raise InputError(f"{location}: expected a list of grades, best rank first, got {grades!r:.80}")
+        raise InputError(
+            f"{location}: expected a list of grades, best rank first, got {grades!r:.80}"
+        )
     grade_list = to_list(grades)
     ranking = [f"#{i}" for i in range(1, len(grade_list) + 1)]
     grade_of_doc = dict(zip(ranking, grade_list, strict=True))
@@ -342,7 +352,11 @@ class NestedRows(Rows):
     def with_data(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
         """Return the rows of other data in the same form."""
         rows = NestedRows(data, self._side, errors, self.has_grades)
-        rows.description, rows.list_kind, rows.is_ranking = self.description, self.list_kind, self.is_ranking
+        rows.description, rows.list_kind, rows.is_ranking = (
+            self.description,
+            self.list_kind,
+            self.is_ranking,
+        )
         return rows
 
     def _drop_faults(self, data: Nested) -> Nested:
@@ -387,7 +401,14 @@ class NestedRows(Rows):
         column = column if grades is None else grades
         empty = [encode(query) for query in queries if not self.data[query]]
         ids, columns = Ids.of_texts(queries).take(query_row), {self._side.role: column}
-        return Block(ids, Ids.of_texts(docs), columns, self._side.name_in_errors, find_line, empty_queries=empty)
+        return Block(
+            ids,
+            Ids.of_texts(docs),
+            columns,
+            self._side.name_in_errors,
+            find_line,
+            empty_queries=empty,
+        )
 
 
 class ListDictRows(Rows):
@@ -409,8 +430,14 @@ class ListDictRows(Rows):
             location = f"{side.name_in_errors}: query {query!r}"
             has_grades = isinstance(query_docs, Mapping) and not self.is_ranking
             if not has_grades:
-                query_docs = _check_ranking(query, query_docs) if self.is_ranking else _check_relevant(query_docs)
-            doc_ids = query_docs if has_grades else _check_ids(query_docs, side.role, f"{location}: ")
+                query_docs = (
+                    _check_ranking(query, query_docs)
+                    if self.is_ranking
+                    else _check_relevant(query_docs)
+                )
+            doc_ids = (
+                query_docs if has_grades else _check_ids(query_docs, side.role, f"{location}: ")
+            )
             docs += [to_id_text(doc, location) for doc in doc_ids]
             if not (self.is_ranking or has_grades) and all(map(is_whole_number, doc_ids)):
                 self.duplicate_reason = _GRADES_HINT
@@ -436,5 +463,7 @@ def _check_grades(grades: Sequence[Any], side: Side) -> Any:
     uniform_grades = to_grades(grades)
     if uniform_grades is None:
         bad_grade = next(grade for grade in grades if to_grades([grade]) is None)
-        raise InputError(f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors)
+        raise InputError(
+            f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors
+        )
     return uniform_grades

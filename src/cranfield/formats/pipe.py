@@ -158,7 +158,9 @@ class PipeReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to a byte; counted from the end only after everything is copied."""
         begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}
-        self._position = offset + (self._pipe.copy_all() if whence == os.SEEK_END else begin[whence])
+        self._position = offset + (
+            self._pipe.copy_all() if whence == os.SEEK_END else begin[whence]
+        )
         return self._position
 
     def readinto(self, buffer: Any) -> int:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats import compression
-from cranfield.formats.compression import Unclosable, compress, detect_compression, decompress
+from cranfield.formats.compression import Unclosable, compress, decompress, detect_compression
 from cranfield.formats.pipe import Pipe, PipeReader
 from cranfield.formats.url import URL, WEB, WebResponse, file_system, local_path, without_secrets
 from cranfield.progress import watch_reading
@@ -128,7 +128,11 @@ class Source:
             watch_reading(self) if reports_progress else contextlib.nullcontext() as report_bytes,
             self._open_checked() as (stored_file, kind),
         ):
-            stream = stored_file if report_bytes is None else cast(IO[bytes], Unclosable(stored_file, report_bytes))
+            stream = (
+                stored_file
+                if report_bytes is None
+                else cast(IO[bytes], Unclosable(stored_file, report_bytes))
+            )
             yield stream if kind is None else decompress(stream, kind)
 
     def refuse_expansion(self, n_bytes: int) -> None:
@@ -189,7 +193,13 @@ class Source:
             with self._open_stored() as stored_file:
                 version = _find_version(stored_file)
                 first_version = self._version
-                if version and first_version and (version[:2] != first_version[:2] or first_version[2] not in (0, version[2])):
+                if (
+                    version
+                    and first_version
+                    and (
+                        version[:2] != first_version[:2] or first_version[2] not in (0, version[2])
+                    )
+                ):
                     raise self.changed_error()
                 self._version = version
                 start = stored_file.read(10)
@@ -370,7 +380,9 @@ def _open_replacement(path: str) -> Iterator[IO[bytes]]:
     temporary_path = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
     descriptor = _open_nameless(folder)
     try:
-        with open(temporary_path, "xb") if descriptor is None else open(descriptor, "w+b") as stream:
+        with (
+            open(temporary_path, "xb") if descriptor is None else open(descriptor, "w+b") as stream
+        ):
             yield stream
             stream.flush()
             if descriptor is not None:

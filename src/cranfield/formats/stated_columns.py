@@ -12,8 +12,8 @@ from cranfield.formats.columns import (
     NO_COLUMN,
     ColumnsLike,
     ColumnsOfBoth,
-    SideColumns,
     Side,
+    SideColumns,
     describe_names,
     plain_name,
     roles_of,
@@ -54,7 +54,9 @@ def resolve_roles(
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
         if role is None:
-            raise _unknown_name_error(name, [COLUMNS[side_role].public for side_role in roles_of(side)])
+            raise _unknown_name_error(
+                name, [COLUMNS[side_role].public for side_role in roles_of(side)]
+            )
         may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
         number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
@@ -86,8 +88,15 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 
     A column that is stated for one side alone has no role in the other.
     """
-    columns_of_side, columns_of_other_side = select_columns(columns, side), select_columns(columns, side.other_side)
-    return SideColumns(columns_of_side or {}, columns_of_other_side) if columns_of_other_side else columns_of_side
+    columns_of_side, columns_of_other_side = (
+        select_columns(columns, side),
+        select_columns(columns, side.other_side),
+    )
+    return (
+        SideColumns(columns_of_side or {}, columns_of_other_side)
+        if columns_of_other_side
+        else columns_of_side
+    )
 
 
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
@@ -99,7 +108,9 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     if not columns:
         return None
     if any(isinstance(column, Mapping) for column in columns.values()):
-        if not all(name in SIDES and isinstance(column, Mapping) for name, column in columns.items()):
+        if not all(
+            name in SIDES and isinstance(column, Mapping) for name, column in columns.items()
+        ):
             raise OptionError(
                 f"columns={columns!r:.80}: expected the columns of both, "
                 "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
@@ -109,13 +120,21 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     sides = SIDES.values()
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
-        sides_by_name = [table_side for table_side in sides if plain_name(name) in _roles_by_name(table_side)]
-        sides_if_swapped = [table_side for table_side in sides if table_side not in sides_by_name and _is_public(column, table_side)]
+        sides_by_name = [
+            table_side for table_side in sides if plain_name(name) in _roles_by_name(table_side)
+        ]
+        sides_if_swapped = [
+            table_side
+            for table_side in sides
+            if table_side not in sides_by_name and _is_public(column, table_side)
+        ]
         sides_by_public_name = [table_side for table_side in sides if _is_public(name, table_side)]
         if not (sides_by_public_name or sides_if_swapped or sides_by_name):
             roles = dict.fromkeys(role for table_side in sides for role in roles_of(table_side))
             list_names = [COLUMNS["doc"].list_names[table_side][0] for table_side in sides]
-            raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *list_names])
+            raise _unknown_name_error(
+                name, [*(COLUMNS[role].public for role in roles), *list_names]
+            )
         if side in (sides_by_public_name or sides_if_swapped or sides_by_name):
             column_of_name[name] = column
     return column_of_name or None
@@ -132,7 +151,9 @@ def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
 
 def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
     """Return how to state columns for some of several tables, where one lacks them."""
-    option = ",".join(f"{name}={'-' if column is None else column}" for name, column in user_columns.items())
+    option = ",".join(
+        f"{name}={'-' if column is None else column}" for name, column in user_columns.items()
+    )
     literal = ", ".join(f"{name!r}: {column!r}" for name, column in user_columns.items())
     owner = "the run alone has" if side is Side.QRELS else "the judgments alone have"
     other_word = side.other_side.word

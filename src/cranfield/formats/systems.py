@@ -20,7 +20,9 @@ def refuse_mixture(rows: Rows) -> None:
     table: Rows = getattr(rows, "of", rows)  # of which these are a part
     if table.mixture_errors is None:
         names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
-        errors = [_mixture_error(table, name) for name in names if name not in table.name_of_role.values()]
+        errors = [
+            _mixture_error(table, name) for name in names if name not in table.name_of_role.values()
+        ]
         table.mixture_errors = list(filter(None, errors))
     for error in table.mixture_errors:
         raise error
@@ -35,7 +37,9 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         table = rows.read_side(Side.QRELS, columns)
         if table.list_columns:  # in the column of systems: these are not ids
             return None
-        block = join_blocks([load() for load in table.blocks(table.extra_roles & {"group"}, "skip")])
+        block = join_blocks(
+            [load() for load in table.blocks(table.extra_roles & {"group"}, "skip")]
+        )
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)

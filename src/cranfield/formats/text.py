@@ -68,7 +68,11 @@ def read_raw_blocks(
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
             n_needed = len(rest) + size
-            buffer = spare_buffers.pop() if spare_buffers else np.empty(n_needed + SIZES.bytes // 4, np.uint8)
+            buffer = (
+                spare_buffers.pop()
+                if spare_buffers
+                else np.empty(n_needed + SIZES.bytes // 4, np.uint8)
+            )
             if len(buffer) < n_needed:
                 buffer = np.empty(n_needed, np.uint8)
             buffer[: len(rest)] = rest

@@ -20,11 +20,11 @@ from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, Side, sort_roles
-from cranfield.formats.format import InputFile, Format, Capacity, OutputFile
+from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import cut_lines, is_data_line, no_data_error, read_raw_blocks
-from cranfield.formats.values import NUMBER, INTEGER, parse_integer
+from cranfield.formats.values import INTEGER, NUMBER, parse_integer
 from cranfield.formats.white_space import ROLE_OF_NAME, WhiteSpaceLines
 from cranfield.formats.write import write_blank_separated
 
@@ -85,8 +85,13 @@ def _read_named(names: str, description: str, file: InputFile) -> WhiteSpaceLine
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return rows whose columns the user has numbered."""
     column_of_role = resolve_roles(file.user_columns, file.side)
-    position_of_role = {role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)}
-    if len(position_of_role) < len(column_of_role) or not {"query", "doc"} <= position_of_role.keys():
+    position_of_role = {
+        role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
+    }
+    if (
+        len(position_of_role) < len(column_of_role)
+        or not {"query", "doc"} <= position_of_role.keys()
+    ):
         raise InputError(
             "has no header with the columns that were stated",
             source=file.source.name,
@@ -96,7 +101,9 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             kind="columns",
         )
     id_names = {"query": "query_id", "doc": "doc_id"}
-    name_of_position = {position: id_names.get(role, role) for role, position in position_of_role.items()}
+    name_of_position = {
+        position: id_names.get(role, role) for role, position in position_of_role.items()
+    }
     names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
     return WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
 
@@ -108,7 +115,9 @@ def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
     """
     n = len(lines[0])
     is_number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
-    is_integer = [is_number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)]
+    is_integer = [
+        is_number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)
+    ]
     if n == 3:
         if is_number[2] and not is_integer[2]:
             return "query_id doc_id score", "run without Q0, rank and tag"
@@ -187,7 +196,9 @@ def _read_last_line(file: FileIO) -> bytes:
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
-        last_line = _find_last_data_line(lines if size >= length else lines[1:])  # the first line may be cut off
+        last_line = _find_last_data_line(
+            lines if size >= length else lines[1:]
+        )  # the first line may be cut off
         if last_line or size >= length:
             return last_line
         size *= 8
@@ -206,7 +217,11 @@ def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) 
     def columns(block: Block) -> list[Any]:
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
-        score = block.score_or_grade if block.score_or_grade is not None else _make_falling_scores(block)
+        score = (
+            block.score_or_grade
+            if block.score_or_grade is not None
+            else _make_falling_scores(block)
+        )
         return [block.query, b"Q0", block.doc, block.rank, score, label]
 
     write_blank_separated(stream, blocks, columns, b" ")
@@ -232,12 +247,19 @@ def _make_falling_scores(block: Block) -> Any:
     return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
 
 
-def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+def _write_named(
+    names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
+) -> None:
     """Write judgments in lines of the named columns."""
     roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]
 
     def columns(block: Block) -> list[Any]:
-        column_of_role = {"query": block.query, "doc": block.doc, "level": block.score_or_grade, **block.columns}
+        column_of_role = {
+            "query": block.query,
+            "doc": block.doc,
+            "level": block.score_or_grade,
+            **block.columns,
+        }
         for role in sort_roles(roles):
             if Side.QRELS in COLUMNS[role].sides and role not in column_of_role:
                 raise OptionError(f"these judgments have no {role}, which the format needs")
@@ -246,15 +268,21 @@ def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target:
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _make_format(name: str, title: str, description: str, names: str, remark: str = "", *aliases: str) -> Format:
+def _make_format(
+    name: str, title: str, description: str, names: str, remark: str = "", *aliases: str
+) -> Format:
     """Return a format of judgments in lines of the named columns."""
-    roles = {ROLE_OF_NAME[column_name] for column_name in names.split() if column_name in ROLE_OF_NAME} - {"query", "doc"}
+    roles = {
+        ROLE_OF_NAME[column_name] for column_name in names.split() if column_name in ROLE_OF_NAME
+    } - {"query", "doc"}
     return Format(
         name,
         title,
         partial(_write_named, names),
         read=partial(_read_named, names, description),
-        qrels=Capacity(f"`{names}`{remark}", sort_roles({*roles, "grade"})),  # a level can be a grade
+        qrels=Capacity(
+            f"`{names}`{remark}", sort_roles({*roles, "grade"})
+        ),  # a level can be a grade
         aliases=aliases,
     )
 
@@ -311,7 +339,9 @@ GROUP_FORMATS = (
         "; or any of the tables above, with a column of subtopics",
         "subtopics",
     ),
-    _make_format("qrels_prefs", "preferences by group", "preferences", "query_id group doc_id level"),
+    _make_format(
+        "qrels_prefs", "preferences by group", "preferences", "query_id group doc_id level"
+    ),
     _make_format(
         "prefs",
         "preferences in groups of groups",

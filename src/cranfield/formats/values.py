@@ -77,7 +77,9 @@ def to_grades(grades: Iterable[Any]) -> Numbers | None:
     """Return grades in their one form, see `graded`; None if a value is not a grade."""
     grade_list = list(grades)
     try:
-        packed_integers = struct.pack(f"{len(grade_list)}q", *grade_list)  # fast; whole numbers only
+        packed_integers = struct.pack(
+            f"{len(grade_list)}q", *grade_list
+        )  # fast; whole numbers only
         return unify_grades(np.frombuffer(packed_integers, np.int64))
     except (struct.error, TypeError, OverflowError):
         try:

@@ -11,10 +11,10 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.header import column_numbers_hint
-from cranfield.formats.lines import Lines, DataLine
+from cranfield.formats.lines import DataLine, Lines
 from cranfield.formats.source import Source
 from cranfield.formats.text import HASH, HASH_HINT, NEWLINE, Bytes, is_data_line, read_columns
-from cranfield.formats.values import NUMBER, INTEGER
+from cranfield.formats.values import INTEGER, NUMBER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,9 @@ class WhiteSpaceLines(Lines):
         self, source: Source, side: Side, names: str, form: str, *, allows_more: bool = False
     ) -> None:
         column_names = names.split()
-        columns = {ROLE_OF_NAME[name]: i for i, name in enumerate(column_names) if name in ROLE_OF_NAME}
+        columns = {
+            ROLE_OF_NAME[name]: i for i, name in enumerate(column_names) if name in ROLE_OF_NAME
+        }
         super().__init__(source, side, 0, columns, f"{form}: {names}")
         self._n_columns = len(column_names)
         self._expected = f"{len(column_names)} columns: {names}"
@@ -69,7 +71,10 @@ class WhiteSpaceLines(Lines):
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._allows_more):
-                remark, hint = "", None if has_good_line else self._other_file_hint(line.split(None, 6))
+                remark, hint = (
+                    "",
+                    None if has_good_line else self._other_file_hint(line.split(None, 6)),
+                )
                 may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
                 if hint is None and n > self._n_columns and may_be_row:
                     remark, hint = ": does an id hold white space?", _BLANKS_HINT
@@ -89,7 +94,9 @@ class WhiteSpaceLines(Lines):
         for prepare in (_end_with_newline, _replace_blanks, _collapse_blanks):
             yield self._read_table(prepare(raw), type_of_position)
 
-    def _read_table(self, raw: Bytes, type_of_position: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
+    def _read_table(
+        self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
+    ) -> "list[pa.Array] | None":
         if len(raw) == 0:
             return None
         first_line = _first_line(raw)
@@ -120,9 +127,15 @@ class WhiteSpaceLines(Lines):
         """Tell whether a line begins with # and no blank, and has the columns of a row."""
         columns = line.split(None, self._n_columns)
         n_more = len(columns) - self._n_columns
-        if self.ignores_hash_rows or not _HASH_WORD.match(line) or not 0 <= n_more <= self._allows_more:
+        if (
+            self.ignores_hash_rows
+            or not _HASH_WORD.match(line)
+            or not 0 <= n_more <= self._allows_more
+        ):
             return False
-        return self.is_ranking or bool(NUMBER.fullmatch(columns[max(self.position_of_role.values())]))
+        return self.is_ranking or bool(
+            NUMBER.fullmatch(columns[max(self.position_of_role.values())])
+        )
 
     def _columns_error(self, line: bytes, remark: str, hint: str | None) -> InputError:
         n = sum(1 for _ in _FIELD.finditer(line))
@@ -159,7 +172,9 @@ def _collapse_blanks(raw: Bytes) -> Bytes:
     while b"  " in text:
         text = text.replace(b"  ", b" ")
     lines = map(bytes.strip, text.splitlines())
-    data_lines = [line for line in lines if is_data_line(line) or _HASH_WORD.match(line)]  # maybe rows
+    data_lines = [
+        line for line in lines if is_data_line(line) or _HASH_WORD.match(line)
+    ]  # maybe rows
     return np.frombuffer(b"\n".join([*data_lines, b""]), np.uint8)
 
 

@@ -68,13 +68,19 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     import pyarrow.compute as pc
 
     fields = [
-        pa.scalar(column, pa.large_binary()) if isinstance(column, bytes) else _texts_to_arrow(column)
+        pa.scalar(column, pa.large_binary())
+        if isinstance(column, bytes)
+        else _texts_to_arrow(column)
         for column in columns
     ]
     lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
-    lines_with_ends = pc.binary_join_element_wise(lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n")))
+    lines_with_ends = pc.binary_join_element_wise(
+        lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n"))
+    )
     _, offsets, data = lines_with_ends.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[lines_with_ends.offset : lines_with_ends.offset + len(lines_with_ends) + 1]
+    bounds = np.frombuffer(offsets, np.int64)[
+        lines_with_ends.offset : lines_with_ends.offset + len(lines_with_ends) + 1
+    ]
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 

@@ -18,8 +18,14 @@ from cranfield.measures import (  # noqa: F401  # isort: skip
     by_group,
     diversity,
 )
-from cranfield.measures.grammar import find_definition, find_measure, parse, parse_all, search_definitions
-from cranfield.measures.plan import EXAMPLE, Measure, Plan, make_example, find_plan
+from cranfield.measures.grammar import (
+    find_definition,
+    find_measure,
+    parse,
+    parse_all,
+    search_definitions,
+)
+from cranfield.measures.plan import EXAMPLE, Measure, Plan, find_plan, make_example
 from cranfield.measures.registry import Definition, definitions, measure
 
 __all__ = [
@@ -28,12 +34,12 @@ __all__ = [
     "Measure",
     "Plan",
     "definitions",
-    "make_example",
     "find_definition",
     "find_measure",
+    "find_plan",
+    "make_example",
     "measure",
     "parse",
     "parse_all",
-    "find_plan",
     "search_definitions",
 ]

@@ -28,7 +28,9 @@ def describe_absent(name: str) -> str | None:
     'it compares the text of an answer with a reference. cranfield scores rankings. Judged nuggets \
 of answers: `cranfield nuggets`.'
     """
-    kind = next((candidate for candidate in _ABSENT_MEASURES if re.fullmatch(candidate.pattern, name)), None)
+    kind = next(
+        (candidate for candidate in _ABSENT_MEASURES if re.fullmatch(candidate.pattern, name)), None
+    )
     return None if kind is None else f"{kind.meaning}. {kind.advice}"
 
 
@@ -54,10 +56,15 @@ def unknown_measure_error(name: str, text: str) -> MeasureError:
     description = describe_absent(strip_library_words(name))
     if description is not None:
         return MeasureError(f"{text!r} is no measure here: {description}")
-    near_names = dict.fromkeys(VARIANTS[spelling][0] for spelling in nearest_words(strip_library_words(name), VARIANTS))
+    near_names = dict.fromkeys(
+        VARIANTS[spelling][0] for spelling in nearest_words(strip_library_words(name), VARIANTS)
+    )
     cutoff = text.removeprefix(name)
     cutoff_text = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
-    suggestions = (candidate if DEFINITIONS[candidate].cutoff == "none" else candidate + cutoff_text for candidate in near_names)
+    suggestions = (
+        candidate if DEFINITIONS[candidate].cutoff == "none" else candidate + cutoff_text
+        for candidate in near_names
+    )
     guess = f" Did you mean {' or '.join(suggestions)}?" if near_names else ""
     return MeasureError(f"unknown measure {text!r}.{guess} `cranfield measures` lists them all.")
 

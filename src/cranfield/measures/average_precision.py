@@ -11,7 +11,7 @@ from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.gain import TREC_CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, choice
-from cranfield.measures.precision import mean_over_found_reason, no_formula_error, n_reachable
+from cranfield.measures.precision import mean_over_found_reason, n_reachable, no_formula_error
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import BY_GRADE, SPLIT, BoundsMethod, Traits
 
@@ -44,13 +44,20 @@ def _check_cutoff(measure: Any) -> None:
         raise MeasureError(f"{measure} needs a cutoff: {measure @ 10}")
 
 
-_AP_NAMES = ("map", "average_precision", "mean_average_precision", "label_ranking_average_precision")
+_AP_NAMES = (
+    "map",
+    "average_precision",
+    "mean_average_precision",
+    "label_ranking_average_precision",
+)
 
 
 @measure(
     "AP",
     names=Names((*_AP_NAMES, "LRAP"), families={"map_cut": TREC_CUTOFFS}),
-    traits=Traits(bounds=_ap_bounds, by_grade=mean_over_found_reason, averages_ties=True, fits=_check_cutoff),
+    traits=Traits(
+        bounds=_ap_bounds, by_grade=mean_over_found_reason, averages_ties=True, fits=_check_cutoff
+    ),
     perfect_cut=_ap_perfect_cut,
 )
 def average_precision(
@@ -165,7 +172,9 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 SMOOTHING = 1e-5
 
 
-def inferred_precision(ranks_above: Floats, pooled_above: Ints, relevant_above: Ints, judged_above: Ints) -> Floats:
+def inferred_precision(
+    ranks_above: Floats, pooled_above: Ints, relevant_above: Ints, judged_above: Ints
+) -> Floats:
     """Return the precision expected at a relevant document: Yilmaz & Aslam 2006, equation 2.
 
     Of the ranks above it, so many were pooled; of these so many were judged, so many relevant.

@@ -100,7 +100,9 @@ def _preference_names(name: str) -> Names:
     )
 
 
-@count_measure("NumPrefs", names=("prefs_num_prefs_poss",), traits=PREFERENCE_TRAITS, higher_is_better=None)
+@count_measure(
+    "NumPrefs", names=("prefs_num_prefs_poss",), traits=PREFERENCE_TRAITS, higher_is_better=None
+)
 def n_preferences(judged: Judged, *, over: _OverPreferences = "all") -> Floats:
     """The number of preferences: pairs of documents of which a group judged one better.
 
@@ -147,7 +149,8 @@ def preferences_fulfilled(judged: Judged, *, over: _OverPreferences = "all") -> 
     preferences = judged.preferences
     counts = preferences.group_counts
     return ratio(
-        preferences.total(counts.count_fulfilled(over)), preferences.total(counts.count_possible(over))
+        preferences.total(counts.count_fulfilled(over)),
+        preferences.total(counts.count_possible(over)),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.data.lists import missing_relevant_docs
 from cranfield.errors import InputError, nearest_words
-from cranfield.formats.objects import score_by_position, read_grade_list, grade_by_one, is_sequence
+from cranfield.formats.objects import grade_by_one, is_sequence, read_grade_list, score_by_position
 from cranfield.measures.registry import PAGE_WIDTH, Definition, definitions
 from cranfield.options import is_whole_number
 
@@ -65,15 +65,23 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
-        if is_sequence(truth) and is_sequence(ranking) and any(is_sequence(document) for document in truth):
+        if (
+            is_sequence(truth)
+            and is_sequence(ranking)
+            and any(is_sequence(document) for document in truth)
+        ):
             raise InputError(
                 f"{self.text}(truth, ranking) scores one list, and got lists of lists",
                 hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
             )
-        grade_of_doc: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        grade_of_doc: Mapping[Any, Any] = (
+            truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        )
         ordered_ranking = self._order_set(ranking) if isinstance(ranking, Set) else ranking
         score_of_doc: Mapping[Any, Any] = (
-            ordered_ranking if isinstance(ordered_ranking, Mapping) else score_by_position("the list", ordered_ranking)
+            ordered_ranking
+            if isinstance(ordered_ranking, Mapping)
+            else score_by_position("the list", ordered_ranking)
         )
         self._check_sides(truth, ranking, list(grade_of_doc), list(score_of_doc))
         return grade_of_doc, score_of_doc
@@ -100,7 +108,9 @@ class Call:
         """Return the documents of a set as a list; InputError if their order matters."""
         if self.definition.traits.of_sets and self.is_uncut:
             return list(docs)
-        names = ", ".join(definition.name for definition in definitions() if definition.traits.of_sets)
+        names = ", ".join(
+            definition.name for definition in definitions() if definition.traits.of_sets
+        )
         raise InputError(
             f"{self.text}: a set has no order, and the value depends on it: {docs!r:.80}",
             hint=f"Give a list, best first. The order does not matter to {names}, uncut.",
@@ -123,7 +133,12 @@ class Call:
                 "list.",
             )
         ids_differ = all(map(_is_numeric_id, judged_ids)) != all(map(_is_numeric_id, ranked_ids))
-        if judged_ids and ranked_ids and ids_differ and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids)):
+        if (
+            judged_ids
+            and ranked_ids
+            and ids_differ
+            and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids))
+        ):
             raise InputError(
                 f"{self.text}(truth, ranking): the ids of one are whole numbers, those of the "
                 "other are not, and they share none",
@@ -135,7 +150,14 @@ class Call:
     def _misuse_hint(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
         """Say what was wrong with a call, where it is known."""
         name, other_lists = self.definition.name, lists[1:]
-        number = next((argument for argument in (*other_lists, *parameters.values()) if is_whole_number(argument)), None)
+        number = next(
+            (
+                argument
+                for argument in (*other_lists, *parameters.values())
+                if is_whole_number(argument)
+            ),
+            None,
+        )
         if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(other_lists) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
         if number is not None and len(other_lists) == 1:
@@ -165,7 +187,9 @@ def usage_text(definition: Definition) -> str:
     name = definition.name
     cut_text = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"
     measure_text = f"({cut_text})" if definition.cutoff == "required" else name
-    with_cutoff = f" With a cutoff: ({cut_text})(truth, ranking)." * (definition.cutoff == "optional")
+    with_cutoff = f" With a cutoff: ({cut_text})(truth, ranking)." * (
+        definition.cutoff == "optional"
+    )
     text = (
         f"Called: {measure_text}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, "
         f"best first; of grades, {measure_text}({{'d1': 3, 'd3': 1}}, ...); {measure_text}([1, 0, 2]), the grades of "

@@ -17,10 +17,10 @@ from cranfield.measures.parameters import (
     Parameter,
     Parameters,
     between,
-    word_or_mapping,
-    optional,
     look_up_numbers,
+    optional,
     whole_between,
+    word_or_mapping,
 )
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import BY_GRADE, BoundsMethod, Traits
@@ -31,7 +31,8 @@ _MAX_TOP = 1000  # the doubles end at 2^1024
 Top = Annotated[
     int | None,
     Parameter(
-        "the highest grade of the scale; None: the highest in the judgments", optional(whole_between(1))
+        "the highest grade of the scale; None: the highest in the judgments",
+        optional(whole_between(1)),
     ),
 ]
 Stop = Annotated[
@@ -98,7 +99,9 @@ def _expected_rr(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Nu
         ("expected_reciprocal_rank",),
         variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
     ),
-    traits=Traits(bounds=_bounds_unless_stated("retrieved"), by_grade=_mapping_reason, fractions="taken"),
+    traits=Traits(
+        bounds=_bounds_unless_stated("retrieved"), by_grade=_mapping_reason, fractions="taken"
+    ),
     perfect="its maximum depends on the judgments: see nERR",
 )
 def expected_reciprocal_rank(
@@ -124,7 +127,9 @@ def expected_reciprocal_rank(
 @measure(
     "nERR",
     names=Names(variants={"NTCIR_nERR": {"stop": "linear"}}),
-    traits=Traits(bounds=_bounds_unless_stated("sorted"), by_grade=_mapping_reason, fractions="taken"),
+    traits=Traits(
+        bounds=_bounds_unless_stated("sorted"), by_grade=_mapping_reason, fractions="taken"
+    ),
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None

@@ -22,7 +22,9 @@ def compatibility(
     normalize: Annotated[
         bool, Parameter("whether to divide by what the ideal ranking itself reaches", check_flag)
     ] = True,
-    depth: Annotated[int, Parameter("the last rank that counts", whole_between(1, MAX_DEPTH))] = 1000,
+    depth: Annotated[
+        int, Parameter("the last rank that counts", whole_between(1, MAX_DEPTH))
+    ] = 1000,
 ) -> Floats:
     """Compatibility: rank-biased overlap of the ranking with the ideal that is nearest to it.
 

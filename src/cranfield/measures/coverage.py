@@ -25,7 +25,9 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
     if judged.ties == "expected":  # the judged ones of a score are spread evenly over its places
-        return ratio(judged.tie_places(np.ones(len(judged.hits.rank)), k).expected_worth(), retrieved)
+        return ratio(
+            judged.tie_places(np.ones(len(judged.hits.rank)), k).expected_worth(), retrieved
+        )
     return ratio(judged.hits.top(k).count(), retrieved)
 
 

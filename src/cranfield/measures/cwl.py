@@ -27,10 +27,10 @@ from cranfield.measures.parameters import (
     Parameters,
     between,
     choice,
-    word_or_mapping,
-    optional,
     look_up_numbers,
+    optional,
     whole_between,
+    word_or_mapping,
     write_parameters,
 )
 from cranfield.measures.plan import Measure
@@ -70,7 +70,9 @@ def _check_model(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _MAX_LENGTH:
         raise ValueError("a string as 'INST(T=2)'")
     model, values = _read_model(value)
-    stated_parameters = [(name, value) for name, value in values.items() if value != model.defaults[name]]
+    stated_parameters = [
+        (name, value) for name, value in values.items() if value != model.defaults[name]
+    ]
     return model.name + write_parameters(stated_parameters)
 
 
@@ -128,7 +130,9 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     text = own_parameters.get("model")
     model = USER_MODELS.get(text.lower()) if isinstance(text, str) else None
     if model is not None:
-        model_parameters = [(key, own_parameters.pop(key)) for key in parameters if model.find_parameter(key)]
+        model_parameters = [
+            (key, own_parameters.pop(key)) for key in parameters if model.find_parameter(key)
+        ]
         own_parameters["model"] = model.name + write_parameters(model_parameters)
     return name, own_parameters
 
@@ -176,10 +180,13 @@ def cwl(
     top: Annotated[
         int | None,
         Parameter(
-            "the grade that gains 1, with all above; None: the collection's", optional(whole_between(1))
+            "the grade that gains 1, with all above; None: the collection's",
+            optional(whole_between(1)),
         ),
     ] = None,
-    depth: Annotated[int, Parameter("how many ranks are looked at", whole_between(1, MAX_DEPTH))] = 1000,
+    depth: Annotated[
+        int, Parameter("how many ranks are looked at", whole_between(1, MAX_DEPTH))
+    ] = 1000,
     unjudged: Annotated[
         float,
         Parameter(
@@ -227,7 +234,9 @@ def cwl(
     return np.hstack([_compute_quantity(value, view, user, parameters) for view in views])
 
 
-def _compute_quantity(value: str, view: RankingView, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
+def _compute_quantity(
+    value: str, view: RankingView, user: UserModel, parameters: Mapping[str, Any]
+) -> Floats:
     ranked = view.ranked
     if user.gives_weights:
         weight = user.kernel(view, **parameters)
@@ -259,7 +268,11 @@ def _scaled_gains(
     stated_gains = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if stated_gains else gain
     most = gain_of_grades(np.full(len(ranked.grade), top), kind, top)
-    return look_up_numbers(ranked.grade, stated_gains, ratio(gain_of_grades(np.minimum(ranked.grade, top), kind, top), most))
+    return look_up_numbers(
+        ranked.grade,
+        stated_gains,
+        ratio(gain_of_grades(np.minimum(ranked.grade, top), kind, top), most),
+    )
 
 
 cwl.__doc__ = "\n\n".join(

@@ -16,7 +16,9 @@ from cranfield.options import finite_number
 # python -OO and PYTHONOPTIMIZE=2 remove docstrings, and with them every formula and source.
 WITHOUT_DOCSTRINGS = sys.flags.optimize > 1
 # The lines of a docstring that tell how the number is made, and where that is defined.
-_FORMULA_AND_SOURCE = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
+_FORMULA_AND_SOURCE = re.compile(
+    r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -43,7 +45,11 @@ class Declaration:
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
         """The parameters and their defaults."""
-        return {argument.name: argument.default for argument in self.arguments if argument.kind is argument.KEYWORD_ONLY}
+        return {
+            argument.name: argument.default
+            for argument in self.arguments
+            if argument.kind is argument.KEYWORD_ONLY
+        }
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -65,7 +65,9 @@ def _rank_biased_worth(alpha: float, beta: float) -> Worth:
     return worth
 
 
-def _sum_worth(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
+def _sum_worth(
+    groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth
+) -> Floats:
     rows = ranked.top(groups.spread(k))
     return groups.weighted_mean(rows.total(worth(rows)), rel)
 
@@ -75,7 +77,9 @@ def _hits_worth(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> F
     return _sum_worth(groups, groups.judged.hits.relevant(rel), k, rel, worth)
 
 
-def _worth_ratio(judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth) -> Floats:
+def _worth_ratio(
+    judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth
+) -> Floats:
     """Return what the ranking is worth, as a share of what the greedy ideal ranking is."""
     groups = judged.subtopics
     best = _sum_worth(groups, groups.novel_first(alpha, rel), k, rel, worth)
@@ -273,7 +277,9 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
 _WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and StRecall(rel=0.5)"
 
 
-@measure("Dsharp_nDCG", names=("D#-nDCG",), traits=replace(SUBTOPIC_TRAITS, fractions=_WHICH_COVERS))
+@measure(
+    "Dsharp_nDCG", names=("D#-nDCG",), traits=replace(SUBTOPIC_TRAITS, fractions=_WHICH_COVERS)
+)
 def dsharp_ndcg(
     judged: Judged,
     k: Cutoff | None = None,

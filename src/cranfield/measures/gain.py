@@ -21,11 +21,17 @@ from cranfield.measures.parameters import (
     Rel,
     between,
     choice,
-    word_or_mapping,
     look_up_numbers,
+    word_or_mapping,
 )
 from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import EXTREMES_AVERAGED, BoundsMethod, Linearity, Traits, depth_cut_reason
+from cranfield.measures.traits import (
+    EXTREMES_AVERAGED,
+    BoundsMethod,
+    Linearity,
+    Traits,
+    depth_cut_reason,
+)
 from cranfield.options import finite_number
 
 TREC_CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -62,7 +68,11 @@ def _check_discount(value: Any) -> str | tuple[str, float]:
     if isinstance(value, list | tuple) and len(value) == 2:
         name, number = value[0], finite_number(value[1])
         lower_bound = {"jk": 1, "power": 0}.get(name)
-        if lower_bound is not None and number is not None and lower_bound < number <= _MAX_DISCOUNT_NUMBER:
+        if (
+            lower_bound is not None
+            and number is not None
+            and lower_bound < number <= _MAX_DISCOUNT_NUMBER
+        ):
             return "jk" if (name, number) == ("jk", _DEFAULT_BASE) else (name, float(number))
     raise ValueError(
         "'log2', 'jk', ('jk', base above 1), 'ln', 'zipf', ('power', exponent above 0), 'linear' "
@@ -132,7 +142,9 @@ def _ranking_dcg(
     return _sum_gains(ranked, gains(ranked, gain, judged.top_grade), cutoff, discount)
 
 
-def _sum_gains(ranked: Ranked, row_gain: Numbers, cutoff: Ints | None, discount: Discount) -> Floats:
+def _sum_gains(
+    ranked: Ranked, row_gain: Numbers, cutoff: Ints | None, discount: Discount
+) -> Floats:
     """Add up gains, discounted; `cutoff`, which only 'linear' needs, is where the ranking ends."""
     if discount == "linear" and cutoff is not None:
         return ratio(
@@ -310,7 +322,11 @@ def ndcg(
         translate=_translate,
     ),
     traits=Traits(
-        bounds="extremes", linear="exact", by_grade=gain_order_reason, averages_ties=True, fractions="taken"
+        bounds="extremes",
+        linear="exact",
+        by_grade=gain_order_reason,
+        averages_ties=True,
+        fractions="taken",
     ),
     range=(0, None),
 )
@@ -365,7 +381,8 @@ def ideal_dcg(
     if discount == "linear":  # which depends on how much was retrieved
         return _ranking_dcg(judged, ideal_ranking, k, gain, discount)
     return ideal_ranking.top(k).once(  # the same for every run
-        f"ideal DCG, {gain}, {discount}", lambda: _ranking_dcg(judged, ideal_ranking, k, gain, discount)
+        f"ideal DCG, {gain}, {discount}",
+        lambda: _ranking_dcg(judged, ideal_ranking, k, gain, discount),
     )
 
 
@@ -396,7 +413,11 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     return discounted_gain
 
 
-@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=gain_order_reason))
+@measure(
+    "RnDCG",
+    names=Names(("Rndcg",), translate=_translate),
+    traits=Traits(by_grade=gain_order_reason),
+)
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG at the ranks after which the gain of the ideal ranking falls.
 
@@ -410,7 +431,9 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
     hit_gain, ideal_gain = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
     so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(hit_gain)))
-    ndcg_here = give_name("nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(ideal_gain))))
+    ndcg_here = give_name(
+        "nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(ideal_gain)))
+    )
     steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2
     counted = np.where(steps, ndcg_here, 0)

@@ -21,7 +21,14 @@ from typing import Any
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import EXACT_NAMES, FAMILIES, USER_DEFINITIONS, Definition, definitions, find_variant
+from cranfield.measures.registry import (
+    EXACT_NAMES,
+    FAMILIES,
+    USER_DEFINITIONS,
+    Definition,
+    definitions,
+    find_variant,
+)
 
 _MAX_LENGTH = 10_000
 _MAX_CUTOFFS = 10_000
@@ -145,7 +152,9 @@ def _split_outside_brackets(separates: Callable[[str], bool], text: str) -> list
         else:
             word += character
     if closing_brackets:
-        raise MeasureError(f"{text!r:.80}: a bracket is not closed: {closing_brackets[-1]} is missing")
+        raise MeasureError(
+            f"{text!r:.80}: a bracket is not closed: {closing_brackets[-1]} is missing"
+        )
     return [word for word in [*words, word] if word]
 
 
@@ -320,7 +329,9 @@ def read_arguments(word: str, text: str, positional: str | None = None) -> dict[
             raise ValueError
         parameters = {str(name): _text_or_literal(value) for name, value in positional_pairs}
         for name, value in keyword_pairs:
-            parameters[str(name)] = value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
+            parameters[str(name)] = (
+                value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
+            )
         return parameters
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise MeasureError(
@@ -346,7 +357,7 @@ def find_definition(name: str) -> Definition:
 def find_measure(name: str) -> Measure | None:
     """Return the measure of this name, uncut; None if there is none.
 
-    >>> known_as("MAP"), known_as("HitRate"), known_as("CG"), known_as("figures")
+    >>> find_measure("MAP"), find_measure("HitRate"), find_measure("CG"), find_measure("figures")
     (AP, Success, DCG(discount='none'), None)
     """
     variant = find_variant(name)
@@ -362,7 +373,17 @@ def search_definitions(words: Iterable[str]) -> list[Definition]:
     lower_words = [word.lower() for word in words]
 
     def text_of(definition: Definition) -> str:
-        texts = (definition.name, *definition.aliases, definition.documentation, definition.formula, definition.source)
+        texts = (
+            definition.name,
+            *definition.aliases,
+            definition.documentation,
+            definition.formula,
+            definition.source,
+        )
         return " ".join(texts).lower()
 
-    return [definition for definition in definitions() if all(word in text_of(definition) for word in lower_words)]
+    return [
+        definition
+        for definition in definitions()
+        if all(word in text_of(definition) for word in lower_words)
+    ]

@@ -10,7 +10,15 @@ from cranfield.arrays.elementary import powers
 from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import BY_GAIN, GAIN_KINDS, MAX_GAIN, Gain, rank_by_gain, gains, gain_of_grades
+from cranfield.measures.gain import (
+    BY_GAIN,
+    GAIN_KINDS,
+    MAX_GAIN,
+    Gain,
+    gain_of_grades,
+    gains,
+    rank_by_gain,
+)
 from cranfield.measures.parameters import Cutoff, Parameter, between, choice, word_or_mapping
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import Traits

@@ -86,7 +86,9 @@ def tuple_of(check: Check, expected: str, n: int | None = None) -> Check:
     return check_values
 
 
-def word_or_mapping(words: Collection[str], check: Check, expected: str, *, lowest: float = 0) -> Check:
+def word_or_mapping(
+    words: Collection[str], check: Check, expected: str, *, lowest: float = 0
+) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 
     `check` is that of the numbers; the grades are at least `least`. The word 'binary' may come with

@@ -17,7 +17,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.measures.aggregation import AGGREGATIONS, aggregate_exact_sum, to_summands
-from cranfield.measures.call import Call, usage_text, unknown_parameter_text
+from cranfield.measures.call import Call, unknown_parameter_text, usage_text
 from cranfield.measures.parameters import NUMBER, Depth, Gains, write_parameters
 from cranfield.measures.refusals import check_fractions, check_ties, groups_error
 from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition
@@ -32,7 +32,11 @@ class _Documentation:
         self._text = text
 
     def __get__(self, measure: Any, _: object = None) -> str | None:
-        return self._text if measure is None else measure.definition.page + usage_text(measure.definition)
+        return (
+            self._text
+            if measure is None
+            else measure.definition.page + usage_text(measure.definition)
+        )
 
 
 def _make_measure(definition: Definition, *values: Any) -> "Measure":
@@ -216,7 +220,9 @@ class Measure:
                 ) from None
         defaults = self.definition.defaults
         # What another name resets, as `beta` does `x`, was not stated.
-        reset_names = {key for key, value in own_parameters.items() if value is None} - {*parameters}
+        reset_names = {key for key, value in own_parameters.items() if value is None} - {
+            *parameters
+        }
         parameter_values = ((key, values[key]) for key in known_parameters if key in values)
         return replace(
             self,
@@ -229,7 +235,9 @@ class Measure:
         if self.definition.cutoff == "required" and self.cutoff is None:
             example = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
             set_name = f"Set{self.name}"
-            set_hint = f"; over everything retrieved it is {set_name}" if set_name in DEFINITIONS else ""
+            set_hint = (
+                f"; over everything retrieved it is {set_name}" if set_name in DEFINITIONS else ""
+            )
             raise MeasureError(f"{self} needs a cutoff: {example}{set_hint}")
         if self.definition.traits.fits is not None:
             self.definition.traits.fits(self)
@@ -244,7 +252,9 @@ class Measure:
             raise MeasureError(f"{self} is a string for each query; it has no value over all")
         aggregation = self.definition.aggregation
         if exact:
-            return aggregate_exact_sum(aggregation, count_units(to_summands(aggregation, values)), len(values))
+            return aggregate_exact_sum(
+                aggregation, count_units(to_summands(aggregation, values)), len(values)
+            )
         return AGGREGATIONS[aggregation](values)
 
     def values(self, judged: Judged) -> Floats:
@@ -260,17 +270,24 @@ class CutoffGroup:
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._first_measure = measures[0]
-        self._definition, self._parameters = self._first_measure.definition, self._first_measure.parameters
+        self._definition, self._parameters = (
+            self._first_measure.definition,
+            self._first_measure.parameters,
+        )
         self.takes_groups = bool(self._definition.traits.takes_groups)
         for measure in measures:
             measure.check_complete()
         self._cutoffs = [measure.cutoff for measure in measures]
         self._depths: list[Depth] = []
-        self.fixed_cutoffs: Ints | None = None  # the cutoffs, where they do not depend on the judgments
+        self.fixed_cutoffs: Ints | None = (
+            None  # the cutoffs, where they do not depend on the judgments
+        )
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
             self._depths = [c if isinstance(c, Depth) else Depth(NO_CUTOFF) for c in self._cutoffs]
             if not any(depth.at_relevant for depth in self._depths):
-                self.fixed_cutoffs = _make_cutoffs(tuple(depth.n_ranks or 0 for depth in self._depths))
+                self.fixed_cutoffs = _make_cutoffs(
+                    tuple(depth.n_ranks or 0 for depth in self._depths)
+                )
 
     def check(self, judged: Judged) -> None:
         """Raise MeasureError unless the measures have a meaning for such grades and orders."""
@@ -293,7 +310,10 @@ class CutoffGroup:
             group_judged = (
                 judged.groups.judged if self._definition.traits.takes_groups is True else judged
             )
-            depths = [depth.cutoff_column(group_judged, parameters.get("rel", 1)) for depth in self._depths]
+            depths = [
+                depth.cutoff_column(group_judged, parameters.get("rel", 1))
+                for depth in self._depths
+            ]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
             columns = kernel(judged, k, **parameters)
@@ -309,7 +329,9 @@ class CutoffGroup:
         """Raise MeasureError unless a user's function returned a column of numbers."""
         expected_shape = len(judged.n_retrieved), len(self._cutoffs)
         shape = columns.shape if isinstance(columns, np.ndarray) else ()
-        if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, expected_shape, strict=True)):
+        if len(shape) != 2 or any(
+            n not in (1, m) for n, m in zip(shape, expected_shape, strict=True)
+        ):
             actual = f"one of the shape {shape}" if shape else type(columns).__name__
             raise MeasureError(
                 f"{self._first_measure}: the function of @measure has to return an array of the shape "
@@ -318,7 +340,9 @@ class CutoffGroup:
         assert isinstance(columns, np.ndarray)  # noqa: S101 - it has a shape
         finite_numbers = columns.dtype.kind in "biuf" and bool(np.isfinite(columns).all())
         if not (self._definition.is_text or finite_numbers):
-            raise MeasureError(f"{self._first_measure}: the function of @measure returned no numbers")
+            raise MeasureError(
+                f"{self._first_measure}: the function of @measure returned no numbers"
+            )
 
 
 def _to_slice(positions: list[int]) -> slice | list[int]:
@@ -343,7 +367,10 @@ class Plan:
         positions_of_key: dict[tuple[Any, ...], list[int]] = {}
         for i, measure in enumerate(measures):
             positions_of_key.setdefault((measure.name, measure.given), []).append(i)
-        self._cutoff_groups = [(_to_slice(positions), CutoffGroup([measures[i] for i in positions])) for positions in positions_of_key.values()]
+        self._cutoff_groups = [
+            (_to_slice(positions), CutoffGroup([measures[i] for i in positions]))
+            for positions in positions_of_key.values()
+        ]
         has_texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if has_texts else np.float64
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
@@ -366,17 +393,23 @@ class Plan:
         return values
 
 
-def _fill_columns(values: Floats, judged: Judged, cutoff_groups: Iterable[tuple[slice | list[int], CutoffGroup]]) -> None:
+def _fill_columns(
+    values: Floats, judged: Judged, cutoff_groups: Iterable[tuple[slice | list[int], CutoffGroup]]
+) -> None:
     for columns, group in cutoff_groups:
         group_values = group.values(judged)
-        to_float = values.dtype == object and group_values.dtype.kind in "biu"  # beside texts: doubles, too
+        to_float = (
+            values.dtype == object and group_values.dtype.kind in "biu"
+        )  # beside texts: doubles, too
         values[:, columns] = group_values * 1.0 if to_float else group_values
 
 
 def find_plan(measures: Iterable[Measure]) -> Plan:
     """Return the plan of some measures, which is made once for the same ones."""
     all_measures = tuple(measures)
-    states_rel = tuple("rel" in measure.stated for measure in all_measures)  # which equal measures may differ in
+    states_rel = tuple(
+        "rel" in measure.stated for measure in all_measures
+    )  # which equal measures may differ in
     return _make_plan(all_measures, states_rel, tuple(USER_DEFINITIONS.values()))
 
 

@@ -9,7 +9,14 @@ from cranfield.arrays.ranked import Floats, Ints, look_up, ratio
 from cranfield.data.judged import MAX_DEPTH, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.gain import TREC_CUTOFFS
-from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, positive_number, choice
+from cranfield.measures.parameters import (
+    Cutoff,
+    Parameter,
+    Parameters,
+    Rel,
+    choice,
+    positive_number,
+)
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import (
     LINEAR,
@@ -53,7 +60,9 @@ OverRanks = Annotated[
 ]
 
 
-@measure("P", names=("Precision",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT)
+@measure(
+    "P", names=("Precision",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT
+)
 def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
 
@@ -172,7 +181,9 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return recall(judged, k, over="reachable", rel=rel)
 
 
-@measure("MeanP", names=("mean_P",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT)
+@measure(
+    "MeanP", names=("mean_P",), traits=replace(LINEAR, averages_ties=True), perfect=_FEW_RELEVANT
+)
 def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Mean precision: the mean of the precision after each of the first k ranks.
 

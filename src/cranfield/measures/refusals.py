@@ -56,7 +56,9 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
     bare_measure = replace(
         measure, given=tuple((k, v) for k, v in measure.given if k not in level_of_parameter)
     )
-    example_measure = replace(bare_measure, given=(*bare_measure.given, *level_of_parameter.items()))
+    example_measure = replace(
+        bare_measure, given=(*bare_measure.given, *level_of_parameter.items())
+    )
     option_hint = "; --rel states it for all measures" if "rel" in level_of_parameter else ""
     raise MeasureError(
         f"{measure}: {grades}: from which grade on is a document relevant? State it, as in "

@@ -116,7 +116,9 @@ class Definition(Declaration):
         """Whether the measure takes a cutoff."""
         if self._second_argument is None:
             return "none"
-        return "required" if self._second_argument.default is inspect.Parameter.empty else "optional"
+        return (
+            "required" if self._second_argument.default is inspect.Parameter.empty else "optional"
+        )
 
     @cached_property
     def cutoff_kind(self) -> Literal["depth", "recall"]:
@@ -188,7 +190,10 @@ class Definition(Declaration):
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
         from textwrap import fill  # which little else needs
 
-        paragraphs = [fill(paragraph, PAGE_WIDTH) for paragraph in (self.pattern, *self.documentation.split("\n\n"))]
+        paragraphs = [
+            fill(paragraph, PAGE_WIDTH)
+            for paragraph in (self.pattern, *self.documentation.split("\n\n"))
+        ]
         facts = [f"{label}: {text}" for label, text in (*self.facts, *self.meanings)]
         fact_lines = [fill(fact, PAGE_WIDTH, subsequent_indent="    ") for fact in facts]
         return "\n\n".join([*paragraphs, "\n".join(fact_lines)])
@@ -429,7 +434,11 @@ def find_variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     A name as it is declared comes first, then one that is the same except for case, `-` and `_`,
     then one with a library's words around it.
     """
-    return EXACT_NAMES.get(name) or VARIANTS.get(bare_name(name)) or VARIANTS.get(strip_library_words(name))
+    return (
+        EXACT_NAMES.get(name)
+        or VARIANTS.get(bare_name(name))
+        or VARIANTS.get(strip_library_words(name))
+    )
 
 
 def definitions() -> list[Definition]:

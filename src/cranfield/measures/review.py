@@ -13,7 +13,8 @@ from cranfield.measures.traits import BY_GRADE, Traits, depth_cut_reason
 Collection = Annotated[
     int,
     Parameter(
-        "the number of documents in the collection; 0: what was retrieved is all there is", whole_between(0)
+        "the number of documents in the collection; 0: what was retrieved is all there is",
+        whole_between(0),
     ),
 ]
 
@@ -63,7 +64,9 @@ def fall_out(
     hits = judged.hits.relevant(rel)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_relevant = judged.n_relevant(rel) if collection else hits.count()
-    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - hits.top(k).count())
+    n_others = np.maximum(
+        _collection_size(judged, collection) - n_relevant, down_to - hits.top(k).count()
+    )
     return ratio(down_to - hits.top(k).count(), n_others)
 
 
@@ -88,7 +91,9 @@ def work_saved(
     """
     hits, size = judged.hits.relevant(rel), _collection_size(judged, collection)
     hits_from_recall = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
-    read = np.where(hits_from_recall.count() > 0, hits_from_recall.first(hits_from_recall.rank), size)
+    read = np.where(
+        hits_from_recall.count() > 0, hits_from_recall.first(hits_from_recall.rank), size
+    )
     read = np.where((judged.n_relevant(rel) > 0) & (recall > 0), read, 0)  # nothing to be found
     return ratio(size - read, size) - (1 - recall)
 

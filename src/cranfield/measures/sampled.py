@@ -42,10 +42,21 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     def precision_above(s: int) -> Floats:
         """Return what a stratum adds to the precision at each row: (rows,)."""
         is_in_stratum, stratum_text = hits.stratum == s, f"in stratum {s}"
-        relevant_above = give_name(f"relevant above {stratum_text}", hits.so_far(is_in_stratum & relevant))
-        judged_above = give_name(f"judged above {stratum_text}", hits.so_far(is_in_stratum & (hits.grade >= 0)))
-        share = give_name(f"share above {stratum_text}", ratio(hits.so_far(is_in_stratum), ranks_above))
-        return ranks_above / (ranks_above + 1) * share * ((relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING))
+        relevant_above = give_name(
+            f"relevant above {stratum_text}", hits.so_far(is_in_stratum & relevant)
+        )
+        judged_above = give_name(
+            f"judged above {stratum_text}", hits.so_far(is_in_stratum & (hits.grade >= 0))
+        )
+        share = give_name(
+            f"share above {stratum_text}", ratio(hits.so_far(is_in_stratum), ranks_above)
+        )
+        return (
+            ranks_above
+            / (ranks_above + 1)
+            * share
+            * ((relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING))
+        )
 
     def estimate_stratum(s: int) -> tuple[Floats, Floats]:
         """Return the number of relevant documents of a stratum, and their mean precision."""

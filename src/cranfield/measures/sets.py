@@ -14,9 +14,9 @@ from cranfield.measures.parameters import (
     Parameter,
     Parameters,
     Rel,
-    positive_number,
     between,
     optional,
+    positive_number,
     tuple_of,
     whole_between,
 )
@@ -69,7 +69,12 @@ def _translate_level(name: str, parameters: Parameters) -> tuple[str, Parameters
     return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
-@measure("SetP", names=Names(("set_P",), translate=_translate_relative), traits=_LINEAR, perfect=_LONG_RUN_REASON)
+@measure(
+    "SetP",
+    names=Names(("set_P",), translate=_translate_relative),
+    traits=_LINEAR,
+    perfect=_LONG_RUN_REASON,
+)
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was.
 
@@ -106,7 +111,8 @@ def set_f(
     x: Annotated[
         float | None,
         Parameter(
-            "beta^2, in place of beta: trec_eval's and ir_measures' parameter", optional(positive_number)
+            "beta^2, in place of beta: trec_eval's and ir_measures' parameter",
+            optional(positive_number),
         ),
     ] = None,
     rel: Rel = 1,
@@ -152,7 +158,11 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
     found_weight, other_weight, missed_weight, other_missed_weight = weights
-    return "" if found_weight + other_missed_weight >= other_weight + missed_weight else depth_cut_reason(judged)
+    return (
+        ""
+        if found_weight + other_missed_weight >= other_weight + missed_weight
+        else depth_cut_reason(judged)
+    )
 
 
 @measure(

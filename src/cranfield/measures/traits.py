@@ -81,7 +81,9 @@ class Traits:
                 raise MeasureError(f"Traits({name}={value!r:.40}): expected {expected}")
         fractions = self.fractions
         if fractions is not None and not isinstance(fractions, str) and not callable(fractions):
-            raise MeasureError(f"Traits(fractions={fractions!r:.40}): expected a string or a function")
+            raise MeasureError(
+                f"Traits(fractions={fractions!r:.40}): expected a string or a function"
+            )
 
 
 BY_GRADE = Traits(by_grade=True)

@@ -14,9 +14,9 @@ from cranfield.measures.declaration import Declaration
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
-    positive_number,
     between,
     optional,
+    positive_number,
     write_parameters,
 )
 from cranfield.options import finite_number
@@ -99,7 +99,11 @@ _Kernel = Callable[..., Numbers]
 
 
 def user_model(
-    name: str, *, stops_at_cutoff: bool = False, gives_weights: bool = False, ignores_gain: bool = False
+    name: str,
+    *,
+    stops_at_cutoff: bool = False,
+    gives_weights: bool = False,
+    ignores_gain: bool = False,
 ) -> Callable[[_Kernel], _Kernel]:
     """Register a user model: the decorated function is its declaration and its computation.
 
@@ -110,7 +114,9 @@ def user_model(
     """
 
     def register(kernel: _Kernel) -> _Kernel:
-        USER_MODELS[name.lower()] = UserModel(name, kernel, stops_at_cutoff, gives_weights, ignores_gain)
+        USER_MODELS[name.lower()] = UserModel(
+            name, kernel, stops_at_cutoff, gives_weights, ignores_gain
+        )
         return kernel
 
     return register
@@ -134,7 +140,9 @@ def _check_half_or_more(value: Any) -> float:
 _ANY_NUMBER = between(-1e9, 1e9)
 Budget = Annotated[
     float | None,
-    Parameter("what the user is ready to spend; without it, the cutoff k", optional(positive_number)),
+    Parameter(
+        "what the user is ready to spend; without it, the cutoff k", optional(positive_number)
+    ),
 ]
 
 
@@ -240,7 +248,9 @@ def foraging_goal_user(
     seen: RankingView,
     *,
     T: Target = 2.0,
-    b1: Annotated[float, Parameter("the odds of going on where T is reached", positive_number)] = 0.9,
+    b1: Annotated[
+        float, Parameter("the odds of going on where T is reached", positive_number)
+    ] = 0.9,
     R1: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it has found what it looks for, more or less sharply.
@@ -256,7 +266,9 @@ def foraging_rate_user(
     seen: RankingView,
     *,
     A: Annotated[float, Parameter("the gain for its cost that is expected", between(0, 1e9))] = 0.2,
-    b2: Annotated[float, Parameter("the odds of stopping where the rate is A", positive_number)] = 0.9,
+    b2: Annotated[
+        float, Parameter("the odds of stopping where the rate is A", positive_number)
+    ] = 0.9,
     R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it finds less for its cost than it expects, more or less sharply.
@@ -396,7 +408,9 @@ def time_biased_user(
 def u_measure_user(
     seen: RankingView,
     *,
-    L: Annotated[float, Parameter("the cost after which no user is left", positive_number)] = 1000.0,
+    L: Annotated[
+        float, Parameter("the cost after which no user is left", positive_number)
+    ] = 1000.0,
 ) -> Numbers:
     """Reads on to the length L at most; the costs are the characters that each document takes.
 

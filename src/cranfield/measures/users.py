@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.arrays.elementary import powers
 from cranfield.arrays.ranked import Floats, Ints, Ranked, look_up, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import Gain, gain_order_reason, check_gain, gains
+from cranfield.measures.gain import Gain, check_gain, gain_order_reason, gains
 from cranfield.measures.parameters import (
     Cutoff,
     Parameter,
@@ -44,7 +44,9 @@ def _linearity(parameters: Parameters) -> Linearity:
     names=Names(
         ("rank_biased_precision",), variants={"rbp": {"p": 0.9, "gain": "linear"}}, decimals="p"
     ),
-    traits=Traits(bounds=_bounds_method, linear=_linearity, by_grade=gain_order_reason, fractions=_fractions),
+    traits=Traits(
+        bounds=_bounds_method, linear=_linearity, by_grade=gain_order_reason, fractions=_fractions
+    ),
     perfect="its weights add up to 1 only over endlessly many relevant documents",
 )
 def rank_biased_precision(

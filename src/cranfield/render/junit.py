@@ -45,9 +45,13 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     outcomes = [case.outcome for case in cases]
     counts = {"tests": len(outcomes), "failures": outcomes.count("failed"), "errors": 0}
     attributes = {name: str(n) for name, n in counts.items()}
-    skip_count = {"skipped": str(outcomes.count("skipped"))}  # some schemas allow it for a suite only
+    skip_count = {
+        "skipped": str(outcomes.count("skipped"))
+    }  # some schemas allow it for a suite only
     root = ElementTree.Element("testsuites", attributes)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": _escape_xml(suite), **attributes, **skip_count})
+    parent = ElementTree.SubElement(
+        root, "testsuite", {"name": _escape_xml(suite), **attributes, **skip_count}
+    )
     for case in cases:
         case_attributes = {"classname": _escape_xml(case.subject), "name": _escape_xml(case.name)}
         case_element = ElementTree.SubElement(parent, "testcase", case_attributes)

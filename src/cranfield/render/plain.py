@@ -29,7 +29,11 @@ def to_text(
     """
     lines = _table_lines(_write_signs(table) if signs else table, width, color)
     title, notes = (
-        [part for line in lines for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)]
+        [
+            part
+            for line in lines
+            for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)
+        ]
         for lines in (table.title, table.notes)
     )
     lines_above = [*title, ""] if title else []
@@ -82,7 +86,13 @@ def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
         return _draw_sentences_below(table, cells, width, color)
     if table.n_labels == 1:
         transposed_cells = _cell_texts(table.transpose())
-        widths = _fit_widths(table.transpose(), transposed_cells, range(len(transposed_cells[0])), width, _COLUMN_GAPS[0])
+        widths = _fit_widths(
+            table.transpose(),
+            transposed_cells,
+            range(len(transposed_cells[0])),
+            width,
+            _COLUMN_GAPS[0],
+        )
         if widths is not None:
             return _draw_table(table.transpose(), transposed_cells, widths, color)
     return _draw_column_groups(table, cells, width, color)
@@ -102,21 +112,32 @@ def _draw_sentences_below(
     if widths is None:
         return _draw_column_groups(table, cells, width, color)
     sentence_lines = [
-        [part for cell in row[n_columns:] if cell for part in fold_line(_SENTENCE_INDENT + cell, width, _SENTENCE_INDENT)]
+        [
+            part
+            for cell in row[n_columns:]
+            if cell
+            for part in fold_line(_SENTENCE_INDENT + cell, width, _SENTENCE_INDENT)
+        ]
         for row in cells
     ]
     sentence_lines[0] = []  # the headings
     return _draw_table(head, cells, widths, color, gap, sentence_lines)
 
 
-def _draw_column_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: bool) -> list[str]:
+def _draw_column_groups(
+    table: Table, cells: Sequence[Sequence[str]], width: int, color: bool
+) -> list[str]:
     """Return the lines of a table in groups of columns, one below the other."""
     labels = [*range(table.n_labels)]
     number_columns = [*range(table.n_labels, len(table.header))]
     lines: list[str] = []
     while number_columns or not lines:
         n = len(number_columns)
-        while n > 1 and _fit_widths(table, cells, [*labels, *number_columns[:n]], width, _COLUMN_GAPS[0]) is None:
+        while (
+            n > 1
+            and _fit_widths(table, cells, [*labels, *number_columns[:n]], width, _COLUMN_GAPS[0])
+            is None
+        ):
             n -= 1
         columns = [*labels, *number_columns[:n]]
         number_columns = number_columns[n:]
@@ -131,7 +152,11 @@ def _draw_column_groups(table: Table, cells: Sequence[Sequence[str]], width: int
 def _cell_texts(table: Table) -> list[list[str]]:
     """Return the header and the rows as they are shown, superscripts after a space."""
     cells = [[escape_unprintable(cell) for cell in row] for row in (table.header, *table.rows)]
-    marks = {(r + 1, c): f" {escape_unprintable(mark)}" for (r, c), mark in table.superscripts.items() if mark}
+    marks = {
+        (r + 1, c): f" {escape_unprintable(mark)}"
+        for (r, c), mark in table.superscripts.items()
+        if mark
+    }
     for column in {c for _, c in marks}:
         max_width = max(text_width(mark) for (_, c), mark in marks.items() if c == column)
         for r, row in enumerate(cells[1:], 1):
@@ -163,7 +188,11 @@ def _smallest_widths(
             min_width = _MIN_LABEL_WIDTH if c < table.n_labels else _MIN_SENTENCE_WIDTH
             body_width = min(body_width, max([min_width, *word_widths]))
         heading_widths = range(max(map(text_width, header.split(" "))), text_width(header))
-        narrow_widths = (heading_width for heading_width in heading_widths if len(fold_line(header, heading_width)) <= n_lines)
+        narrow_widths = (
+            heading_width
+            for heading_width in heading_widths
+            if len(fold_line(header, heading_width)) <= n_lines
+        )
         widths.append(max(body_width, next(narrow_widths, text_width(header))))
     return widths
 
@@ -190,7 +219,8 @@ def _fit_widths(
             spare_width -= extra_width
     # What is left of a column once its texts are folded is not needed.
     cell_lines = [
-        [fold_line(row[c], column_width) for row in cells] for c, column_width in zip(columns, widths, strict=True)
+        [fold_line(row[c], column_width) for row in cells]
+        for c, column_width in zip(columns, widths, strict=True)
     ]
     return [max(text_width(line) for lines in column for line in lines) for column in cell_lines]
 
@@ -214,9 +244,13 @@ def _draw_table(
     rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + gap * (len(widths) - 1))
     lines = _draw_group_headings(table, widths, gap)
     for r, row in enumerate(cells):
-        cell_lines = [fold_line(cell, column_width) for cell, column_width in zip(row, widths, strict=False)]
+        cell_lines = [
+            fold_line(cell, column_width) for cell, column_width in zip(row, widths, strict=False)
+        ]
         height = max(map(len, cell_lines))
-        for c, text_lines in enumerate(cell_lines):  # headings end at the rule, cells begin at the row's top
+        for c, text_lines in enumerate(
+            cell_lines
+        ):  # headings end at the rule, cells begin at the row's top
             blank_lines = [""] * (height - len(text_lines))
             cell_lines[c] = [*blank_lines, *text_lines] if r == 0 else [*text_lines, *blank_lines]
         if r == 1 or r - 1 in table.ruled_rows - {0}:
@@ -229,7 +263,9 @@ def _draw_table(
                 if color and cell and (r, c) in styles:
                     n_styled = len(cell.split(" ")[0]) if table.superscripts and r else len(cell)
                     styled_text = f"\x1b[{styles[r, c]}m{cell[:n_styled]}\x1b[0m{cell[n_styled:]}"
-                line_texts.append(styled_text + padding if table.is_text(c) else padding + styled_text)
+                line_texts.append(
+                    styled_text + padding if table.is_text(c) else padding + styled_text
+                )
             lines.append(" " + (" " * gap).join(line_texts).rstrip())
         lines += lines_below[r] if lines_below else ()
     return lines if len(cells) > 1 else [*lines, rule]

@@ -7,9 +7,9 @@ from functools import wraps
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
-from cranfield.errors import require_libraries, check_choice
+from cranfield.errors import check_choice, require_libraries
 from cranfield.notes import Note
-from cranfield.options import check_option, check_flag, whole_check
+from cranfield.options import check_flag, check_option, whole_check
 from cranfield.render.latex import to_latex
 from cranfield.render.plain import to_text
 from cranfield.render.table import Formulas, Table, to_delimited, to_html, to_markdown, to_page
@@ -104,7 +104,9 @@ class Shown(ABC):
 
     def to_markdown(self, **arguments: Any) -> str:
         """Return the tables in GitHub's Markdown."""
-        return "\n".join(map(to_markdown, self._check_and_call("to_markdown", self.tables, arguments)))
+        return "\n".join(
+            map(to_markdown, self._check_and_call("to_markdown", self.tables, arguments))
+        )
 
     def to_latex(self, **arguments: Any) -> str:
         r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
@@ -149,12 +151,16 @@ class Shown(ABC):
         self, name: str, delimiter: str, formulas: Formulas, arguments: Mapping[str, Any]
     ) -> str:
         row_dicts = self._check_and_call(name, self.rows, arguments)
-        rows = [["" if cell is None else cell for cell in row_dict.values()] for row_dict in row_dicts]
+        rows = [
+            ["" if cell is None else cell for cell in row_dict.values()] for row_dict in row_dicts
+        ]
         return to_delimited([self.header, *rows], delimiter, formulas)
 
     def to_jsonl(self, **arguments: Any) -> str:
         """Return the rows as JSON lines, an object for each."""
-        return "".join(f"{as_json(row)}\n" for row in self._check_and_call("to_jsonl", self.rows, arguments))
+        return "".join(
+            f"{as_json(row)}\n" for row in self._check_and_call("to_jsonl", self.rows, arguments)
+        )
 
     def to_json(self, **arguments: Any) -> str:
         """Return everything as JSON; with `per_query=True`, also what that adds to the rows."""
@@ -173,7 +179,9 @@ class Shown(ABC):
     def to_pandas(self, **arguments: Any) -> "pd.DataFrame":
         """Return the rows as a pandas data frame; LibraryError if pandas is not installed."""
         require_libraries(["pandas"], "to_pandas()")
-        frame: pd.DataFrame = self._check_and_call("to_pandas", self.to_arrow, arguments).to_pandas()
+        frame: pd.DataFrame = self._check_and_call(
+            "to_pandas", self.to_arrow, arguments
+        ).to_pandas()
         return frame
 
     def to_polars(self, **arguments: Any) -> "pl.DataFrame":
@@ -190,7 +198,9 @@ class Shown(ABC):
     ) -> _Source:
         """Return what a form is made from; TypeError, naming the form, for unknown arguments."""
         parameters = inspect.signature(make).parameters
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):  # to_arrow
+        if any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        ):  # to_arrow
             parameters = inspect.signature(self.rows).parameters
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
             return make(*args, **arguments)  # the rows of another result, which knows them
@@ -225,9 +235,9 @@ class Shown(ABC):
             arguments |= of_tables or {}
         if form == "html":
             arguments["whole"] = True
-        rendering: str = getattr(self, f"to_{'text' if form == 'table' else form.replace('-', '_')}")(
-            **arguments
-        )
+        rendering: str = getattr(
+            self, f"to_{'text' if form == 'table' else form.replace('-', '_')}"
+        )(**arguments)
         return rendering
 
 

@@ -60,7 +60,9 @@ class Table:
             rows=[[row[c] for c in columns] for row in self.rows],
             bold_cells=frozenset((r, new[c]) for r, c in self.bold_cells if c in new),
             underlined_cells=frozenset((r, new[c]) for r, c in self.underlined_cells if c in new),
-            superscripts={(r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new},
+            superscripts={
+                (r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new
+            },
             n_sentences=sum(column >= self.first_sentence_column for column in columns),
             group_headings=[self.group_headings[c] for c in columns] if self.group_headings else (),
         )
@@ -75,8 +77,12 @@ class Table:
             1,
             frozenset((column - 1, row + 1) for row, column in self.bold_cells),
             title=self.title,
-            underlined_cells=frozenset((column - 1, row + 1) for row, column in self.underlined_cells),
-            superscripts={(column - 1, row + 1): mark for (row, column), mark in self.superscripts.items()},
+            underlined_cells=frozenset(
+                (column - 1, row + 1) for row, column in self.underlined_cells
+            ),
+            superscripts={
+                (column - 1, row + 1): mark for (row, column), mark in self.superscripts.items()
+            },
         )
 
     @property
@@ -84,7 +90,10 @@ class Table:
         """The heading of each column, behind that of its group."""
         if not self.group_headings:
             return self.header
-        return [" ".join(filter(None, heading_parts)) for heading_parts in zip(self.group_headings, self.header, strict=True)]
+        return [
+            " ".join(filter(None, heading_parts))
+            for heading_parts in zip(self.group_headings, self.header, strict=True)
+        ]
 
     def group_spans(self) -> list[tuple[str, int]]:
         """Return the headings of groups, each with how many columns it is above.
@@ -265,7 +274,9 @@ def to_markdown(table: Table) -> str:
 
     Rules are left out: these tables have none.
     """
-    rows = [[_escape_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
+    rows = [
+        [_escape_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)
+    ]
     for r, c in table.bold_cells:
         rows[r + 1][c] = f"**{rows[r + 1][c]}**" if rows[r + 1][c] else ""
     for r, c in table.underlined_cells:
@@ -280,9 +291,12 @@ def to_markdown(table: Table) -> str:
     widths = [max(3, *map(text_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        padding = [" " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)]
+        padding = [
+            " " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)
+        ]
         cells = [
-            cell + padding[c] if table.is_left(c) else padding[c] + cell for c, cell in enumerate(row)
+            cell + padding[c] if table.is_left(c) else padding[c] + cell
+            for c, cell in enumerate(row)
         ]
         lines.append(f"| {' | '.join(cells)} |")
     dashes = [
@@ -290,9 +304,17 @@ def to_markdown(table: Table) -> str:
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
-    title_lines = [re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title]
+    title_lines = [
+        re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title
+    ]
     note_lines = [f"- {_escape_paragraph(note)}\n" for note in table.notes]
-    return "".join(title_lines) + "\n".join(lines) + "\n" + "\n" * bool(note_lines) + "".join(note_lines)
+    return (
+        "".join(title_lines)
+        + "\n".join(lines)
+        + "\n"
+        + "\n" * bool(note_lines)
+        + "".join(note_lines)
+    )
 
 
 def _escape_markdown(text: str) -> str:
@@ -367,6 +389,10 @@ def to_delimited(
 
 def _escape_formula(cell: object) -> object:
     """Return a cell that no spreadsheet takes for a formula."""
-    if not isinstance(cell, str) or not re.match(_FORMULA, cell) or re.fullmatch(_SIGNED_NUMBER, cell):
+    if (
+        not isinstance(cell, str)
+        or not re.match(_FORMULA, cell)
+        or re.fullmatch(_SIGNED_NUMBER, cell)
+    ):
         return cell
     return f"'{cell}"

@@ -19,7 +19,7 @@ from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.frames import is_table
-from cranfield.formats.objects import is_sequence, as_lists_of_ids
+from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole_number, option, whole_check
@@ -114,7 +114,9 @@ def arrange_arguments(
         runs_by_name = make_several_runs(runs, errors)
         return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
-    runs_are_measures = runs is not None and measures is default_measures and could_be_measures(runs)
+    runs_are_measures = (
+        runs is not None and measures is default_measures and could_be_measures(runs)
+    )
     if runs is None or runs_are_measures:
         are_measures = runs is not None and _are_measures(runs)
         try:
@@ -125,12 +127,17 @@ def arrange_arguments(
             sides = None
         if sides is not None:
             judgments_source, run_or_runs = sides.open(errors, duplicates)
-            return _read_judgments(judgments_source, read), run_or_runs, runs if runs_are_measures else measures
+            return (
+                _read_judgments(judgments_source, read),
+                run_or_runs,
+                runs if runs_are_measures else measures,
+            )
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
         return *table_pair.read(errors, duplicates), measures
     if runs is None:
         raise InputError(
-            "no runs are given", hint=_order_hint(_COMPARE_ARGUMENTS if verb is None else _argument_names(verb))
+            "no runs are given",
+            hint=_order_hint(_COMPARE_ARGUMENTS if verb is None else _argument_names(verb)),
         )
     check_qrels_and_runs(qrels, runs, verb)
     check_columns(columns, qrels, runs)
@@ -157,7 +164,9 @@ def _are_read(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
-        return not any(isinstance(table, str | os.PathLike) or is_table(table) for table in data.values())
+        return not any(
+            isinstance(table, str | os.PathLike) or is_table(table) for table in data.values()
+        )
     return isinstance(data, Qrels | Run)
 
 
@@ -244,8 +253,13 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         rankings_of_name = {name: as_lists_of_ids(lists) for name, lists in runs.items()}
         if None in rankings_of_name.values():
             return qrels, runs
-        run = {str(name): _make_run_of_lists(relevant_lists, rankings, name) for name, rankings in rankings_of_name.items()}
-    elif isinstance(runs, list | tuple) and None not in (rankings_of_runs := [*map(as_lists_of_ids, runs)]):
+        run = {
+            str(name): _make_run_of_lists(relevant_lists, rankings, name)
+            for name, rankings in rankings_of_name.items()
+        }
+    elif isinstance(runs, list | tuple) and None not in (
+        rankings_of_runs := [*map(as_lists_of_ids, runs)]
+    ):
         run = [_make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs]
     else:
         return qrels, runs
@@ -265,7 +279,9 @@ def _is_empty(data: Any) -> bool:
 def check_scores(scores: Any) -> None:
     """Raise InputError, which says what to write, if scores are expected and these are none."""
     if isinstance(scores, Qrels | Run):
-        description = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
+        description = (
+            "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
+        )
         raise InputError(f"qrels are {description}", hint=_order_hint(_COMPARE_ARGUMENTS))
     _refuse_pair(scores, _COMPARE_ARGUMENTS)
 
@@ -273,7 +289,11 @@ def check_scores(scores: Any) -> None:
 def _argument_names(verb: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments that a function takes by their order."""
     parameters = inspect.signature(verb).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
 
 
 def _order_hint(names: Sequence[str]) -> str:
@@ -296,7 +316,8 @@ def _are_ids(data: Any) -> bool:
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
-        is_whole_number(element) or (isinstance(element, str) and "." not in element and not os.path.exists(element))
+        is_whole_number(element)
+        or (isinstance(element, str) and "." not in element and not os.path.exists(element))
         for element in data
     )
 
@@ -305,7 +326,9 @@ def _are_grades(data: Any) -> bool:
     """Tell whether the data may be grades without documents: whole numbers, None, or lists."""
     if not is_sequence(data) or isinstance(data, Qrels | Run):
         return False
-    grades = [grade for element in data for grade in (element if isinstance(element, list) else [element])]
+    grades = [
+        grade for element in data for grade in (element if isinstance(element, list) else [element])
+    ]
     return bool(grades) and all(grade is None or is_whole_number(grade) for grade in grades)
 
 

@@ -66,7 +66,12 @@ def _add_slices(scores: Scores, matched_run: JudgedRun, slices: "LabelRows") -> 
 
     label_slices, slice_notes = find_slices(slices, scores.query_ids)
     slice_scores = [
-        (str(label), str(name), scores.select_queries(has_label, matched_run.count_queries(has_label))) for label, name, has_label in label_slices
+        (
+            str(label),
+            str(name),
+            scores.select_queries(has_label, matched_run.count_queries(has_label)),
+        )
+        for label, name, has_label in label_slices
     ]
     return replace(scores, notes=(*scores.notes, *slice_notes), slices=tuple(slice_scores))
 

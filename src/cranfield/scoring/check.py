@@ -22,7 +22,7 @@ from cranfield.render.plain import fold_line
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
-from cranfield.scoring.findings import CHECK_JUDGING, find_in_qrels, find_in_run, error_finding
+from cranfield.scoring.findings import CHECK_JUDGING, error_finding, find_in_qrels, find_in_run
 from cranfield.scoring.sides import find_two_sided_tables
 
 _MANY_GRADES = 20  # are not shown one by one
@@ -95,13 +95,24 @@ class Check(Shown):
 
         The query of an example has a line only with its text beside it: the sentence names it.
         """
-        lines = [part for line in table.title for part in fold_line(escape_unprintable(line), width, "  ")]
+        lines = [
+            part
+            for line in table.title
+            for part in fold_line(escape_unprintable(line), width, "  ")
+        ]
         for severity, finding, example, *query_cells in table.rows:
-            texts = [example, ": ".join(query_cells) if all(query_cells[1:]) and query_cells[1:] else ""]
+            texts = [
+                example,
+                ": ".join(query_cells) if all(query_cells[1:]) and query_cells[1:] else "",
+            ]
             lines += fold_line(f"  {severity:7}  {escape_unprintable(finding)}", width, " " * 11)
             for text in filter(None, texts):
                 lines += fold_line(f"           {escape_unprintable(text)}", width, " " * 11)
-        notes = [part for line in table.notes for part in fold_line(escape_unprintable(line), width, "  ")]
+        notes = [
+            part
+            for line in table.notes
+            for part in fold_line(escape_unprintable(line), width, "  ")
+        ]
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
     def _findings_of_file(self, file: str) -> list[Note]:
@@ -112,7 +123,11 @@ class Check(Shown):
         """How many errors and warnings there are, in words."""
         severities = [finding.severity for finding in self.findings]
         return (
-            ", ".join(format_count(severities.count(severity), severity) for severity in ("error", "warning")) + "."
+            ", ".join(
+                format_count(severities.count(severity), severity)
+                for severity in ("error", "warning")
+            )
+            + "."
         )
 
 
@@ -215,7 +230,9 @@ def _read_judgments_and_runs(
             sides = find_two_sided_tables(qrels, columns, "skip")
         if sides is not None:
             return sides.read("skip", CHECK_JUDGING.duplicates)
-        return make_qrels(qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates), {}
+        return make_qrels(
+            qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates
+        ), {}
     reading: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
     return arrange_arguments(qrels, runs, (), None, columns=columns, **reading)[:2]
 

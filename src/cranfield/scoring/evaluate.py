@@ -16,9 +16,9 @@ from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.lazy import MAX_CACHED_ROWS
-from cranfield.measures import Measure, parse_all, find_plan
+from cranfield.measures import Measure, find_plan, parse_all
 from cranfield.notes import warn_about
-from cranfield.options import check_option, check_flag, keywords, refuse_unknown_options, takes
+from cranfield.options import check_flag, check_option, keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.scoring.arguments import Reading, Threads, arrange_arguments
 from cranfield.scoring.assembly import Assembly
@@ -148,13 +148,23 @@ def evaluate(
         ):
             judgments = judgments.read()
         uses_default_measures = names is DEFAULT_MEASURES
-        measure_group = MeasureGroup(list_measures(choose_default_measures(judgments) if uses_default_measures else names), judging_options)
+        measure_group = MeasureGroup(
+            list_measures(choose_default_measures(judgments) if uses_default_measures else names),
+            judging_options,
+        )
         labels = None if slices is None else _read_labels(slices)
         digests = check_option("fingerprints", fingerprints, check_flag)
         score = score_job
         for family in families:
             score = family.wrap(score)
-        job = Job(judgments, run_of_name, [measure_group], labels, uses_default_measures, wants_digest=digests)
+        job = Job(
+            judgments,
+            run_of_name,
+            [measure_group],
+            labels,
+            uses_default_measures,
+            wants_digest=digests,
+        )
         (systems,), digest = score(job)
         if digests:
             systems = _add_fingerprints(systems, digest or judgments, run_of_name)
@@ -168,7 +178,12 @@ def score_job(job: Job) -> JobScores:
     assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
     systems = [
         score_runs(
-            job.judgments, job.runs, measure_group.measures, measure_group.judging, ends=job.ends, slices=job.slices
+            job.judgments,
+            job.runs,
+            measure_group.measures,
+            measure_group.judging,
+            ends=job.ends,
+            slices=job.slices,
         )
         for measure_group in job.measure_groups
     ]
@@ -183,7 +198,10 @@ def _add_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> 
 
     fingerprint = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_judgments(qrels)}
     return Systems(
-        replace(scores, recipe={**scores.recipe, **fingerprint, "retrieved": sketch_documents(runs[name])})
+        replace(
+            scores,
+            recipe={**scores.recipe, **fingerprint, "retrieved": sketch_documents(runs[name])},
+        )
         for name, scores in systems.items()
     )
 
@@ -214,7 +232,9 @@ def score_runs(
         values = plan.values(meeting.judged)
         run_ends = NO_ENDS if ends is None else ends.find_ends(measures, meeting.judged)
         scores.append(
-            assembly.build_scores(name, meeting, meeting.query_ids, values, meeting.counts, run_ends)
+            assembly.build_scores(
+                name, meeting, meeting.query_ids, values, meeting.counts, run_ends
+            )
         )
     return Systems(scores)
 

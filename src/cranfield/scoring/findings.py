@@ -13,7 +13,13 @@ from cranfield.data.judging import Judging
 from cranfield.data.meeting import MatchedRun, find_own_judgments
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import distance_note, equal_scores_note, select_list_notes, holds_mostly, no_judged_doc_note
+from cranfield.data.run_notes import (
+    distance_note,
+    equal_scores_note,
+    holds_mostly,
+    no_judged_doc_note,
+    select_list_notes,
+)
 from cranfield.data.spelling import find_affix, query_spelling_notes
 from cranfield.errors import InputError
 from cranfield.formats.block import FaultyRows
@@ -21,7 +27,7 @@ from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity
-from cranfield.render.numbers import format_shortest, format_query_count
+from cranfield.render.numbers import format_query_count, format_shortest
 from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 
 _MIN_JUDGED_SHARE = 0.05
@@ -50,13 +56,21 @@ def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
     """Yield what is found in judgments alone."""
     yield from _faulty_row_findings(qrels.left_out + qrels.repeats)
     n_relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
-    queries_without_relevant = [query for query, n in zip(qrels.query_ids, n_relevant.tolist(), strict=True) if n == 0]
+    queries_without_relevant = [
+        query for query, n in zip(qrels.query_ids, n_relevant.tolist(), strict=True) if n == 0
+    ]
     if queries_without_relevant:
         text = (
             f"{format_query_count(len(queries_without_relevant))} without a relevant document (no grade above 0): "
             f"every system scores 0 there, and they count in the mean; for instance {queries_without_relevant[0]!r}"
         )
-        yield Note("no-relevant", "warning", text, count=len(queries_without_relevant), query_id=queries_without_relevant[0])
+        yield Note(
+            "no-relevant",
+            "warning",
+            text,
+            count=len(queries_without_relevant),
+            query_id=queries_without_relevant[0],
+        )
     yield from _grade_findings(
         qrels,
         qrels.grade != np.floor(qrels.grade),
@@ -120,13 +134,19 @@ def _text_findings(source: Source) -> Iterator[Note]:
         while piece := stream.read(1 << 20):
             start = start or piece[:3]
             n_line += piece.count(b"\n")
-            n_line_with_return += piece.count(b"\r\n") + (last_byte == b"\r" and piece.startswith(b"\n"))
+            n_line_with_return += piece.count(b"\r\n") + (
+                last_byte == b"\r" and piece.startswith(b"\n")
+            )
             n_return += piece.count(b"\r")
             last_byte = piece[-1:]
     if start == BYTE_ORDER_MARK:
         text = "begins with a byte order mark, which other tools take for a part of the first id"
         yield Note("bom", "info", text, count=1, line=1)
-    ends = {"CR LF": n_line_with_return, "LF": n_line - n_line_with_return, "CR alone": n_return - n_line_with_return}
+    ends = {
+        "CR LF": n_line_with_return,
+        "LF": n_line - n_line_with_return,
+        "CR alone": n_return - n_line_with_return,
+    }
     kinds = [f"{n:,} {name}" for name, n in ends.items() if n > 0]
     if len(kinds) > 1:
         text = f"its lines end in several ways: {', '.join(kinds)}"
@@ -177,7 +197,9 @@ def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         if scan.n_all_tied:
             text += f"; in {format_query_count(scan.n_all_tied)} all scores are equal"
         yield Note("ties", severity, text, count=scan.n_tied, line=line, row=row, query_id=query)
-    line, row, query = scan.locate_contradiction() if scan.locate_contradiction else (None, None, None)
+    line, row, query = (
+        scan.locate_contradiction() if scan.locate_contradiction else (None, None, None)
+    )
     for note in scan.score_order.notes(run.rows, severity="error"):
         yield replace(note, line=line, row=row, query_id=query)
     if scan.n_infinite:
@@ -237,7 +259,11 @@ def _query_findings(meeting: MatchedRun) -> Iterator[Note]:
         example = "" if missing_query is None else f"; for instance {missing_query!r}"
         text = f"{format_query_count(without_results)} of the qrels without results: they score 0{example}"
         yield Note(
-            "queries-without-results", "warning", text, count=without_results, query_id=missing_query
+            "queries-without-results",
+            "warning",
+            text,
+            count=without_results,
+            query_id=missing_query,
         )
     yield from query_spelling_notes(meeting.missing_queries, meeting.unjudged_queries)
     if without_judgments:

@@ -59,7 +59,9 @@ def scan_run(run: Run, k: int) -> Scan:
     scan.left_out += run.left_out
     if not scan.n_split_queries:
         return scan
-    regrouped_scan = _scan_blocks(run, regroup_queries(run.read_columns(sorted(run.extra_roles))), k)
+    regrouped_scan = _scan_blocks(
+        run, regroup_queries(run.read_columns(sorted(run.extra_roles))), k
+    )
     regrouped_scan.n_split_queries = scan.n_split_queries
     return regrouped_scan
 
@@ -83,7 +85,9 @@ def _scan_block(run: Run, load: Load, k: int) -> Scan:
     if block.score_or_grade is None or grouped_block.sort_score is None or len(block) == 0:
         return scan
     scan.n_infinite = int(np.count_nonzero(np.isinf(grouped_block.sort_score)))
-    scan.score_order = ScoreOrder.of_rows(grouped_block.starts, grouped_block.sort_score, block.rank)
+    scan.score_order = ScoreOrder.of_rows(
+        grouped_block.starts, grouped_block.sort_score, block.rank
+    )
     if scan.score_order.first_row is not None:
         scan.locate_contradiction = partial(_locate_row, block, scan.score_order.first_row)
     _count_ties(scan, grouped_block, grouped_block.sort_score, k)
@@ -99,7 +103,9 @@ def _count_ties(scan: Scan, grouped_block: GroupedBlock, scores: Floats, k: int)
     rows = top_rows if len(top_rows) else tied_rows
     if len(rows):
         rows = rows[np.lexsort((placement.rank[rows], group[rows]))]
-        scan.locate_tie = partial(_locate_tie, grouped_block.block, scores, int(rows[0]), int(rows[1]))
+        scan.locate_tie = partial(
+            _locate_tie, grouped_block.block, scores, int(rows[0]), int(rows[1])
+        )
 
 
 def _locate_row(block: Block, row: int) -> tuple[int | None, str | None, str]:
@@ -107,7 +113,9 @@ def _locate_row(block: Block, row: int) -> tuple[int | None, str | None, str]:
     return *block.find_line(row), decode(block.query[row])
 
 
-def _locate_tie(block: Block, scores: Floats, upper: int, lower: int) -> tuple[int | None, str, str]:
+def _locate_tie(
+    block: Block, scores: Floats, upper: int, lower: int
+) -> tuple[int | None, str, str]:
     """Return the line of the lower of two rows of the same score, what both hold, their query."""
     line, _, query = _locate_row(block, lower)
     first, second = (decode(block.doc[row]) for row in (upper, lower))
@@ -123,4 +131,6 @@ def is_odd_id(text: str) -> bool:
     """Tell whether an id holds white space, or invisible characters."""
     if text.isascii() and text.isprintable() and " " not in text:
         return False
-    return any(character.isspace() or unicodedata.category(character) in _INVISIBLE for character in text)
+    return any(
+        character.isspace() or unicodedata.category(character) in _INVISIBLE for character in text
+    )

@@ -16,7 +16,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, format_notes, merge_notes
-from cranfield.render.numbers import numeric_order, format_count, finite_or_none
+from cranfield.render.numbers import finite_or_none, format_count, numeric_order
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 from cranfield.scoring.ends import NO_ENDS, Ends
@@ -80,12 +80,17 @@ class _ScoresTable(Shown):
             notes.append(f"The worst queries first: cranfield explain ... {words}")
         header = [*labels, *map(str, self.measures)]
         table = Table(header, rows, notes, len(labels), best_cells, frozenset(rules - {0}))
-        return [table, *map(self._table_of_slices, dict.fromkeys(label for label, _ in self._slices))]
+        return [
+            table,
+            *map(self._table_of_slices, dict.fromkeys(label for label, _ in self._slices)),
+        ]
 
     @property
     def _page_title(self) -> str:
         names = [scores.name for scores in self._runs]
-        return f"Scores of {', '.join(names) if len(names) <= 3 else format_count(len(names), 'run')}"
+        return (
+            f"Scores of {', '.join(names) if len(names) <= 3 else format_count(len(names), 'run')}"
+        )
 
     def _table_of_slices(self, label: str) -> Table:
         """Return the table of one kind of label: rows for each label, the runs."""
@@ -97,7 +102,10 @@ class _ScoresTable(Shown):
                 continue
             rules.add(len(rows))
             best_cells |= _find_best_cells(runs, len(rows), 3)
-            rows += [[name, f"{len(scores.query_ids):,}", scores.name, *scores.format_cells()[-1]] for scores in runs]
+            rows += [
+                [name, f"{len(scores.query_ids):,}", scores.name, *scores.format_cells()[-1]]
+                for scores in runs
+            ]
         header = [label, "queries", "run", *map(str, self.measures)]
         title = [f"By {label}"]
         rules = rules - {0} if len(self._runs) > 1 else set()
@@ -114,14 +122,19 @@ class _ScoresTable(Shown):
         for run in self._runs:
             values_of_queries = run.to_dict().items() if per_query else ()
             groups: list[tuple[Any, ...]]
-            groups = [(None, None, 1, query, value_of_measure) for query, value_of_measure in values_of_queries]
+            groups = [
+                (None, None, 1, query, value_of_measure)
+                for query, value_of_measure in values_of_queries
+            ]
             for label, name, scores in ((None, None, run), *run.slices):
                 groups.append((label, name, len(scores.query_ids), "all", scores.means()))
             for *slice_cells, query, value_of_measure in groups:
                 slice_cells_shown = slice_cells if self._slices else []
                 counted_values = run.round_counts(value_of_measure).items()
                 rows += [
-                    (run.name, name, *slice_cells_shown, query, value) for name, value in counted_values if value is not None
+                    (run.name, name, *slice_cells_shown, query, value)
+                    for name, value in counted_values
+                    if value is not None
                 ]
         return self._rows_as_dicts(rows)
 
@@ -135,7 +148,9 @@ class _ScoresTable(Shown):
                 "notes": [note.to_dict() for note in scores.notes],
                 "all": scores.round_counts(scores.means()),
             }
-            run |= {key: scores.recipe[key] for key in ("made_of", "retrieved") if key in scores.recipe}
+            run |= {
+                key: scores.recipe[key] for key in ("made_of", "retrieved") if key in scores.recipe
+            }
             run |= scores.ends.to_dict(scores.measures)
             if scores.slices:
                 run["slices"] = [
@@ -152,7 +167,10 @@ class _ScoresTable(Shown):
                 ]
             if per_query:
                 values_of_queries = scores.to_dict()
-                run["queries"] = {query: scores.round_counts(value_of_measure) for query, value_of_measure in values_of_queries.items()}
+                run["queries"] = {
+                    query: scores.round_counts(value_of_measure)
+                    for query, value_of_measure in values_of_queries.items()
+                }
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
         for key in ("run", "made_of", "retrieved"):  # each run has its own
@@ -166,7 +184,9 @@ class _ScoresTable(Shown):
         run_scores = self._runs
         columns = {
             "run": arrow_column([scores.name for scores in run_scores for _ in scores.query_ids]),
-            "query_id": arrow_column([query for scores in run_scores for query in scores.query_ids]),
+            "query_id": arrow_column(
+                [query for scores in run_scores for query in scores.query_ids]
+            ),
         }
         for name, (measure, _) in run_scores[0].columns.items():
             values = np.concatenate([scores.columns[name][1] for scores in run_scores])
@@ -299,10 +319,16 @@ class Scores(_ScoresTable):
         >>> scores.means(), scores.means(exact=True)
         ({'R@1': 0.09999999999999999}, {'R@1': 0.1})
         """
-        has_number = (name for name, (measure, _) in self.columns.items() if not measure.definition.is_text)
+        has_number = (
+            name for name, (measure, _) in self.columns.items() if not measure.definition.is_text
+        )
         value_of_measure = {name: self._aggregate(name, exact=exact) for name in has_number}
         # Under a convention, a measure may average none of the queries of a slice.
-        return {name: value for name, value in value_of_measure.items() if value == value} if self.decimals else value_of_measure
+        return (
+            {name: value for name, value in value_of_measure.items() if value == value}
+            if self.decimals
+            else value_of_measure
+        )
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
@@ -325,7 +351,9 @@ class Scores(_ScoresTable):
 
     def round_counts(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of some columns, {name: value}, with every digit; counts are whole."""
-        kinds = {name: measure.definition.aggregation for name, (measure, _) in self.columns.items()}
+        kinds = {
+            name: measure.definition.aggregation for name, (measure, _) in self.columns.items()
+        }
         return {
             name: int(value) if kinds[name] == "sum" and value is not None else value
             for name, value in values.items()
@@ -338,13 +366,19 @@ class Scores(_ScoresTable):
         """
         means = self.means()
         texts = {
-            name: [format_score(measure, value) for value in (*values.tolist(), means.get(name, "-"))]
+            name: [
+                format_score(measure, value) for value in (*values.tolist(), means.get(name, "-"))
+            ]
             for name, (measure, values) in self.columns.items()
         }
         cell_columns = []
         for name in map(str, self.measures):
             column = texts[name]
-            end_texts = [texts[end_name] for end in self.ends.suffixes if (end_name := f"{name} {end}") in texts]
+            end_texts = [
+                texts[end_name]
+                for end in self.ends.suffixes
+                if (end_name := f"{name} {end}") in texts
+            ]
             if end_texts:
                 column = [*map(self.ends.format_cell, column, *end_texts)]
             cell_columns.append(column)
@@ -429,7 +463,9 @@ def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozens
             continue
         values = [scores[measure] for scores in runs]
         if min(values) < max(values):
-            best_cells |= {(row + i, column) for i, value in enumerate(values) if value == max(values)}
+            best_cells |= {
+                (row + i, column) for i, value in enumerate(values) if value == max(values)
+            }
     return frozenset(best_cells)
 
 

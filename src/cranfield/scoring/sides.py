@@ -38,7 +38,9 @@ class TwoSidedTables:
         if not self.is_single_table:
             return self.read(errors, duplicates)
         ((name, qrels_rows, run_rows),) = self.tables
-        reader = QrelsReader(qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows)))
+        reader = QrelsReader(
+            qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows))
+        )
         return reader, _make_run(run_rows, name, errors, make_unique_namer())
 
     def read(
@@ -54,7 +56,9 @@ class TwoSidedTables:
         for stated_name, qrels_rows, run_rows in self.tables:
             run = _make_run(run_rows, stated_name, errors, make_unique_name)
             runs[run.name] = run
-            reader = QrelsReader(qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows)))
+            reader = QrelsReader(
+                qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows))
+            )
             judgments[run.name] = reader.read()
         first, *other_names = judgments
         for other_name in other_names:
@@ -62,7 +66,9 @@ class TwoSidedTables:
         return judgments[first], runs[first] if self.is_single_table else runs
 
 
-def find_two_sided_tables(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> TwoSidedTables | None:
+def find_two_sided_tables(
+    data: Any, columns: ColumnsOfBoth | None, errors: Errors
+) -> TwoSidedTables | None:
     """Return what a table holds, or several: a list of tables or files, or a dict {name: table}.
 
     None if the data are no tables; InputError if one of them does not hold both.
@@ -75,7 +81,10 @@ def find_two_sided_tables(data: Any, columns: ColumnsOfBoth | None, errors: Erro
         if not _is_table(data):
             return None
         named_tables = [(None, data)]
-    return TwoSidedTables([(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables], is_single_table)
+    return TwoSidedTables(
+        [(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables],
+        is_single_table,
+    )
 
 
 def open_table_pair(
@@ -86,7 +95,9 @@ def open_table_pair(
     They are as many systems, as tables in one list are. None if one of them holds one side, if
     `columns` say which is which, or if `runs` are the table that `qrels` are.
     """
-    if not _is_table(qrels) or any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()):
+    if not _is_table(qrels) or any(
+        isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()
+    ):
         return None
     named_tables = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
     if all(are_same_table(table, qrels) for _, table in named_tables):
@@ -95,12 +106,17 @@ def open_table_pair(
         named_tables = [(None, qrels), *named_tables]
     if not hold_both_sides([table for _, table in named_tables], columns):
         return None
-    return TwoSidedTables([(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables], is_single_table=False)
+    return TwoSidedTables(
+        [(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables],
+        is_single_table=False,
+    )
 
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are the same table, which holds both sides."""
-    states_sides = any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values())
+    states_sides = any(
+        isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()
+    )
     is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides
     return is_table and hold_both_sides([qrels, runs], columns)
 
@@ -118,7 +134,8 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     except InputError:
         return False
     return len(sides_of_tables) == 1 or all(
-        qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"] for qrels_rows, run_rows in sides_of_tables
+        qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"]
+        for qrels_rows, run_rows in sides_of_tables
     )
 
 
@@ -152,7 +169,9 @@ def _first_row(table: Any) -> Any:
     return head(1) if callable(head) else table
 
 
-def _make_run(rows: Rows, stated_name: str | None, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
+def _make_run(
+    rows: Rows, stated_name: str | None, errors: Errors, make_unique_name: Callable[[str], str]
+) -> Run:
     run = Run(rows, stated_name, errors=errors)
     run.name = make_unique_name(run.name)
     return run
@@ -168,7 +187,9 @@ def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
 def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
     """Say which columns are not read that have the name of the retrieved documents, and more."""
     doc_column = run_rows.name_of_role["doc"]
-    similar_names = [name for name in run_rows.column_names if name.startswith(doc_column) and name != doc_column]
+    similar_names = [
+        name for name in run_rows.column_names if name.startswith(doc_column) and name != doc_column
+    ]
     if run_rows.list_columns and similar_names:
         text = (
             f"Not read: {', '.join(similar_names)}, beside {doc_column}. A table has one run; another is read "
@@ -177,14 +198,22 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
         yield Note("other-columns", "info", text, count=len(similar_names))
 
 
-def _refuse_other_judgments(name: str, judgments: Qrels, other_name: str, other_judgments: Qrels) -> None:
+def _refuse_other_judgments(
+    name: str, judgments: Qrels, other_name: str, other_judgments: Qrels
+) -> None:
     """Raise InputError unless two tables hold the same judgments."""
     docs_of_query, other_docs_of_query = judgments.to_dict(), other_judgments.to_dict()
     if docs_of_query == other_docs_of_query:
         return
-    query = next(q for q in [*docs_of_query, *other_docs_of_query] if docs_of_query.get(q) != other_docs_of_query.get(q))
+    query = next(
+        q
+        for q in [*docs_of_query, *other_docs_of_query]
+        if docs_of_query.get(q) != other_docs_of_query.get(q)
+    )
     descriptions = [
-        f"{_format_judgments(judged_docs[query])} in {table_name}" if query in judged_docs else f"none in {table_name}"
+        f"{_format_judgments(judged_docs[query])} in {table_name}"
+        if query in judged_docs
+        else f"none in {table_name}"
         for table_name, judged_docs in ((name, docs_of_query), (other_name, other_docs_of_query))
     ]
     raise InputError(

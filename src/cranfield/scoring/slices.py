@@ -19,7 +19,9 @@ class Slice(NamedTuple):
     has_label: Bools  # (n_queries,) which of the queries have it
 
 
-def find_slices(label_rows: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[Slice], list[Note]]:
+def find_slices(
+    label_rows: LabelRows | None, query_ids: Sequence[str]
+) -> tuple[list[Slice], list[Note]]:
     """Return the slices of some queries, kind after kind, and how many queries have no label.
 
     Raises InputError for a kind of label that none of them has.
@@ -30,7 +32,10 @@ def find_slices(label_rows: LabelRows | None, query_ids: Sequence[str]) -> tuple
     notes = [*label_rows.notes]
     for label, label_of_query in label_rows.labels.items():
         number = {name: i for i, name in enumerate(dict.fromkeys(label_of_query.values()))}
-        codes = (number[label_of_query[query_id]] if query_id in label_of_query else -1 for query_id in query_ids)
+        codes = (
+            number[label_of_query[query_id]] if query_id in label_of_query else -1
+            for query_id in query_ids
+        )
         code_of_query = np.fromiter(codes, np.int64, len(query_ids))
         for name, i in number.items():
             has_label = code_of_query == i

@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparison_arguments, write_score_files
-from helpers.commands import invoke, run_command, run_bytes
+from helpers.command_files import (
+    WITHOUT_EFFECT,
+    check_formulas,
+    comparison_arguments,
+    write_score_files,
+)
+from helpers.commands import invoke, run_bytes, run_command
 from helpers.terminal import run_on_terminal
 from transcripts import on_terminal, plain
 
@@ -34,7 +39,8 @@ def test_tsv_when_the_output_is_no_terminal(files: tuple[str, str]) -> None:
     outcome = run_command("evaluate", *files, "-m", "AP", "-m", "num_ret")
     assert outcome.returncode == 0
     assert (
-        outcome.stdout == "run\tmeasure\tquery_id\tvalue\nbm25\tAP\tall\t0.25\nbm25\tNumRet\tall\t2\n"
+        outcome.stdout
+        == "run\tmeasure\tquery_id\tvalue\nbm25\tAP\tall\t0.25\nbm25\tNumRet\tall\t2\n"
     )
     assert outcome.stderr == (
         "note: 2 queries averaged.\n"
@@ -362,7 +368,12 @@ def test_convert_writes_what_the_suffix_names_and_back(write: Any, tmp_path: Pat
         assert (outcome.returncode, outcome.stdout) == (0, "")
         assert "wrote 2 rows" in outcome.stderr
         round_trip = tmp_path / f"{suffix}.run"
-        assert run_command("convert", "--run", str(tmp_path / f"b.{suffix}"), str(round_trip)).returncode == 0
+        assert (
+            run_command(
+                "convert", "--run", str(tmp_path / f"b.{suffix}"), str(round_trip)
+            ).returncode
+            == 0
+        )
         assert round_trip.read_text() == "q1 Q0 b 1 2 b\nq1 Q0 a 2 1.5e-300 b\n"
 
 
@@ -469,7 +480,9 @@ def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
     saved_paths = []
     for name in ("old", "new"):
         path = tmp_path / f"{name}.tsv"
-        path.write_text(run_command("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout)
+        path.write_text(
+            run_command("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout
+        )
         saved_paths.append(str(path))
     of_runs = json.loads(run_command(*arguments, "-m", "AP", "--format", "json").stdout)["results"]
     of_saved = json.loads(
@@ -565,7 +578,9 @@ def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
     for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"]):
         files = [qrels, new] if command[0] == "gate" else [qrels, old, new]
         documents = [
-            json.loads(invoke(*command, *files, *more_arguments, "-m", "RR AP", "--format", "json").stdout)
+            json.loads(
+                invoke(*command, *files, *more_arguments, "-m", "RR AP", "--format", "json").stdout
+            )
             for more_arguments in ([], ["--rel", "2"], ["--missing", "drop"])
         ]
         assert '"AP(rel=2)"' in json.dumps(documents[1])
@@ -609,7 +624,9 @@ def test_compare_says_what_is_wrong(tmp_path: Path, more: str, said: str) -> Non
 
 
 def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
-    outcome = invoke(*comparison_arguments(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
+    outcome = invoke(
+        *comparison_arguments(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10"
+    )
     assert len(outcome.stdout.splitlines()) == 2
     assert "note: new: 1 query without results" in outcome.stderr
     assert "RR: Only 8 queries: take any of this as a hint." in outcome.stderr
@@ -637,7 +654,10 @@ def test_formulas_are_quoted_from_python_too() -> None:
     scores: Any = {"=a": {"q1": 1.0, "q2": 0.5}, "@b": {"q1": 0.5, "q2": 0.25}}
     comparison = compare(scores, test="sign")
     assert comparison.to_csv().splitlines()[1].split(",")[4:6] == ["@b", "=a"]
-    assert comparison.to_csv(formulas="quoted").splitlines()[1].split(",")[4:6] == ['"\'@b"', '"\'=a"']
+    assert comparison.to_csv(formulas="quoted").splitlines()[1].split(",")[4:6] == [
+        '"\'@b"',
+        '"\'=a"',
+    ]
     explanation = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
     assert "\n=q," in explanation.to_csv()
     assert '\n"\'=q",' in explanation.to_csv("quoted")

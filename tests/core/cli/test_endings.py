@@ -415,7 +415,9 @@ def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
 
     shared_source = source.Source(path)
     with started(code, folder=tmp_path), ThreadPoolExecutor(4) as pool:
-        beginnings = list(pool.map(lambda _: shared_source.read_start(len(text) + 1), range(4), timeout=PATIENCE))
+        beginnings = list(
+            pool.map(lambda _: shared_source.read_start(len(text) + 1), range(4), timeout=PATIENCE)
+        )
     assert beginnings == [text] * 4
 
 

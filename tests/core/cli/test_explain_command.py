@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers.explained import Write, run_explain, last_line
+from helpers.explained import Write, last_line, run_explain
 
 from cranfield.cli import cli
 
@@ -102,7 +102,9 @@ def test_lists_of_grades_in_every_spelling(write: Write) -> None:
     assert last_line(run_explain("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
         f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
     )
-    assert last_line(run_explain("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
+    assert last_line(run_explain("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith(
+        "DCG = A"
+    )
     named_lists = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
     for grade_arguments in (named_lists, ["--grades", path]):
         assert run_explain(*grade_arguments, "-m", "DCG").stdout.startswith("DCG of grades: ")

@@ -58,7 +58,9 @@ def checked(content: str) -> ElementTree.Element:
 
 def outcomes(root: ElementTree.Element) -> dict[tuple[str | None, str | None], str]:
     cases = root.iter("testcase")
-    tags_of_case = {(case.get("classname"), case.get("name")): [child.tag for child in case] for case in cases}
+    tags_of_case = {
+        (case.get("classname"), case.get("name")): [child.tag for child in case] for case in cases
+    }
     return {name: (tags or ["passed"])[0] for name, tags in tags_of_case.items()}
 
 

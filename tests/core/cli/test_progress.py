@@ -20,7 +20,7 @@ from cranfield import Run, check, compare, evaluate, explain, progress, read_qre
 from cranfield.arrays import threads
 from cranfield.arrays.threads import map_in_threads
 from cranfield.formats.block import SIZES
-from cranfield.progress import Watch, watch_slices, stage, watch_steps, watch_calls
+from cranfield.progress import Watch, stage, watch_calls, watch_slices, watch_steps
 
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
 
@@ -111,7 +111,10 @@ def test_of_what_has_no_known_end_no_share_is_shown(bar: Bar) -> None:
 
 def test_parts_count_what_is_in_them(bar: Bar) -> None:
     with watch_calls(True):
-        assert [*watch_slices([slice(0, 6), slice(6, 8)], "resamples", 8)] == [slice(0, 6), slice(6, 8)]
+        assert [*watch_slices([slice(0, 6), slice(6, 8)], "resamples", 8)] == [
+            slice(0, 6),
+            slice(6, 8),
+        ]
     assert [share for _, share, _ in bar.drawings] == [0, 6 / 8, 8 / 8]
 
 
@@ -128,7 +131,9 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
 )
 def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: Bar) -> None:
     call()
-    shares_and_counts = [(share, n_done) for stage_name, share, n_done in bar.drawings if stage_name == shown]
+    shares_and_counts = [
+        (share, n_done) for stage_name, share, n_done in bar.drawings if stage_name == shown
+    ]
     assert shares_and_counts
     assert all(unit == shown for _, (_, unit) in shares_and_counts)
     assert all(share is not None and 0 <= share <= 1 for share, _ in shares_and_counts)
@@ -140,7 +145,11 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
     qrels, runs = files
     evaluate(read_qrels(qrels), runs, "RR", progress=True)
     total = sum(map(os.path.getsize, runs))
-    read = [(stage_name, share, n) for stage_name, share, (n, unit) in bar.drawings if unit == "bytes" and n]
+    read = [
+        (stage_name, share, n)
+        for stage_name, share, (n, unit) in bar.drawings
+        if unit == "bytes" and n
+    ]
     assert {stage_name for stage_name, _, _ in read} == {"reading a.run", "reading b.run.gz"}
     assert all(share == n / total for _, share, n in read)
     assert read[-1][2] == total
@@ -266,7 +275,9 @@ def test_a_short_call_loads_nothing() -> None:
         "evaluate({'q': {'d': 1}}, {'q': ['d']}, 'RR', progress=True)\n"
         "print([name for name in sys.modules if name.startswith(('rich', 'IPython'))])"
     )
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert process.stdout == "[]\n"
 
 
@@ -334,7 +345,9 @@ def _on_a_terminal(
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     # Where tests run in the background of a shell, they inherit that SIGINT is ignored.
     byte_counts = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    at_once = f"{byte_counts}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+    at_once = (
+        f"{byte_counts}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+    )
     command = [sys.executable, "-c", at_once, *arguments]
     process = subprocess.Popen(command, stderr=theirs, env=env, **popen_options)
     os.close(theirs)

@@ -46,7 +46,9 @@ def test_other_words_for_chunks(option: str, meant: str) -> None:
 def test_measures_beside_the_same_in_at_least() -> None:
     mean = (1 / 2 + 1 / 1) / 2
     for number_to_reach, is_passed in ((mean, True), (0.9, False)):
-        assert gate(ROWS, measures="recall@5", at_least={"R@5": number_to_reach}).passed is is_passed
+        assert (
+            gate(ROWS, measures="recall@5", at_least={"R@5": number_to_reach}).passed is is_passed
+        )
     with pytest.raises(OptionError, match="at_least names the measures"):
         gate(ROWS, measures="recall@5 AP", at_least={"R@5": mean})
 
@@ -54,7 +56,8 @@ def test_measures_beside_the_same_in_at_least() -> None:
 def test_a_file_as_baseline_is_one_of_the_systems() -> None:
     gate_result = gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
     assert (
-        gate_result.to_dict() == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
+        gate_result.to_dict()
+        == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
     )
     with pytest.raises(InputError, match="this file is not"):
         gate(QRELS, [BM25], "AP", baseline=DENSE, margin=0.01)

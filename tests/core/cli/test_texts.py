@@ -202,7 +202,9 @@ def results() -> dict[str, Any]:
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_every_row_of_a_query_has_its_text(name: str) -> None:
     plain_result, arguments = results()[name]
-    texted_result = with_texts(plain_result, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **arguments)
+    texted_result = with_texts(
+        plain_result, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **arguments
+    )
     plain = plain_result.tables(**arguments)
     for table, before in zip(texted_result.tables(), plain, strict=True):
         if "query_id" not in before.header:
@@ -213,7 +215,9 @@ def test_every_row_of_a_query_has_its_text(name: str) -> None:
         assert [row[:-1] for row in table.rows] == [list(row) for row in before.rows]
         texts = {"q1": "one", "q2": "two"}
         assert [row[-1] for row in table.rows] == [texts.get(row[at], "") for row in table.rows]
-    assert not {note.code for note in texted_result.notes} - {note.code for note in plain_result.notes}
+    assert not {note.code for note in texted_result.notes} - {
+        note.code for note in plain_result.notes
+    }
     for row in texted_result.rows():
         if "query_id" in plain_result.header:
             assert row["query_text"] == {"q1": "one", "q2": "two"}.get(row["query_id"])
@@ -221,7 +225,9 @@ def test_every_row_of_a_query_has_its_text(name: str) -> None:
 
 
 def test_findings_are_lines_with_the_question_below_the_example() -> None:
-    findings = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
+    findings = check(
+        {"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}}
+    )
     plain = findings.to_text().splitlines()
     texts = with_texts(findings, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
     added_lines = [line for line in texts if line not in plain]
@@ -243,7 +249,9 @@ def test_changes_of_a_comparison_have_texts() -> None:
 
 def test_documents_and_the_query_of_an_explanation() -> None:
     explanation = explain(QRELS, OLD, "nDCG@5", "q2")
-    texted_explanation = with_texts(explanation, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"})
+    texted_explanation = with_texts(
+        explanation, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"}
+    )
     table = texted_explanation.tables()[0]
     assert table.title[1] == "q2: two"
     assert {row[1]: row[-1] for row in table.rows} == {"a": "of a", "b": "of b"}
@@ -272,7 +280,9 @@ def test_where_the_middle_of_a_table_is_left_out_nothing_is_missing() -> None:
     texts = {doc: f"of {doc}" for doc in docs}
     texted_explanation = with_texts(explanation, doc_texts=texts)
     assert not [note for note in texted_explanation.notes if note.code == "no-text"]
-    assert not any("no text" in note for table in texted_explanation.tables() for note in table.notes)
+    assert not any(
+        "no text" in note for table in texted_explanation.tables() for note in table.notes
+    )
 
 
 def test_texts_are_data() -> None:
@@ -299,7 +309,9 @@ def test_the_standard_input(demo_folder: Path) -> None:
     for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
         outcome = run_command("explain", *files, "q02", "--topics", "-", input=content)
         assert outcome.stdout.splitlines()[1].startswith("q02: ")
-    outcome = run_command("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    outcome = run_command(
+        "explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text()
+    )
     assert (outcome.returncode, outcome.stdout) == (2, "")
     assert "only once" in outcome.stderr
 

@@ -13,7 +13,7 @@ from cranfield import Comparison, compare
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison import compare as module
 from cranfield.comparison.alignment import align
-from cranfield.comparison.compare import compare_scores, compare_all_pairs
+from cranfield.comparison.compare import compare_all_pairs, compare_scores
 from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.settings import Settings
 from cranfield.lazy import MAX_CACHED_ROWS
@@ -34,7 +34,8 @@ def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, fl
     values = (hard + source.normal(0, 0.2, (n_queries, n_systems))).clip(0, 1).round(3)
     ids = [f"q{i:05}" for i in range(n_queries)]
     columns = {
-        f"s{i:02}": dict(zip(ids, system_scores.tolist(), strict=True)) for i, system_scores in enumerate(values.T)
+        f"s{i:02}": dict(zip(ids, system_scores.tolist(), strict=True))
+        for i, system_scores in enumerate(values.T)
     }
     return values, columns
 
@@ -122,11 +123,16 @@ def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
         assert pair.p == pytest.approx(p[-1], rel=1e-6, abs=1e-300)
     rising, m = sorted(p), len(p)
     if correction == "holm":
-        steps = {p_value: max((m - i) * rising[i] for i in range(rising.index(p_value) + 1)) for p_value in p}
+        steps = {
+            p_value: max((m - i) * rising[i] for i in range(rising.index(p_value) + 1))
+            for p_value in p
+        }
     else:
         harmonic = sum(1 / i for i in range(1, m + 1))
         steps = {
-            p_value: min(harmonic * m * rising[i] / (i + 1) for i in range(rising.index(p_value), m))
+            p_value: min(
+                harmonic * m * rising[i] / (i + 1) for i in range(rising.index(p_value), m)
+            )
             for p_value in p
         }
     for pair, p_value in zip(pairs, p, strict=True):

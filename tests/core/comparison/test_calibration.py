@@ -18,9 +18,14 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.effects import find_doubt, effect_sizes
+from cranfield.comparison.effects import effect_sizes, find_doubt
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.randomization import invert_sign_flips, one_sided_tests, sign_flip_p_values, step_down_p_values
+from cranfield.comparison.randomization import (
+    invert_sign_flips,
+    one_sided_tests,
+    sign_flip_p_values,
+    step_down_p_values,
+)
 from cranfield.comparison.sequential import run_sequential_tests
 from cranfield.comparison.significance import TIE, Moments, t_interval
 
@@ -59,7 +64,9 @@ def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) ->
     if kind == "tied":
         differences: Floats = chance.integers(-3, 4, shape) / 10
         return differences
-    random_differences: Floats = chance.laplace(size=shape) if kind == "laplace" else chance.normal(size=shape)
+    random_differences: Floats = (
+        chance.laplace(size=shape) if kind == "laplace" else chance.normal(size=shape)
+    )
     return random_differences * spread
 
 
@@ -75,7 +82,11 @@ def test_false_alarms_of_the_default_test(n: int, drawn: int, times: int, kind: 
     alarms = 0
     for seed in range(BLOCKS):
         d = symmetric(kind, chance, (n, times // BLOCKS))
-        alarms += int(np.count_nonzero(sign_flip_p_values(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA))
+        alarms += int(
+            np.count_nonzero(
+                sign_flip_p_values(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA
+            )
+        )
     # Without ties the chance is 500 / 10,000, or floor(0.05 x 2^19) / 2^19 where all are tried.
     assert (within if kind == "laplace" else at_most)(alarms, times // BLOCKS * BLOCKS)
 
@@ -87,7 +98,9 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
     for seed in range(BLOCKS):
         d = symmetric("normal", chance, (n, repetitions(500)))
         alarms += int(
-            np.count_nonzero(greater_than_0(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA)
+            np.count_nonzero(
+                greater_than_0(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA
+            )
         )
     assert within(alarms, repetitions(500) * BLOCKS)
 
@@ -109,7 +122,9 @@ def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alph
     n_held = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("laplace", chance, (n, times))
-        _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, drawn, seed), alpha)
+        _, low, high = invert_sign_flips(
+            PairedScores.from_differences(d), Flips(n, drawn, seed), alpha
+        )
         n_held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
     assert within(n_held, times * BLOCKS, 1 - alpha)
@@ -121,7 +136,9 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
     n_missed = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("tied", chance, (n, repetitions(250)))
-        _, low, high = invert_sign_flips(PairedScores.from_differences(d), Flips(n, 1_999, seed), ALPHA)
+        _, low, high = invert_sign_flips(
+            PairedScores.from_differences(d), Flips(n, 1_999, seed), ALPHA
+        )
         n_missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
     assert at_most(n_missed, repetitions(250) * BLOCKS)
 
@@ -135,7 +152,14 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
     for seed in range(BLOCKS):
         paired_scores = PairedScores.from_differences(symmetric(kind, chance, (n, times // BLOCKS)))
         is_requested = np.ones(len(paired_scores.left_column), np.bool_)
-        [[tests]] = run_sequential_tests([is_every_query], [[paired_scores]], [[is_requested]], n_drawn=drawn, seed=seed, n_large_to_stop=stop)
+        [[tests]] = run_sequential_tests(
+            [is_every_query],
+            [[paired_scores]],
+            [[is_requested]],
+            n_drawn=drawn,
+            seed=seed,
+            n_large_to_stop=stop,
+        )
         tests_of_blocks.append(tests)
     p = np.concatenate([tests.p for tests in tests_of_blocks])
     is_stopped_early = np.concatenate([tests.is_stopped_early for tests in tests_of_blocks])
@@ -169,7 +193,10 @@ def test_families_of_comparisons(better: bool) -> None:
         values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
         values[:, 0] += better
         paired_scores, flips = PairedScores(values, left_system, right), Flips(n, 999, seed)
-        p_of_method = {"holm": holm(sign_flip_p_values(paired_scores, flips)), "step_down": step_down_p_values(paired_scores, flips)}
+        p_of_method = {
+            "holm": holm(sign_flip_p_values(paired_scores, flips)),
+            "step_down": step_down_p_values(paired_scores, flips),
+        }
         for name, p in p_of_method.items():
             alarms[name] += bool((p[is_true_null] <= ALPHA).any())
             n_false_alarms[name] += int(np.count_nonzero(p[~is_true_null] <= ALPHA))
@@ -203,7 +230,9 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
     chance = np.random.default_rng(6_000 + n)
     misses, doubts = [], []
     for seed in range(BLOCKS):
-        paired_scores = PairedScores.from_differences(chance.choice(sizes, (n, repetitions(250)), p=chances))
+        paired_scores = PairedScores.from_differences(
+            chance.choice(sizes, (n, repetitions(250)), p=chances)
+        )
         _, low, high = invert_sign_flips(paired_scores, Flips(n, 1_999, seed), ALPHA)
         misses.append((low > mean + 1e-12) | (high < mean - 1e-12))
         n_changed = np.count_nonzero(np.abs(paired_scores.differences) > TIE, axis=0)

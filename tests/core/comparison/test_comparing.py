@@ -44,8 +44,8 @@ from cranfield.comparison.significance import (
     Moments,
     accelerations,
     bca_interval,
-    posterior_probabilities,
     bootstrap_test,
+    posterior_probabilities,
     t_interval,
 )
 from cranfield.errors import CranfieldWarning
@@ -166,12 +166,20 @@ def test_the_analysis_of_variance_of_sakais_systems() -> None:
         atol=5e-11,
     )
     assert anova.residual_degrees == (20 - 1) * (3 - 1)
-    np.testing.assert_allclose(anova.system_variance / anova.residual_variance, 2.4749498998, atol=5e-10)
-    np.testing.assert_allclose(anova.query_variance / anova.residual_variance, 2.4753507014, atol=5e-10)
+    np.testing.assert_allclose(
+        anova.system_variance / anova.residual_variance, 2.4749498998, atol=5e-10
+    )
+    np.testing.assert_allclose(
+        anova.query_variance / anova.residual_variance, 2.4753507014, atol=5e-10
+    )
     of_systems = fdtrc(2, anova.residual_degrees, anova.system_variance / anova.residual_variance)
     of_queries = fdtrc(19, anova.residual_degrees, anova.query_variance / anova.residual_variance)
     np.testing.assert_allclose([of_systems, of_queries], [0.0976354183, 0.0085586582], atol=5e-11)
-    squares = [2 * anova.system_variance, 19 * anova.query_variance, anova.residual_degrees * anova.residual_variance]
+    squares = [
+        2 * anova.system_variance,
+        19 * anova.query_variance,
+        anova.residual_degrees * anova.residual_variance,
+    ]
     np.testing.assert_allclose(squares, [0.10833333, 1.02933333, 0.83166667], atol=5e-9)
 
 
@@ -197,7 +205,10 @@ def test_cliffs_delta_is_that_of_a_loop(values: list[tuple[float, float]]) -> No
     ours, theirs = zip(*values, strict=True)
     signs = [(x > y) - (x < y) for x in ours for y in theirs]
     paired_scores = PairedScores(np.array(values), np.array([0, 1]), np.array([1, 0]))
-    assert cliffs_delta(paired_scores).tolist() == [sum(signs) / len(signs), -sum(signs) / len(signs)]
+    assert cliffs_delta(paired_scores).tolist() == [
+        sum(signs) / len(signs),
+        -sum(signs) / len(signs),
+    ]
 
 
 def test_cliffs_delta_sees_no_difference_in_rounding() -> None:
@@ -244,7 +255,9 @@ def test_case_d() -> None:
     assert pair.p == 16 / 256
     assert pair.p_t == pytest.approx(0.046449467680, abs=5e-13)
     assert (pair.low, pair.high) == pytest.approx((-0.0066667, 0.2333333), abs=5e-8)
-    (low,), (high,) = t_interval(Moments.of(PairedScores.from_differences(np.array(D)[:, None])), 0.05)
+    (low,), (high,) = t_interval(
+        Moments.of(PairedScores.from_differences(np.array(D)[:, None])), 0.05
+    )
     assert (low, high) == pytest.approx((0.0024127071, 0.2300872929), abs=5e-11)
 
 
@@ -259,7 +272,9 @@ def test_case_e() -> None:
     assert pair.difference == pytest.approx(0.0336666667, abs=5e-11)
     assert pair.sd is not None
     assert pair.sd**2 == pytest.approx(0.0054033333, abs=5e-11)
-    assert Moments.of(PairedScores.from_differences(np.array(E)[:, None])).t == pytest.approx(2.5085910377, abs=5e-11)
+    assert Moments.of(PairedScores.from_differences(np.array(E)[:, None])).t == pytest.approx(
+        2.5085910377, abs=5e-11
+    )
     assert pair.p == pair.p_t == pytest.approx(0.01796488225, abs=5e-12)
     assert (pair.low, pair.high) == pytest.approx((0.0062185639, 0.0611147694), abs=5e-11)
     assert pair.d_z == pytest.approx(0.4580039663, abs=5e-11)
@@ -428,7 +443,12 @@ def test_nothing_is_ever_nan_or_a_p_of_0(name: str, test: Any) -> None:
             for p in (pair.p, pair.p_adjusted, pair.p_t):
                 assert p is None or 0 < p <= 1
             assert pair.low is None or pair.low <= pair.difference <= pair.high  # type: ignore[operator]
-        for page in (str(comparison), comparison.to_markdown(), comparison.to_latex(), comparison.to_csv()):
+        for page in (
+            str(comparison),
+            comparison.to_markdown(),
+            comparison.to_latex(),
+            comparison.to_csv(),
+        ):
             assert not re.search(r"\bnan\b|\binf\b", page.lower())
             assert "-0.0000" not in page
 
@@ -619,17 +639,26 @@ def test_more_systems_or_measures_change_no_p_value() -> None:
     all_pairs = compare(system_scores, all_pairs=True, flips=2000)["score"]
     two_systems = {name: system_scores[name] for name in ("s0", "s3")}
     assert compare(two_systems, flips=2000)["score"]["s3"].p == all_pairs["s0", "s3"].p
-    two = {name: {"AP": system_values, "RR": system_scores["s5"]} for name, system_values in system_scores.items()}
+    two = {
+        name: {"AP": system_values, "RR": system_scores["s5"]}
+        for name, system_values in system_scores.items()
+    }
     comparison = compare(two, all_pairs=True, flips=2000)
     assert [pair.p for pair in comparison["AP"].pairs] == [pair.p for pair in all_pairs.pairs]
     assert {pair.p for pair in comparison["RR"].pairs} == {1.0}
     assert compare(system_scores, flips=2000).rows() == compare(system_scores, flips=2000).rows()
-    assert compare(system_scores, flips=2000, seed=1).rows() != compare(system_scores, flips=2000).rows()
+    assert (
+        compare(system_scores, flips=2000, seed=1).rows()
+        != compare(system_scores, flips=2000).rows()
+    )
 
 
 def test_a_family_of_all_measures_is_corrected_together() -> None:
     system_scores = many(60, 3, 2)
-    two = {name: {"AP": system_values, "RR": system_scores[name]} for name, system_values in system_scores.items()}
+    two = {
+        name: {"AP": system_values, "RR": system_scores[name]}
+        for name, system_values in system_scores.items()
+    }
     result_of_one = compare(two, flips=2000, correction="bonferroni")["AP"]
     joint_result = compare(two, flips=2000, correction="bonferroni", family="all")["AP"]
     assert (result_of_one.comparisons, joint_result.comparisons) == (2, 4)
@@ -652,7 +681,8 @@ def test_a_slice_is_compared_as_if_it_were_alone() -> None:
     comparison = compare(system_scores, slices=kind, flips=3000)
     for name in ("long", "short"):
         part = {
-            s: {q: v for q, v in values_of_query.items() if kind.get(q) == name} for s, values_of_query in system_scores.items()
+            s: {q: v for q, v in values_of_query.items() if kind.get(q) == name}
+            for s, values_of_query in system_scores.items()
         }
         alone = compare(part, flips=3000)["score"]
         of_slice = comparison.slice("score", name)
@@ -670,7 +700,9 @@ def test_too_few_flips_for_holm_are_said() -> None:
     assert "66 comparisons call for 26,400 flips; 1,000 were drawn" in text
     assert "no corrected p can be below 0.066, and nothing can be significant" in text
     assert "call for" not in str(compare(system_scores, all_pairs=True, flips=26_400))
-    assert "call for" not in str(compare(system_scores, all_pairs=True, flips=1000, correction="maxt"))
+    assert "call for" not in str(
+        compare(system_scores, all_pairs=True, flips=1000, correction="maxt")
+    )
 
 
 def test_few_queries_are_said() -> None:
@@ -798,7 +830,10 @@ def test_a_usual_comparison_warns_of_nothing() -> None:
 
 
 def test_notes_have_their_place() -> None:
-    system_scores = {name: {"AP": system_values, "RR": system_values} for name, system_values in changing(40, 0.1).items()}
+    system_scores = {
+        name: {"AP": system_values, "RR": system_values}
+        for name, system_values in changing(40, 0.1).items()
+    }
     kind = {f"q{i:04}": "long" if i % 2 else "short" for i in range(39)}
     comparison = compare(system_scores, slices={"length": kind})
     text_of_code = {note.code: note.text for note in comparison.notes}
@@ -818,7 +853,10 @@ def test_notes_have_their_place() -> None:
 
 
 def by_gmap(**systems: list[float]) -> dict[str, dict[str, dict[str, float]]]:
-    return {name: {"GMAP": system_values, "AP": system_values} for name, system_values in scores(**systems).items()}
+    return {
+        name: {"GMAP": system_values, "AP": system_values}
+        for name, system_values in scores(**systems).items()
+    }
 
 
 HARD = [0.0, 0.02, 0.5, 0.3, 0.1, 0.6, 0.25, 0.4, 0.05, 0.35, 0.15, 0.45]
@@ -858,7 +896,9 @@ def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
 def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
     result = compare(*DEMO, "GMAP")["GMAP"]
     of_evaluate = evaluate(*DEMO, "GMAP")
-    assert [scores.mean for scores in result.systems] == [scores["GMAP"] for scores in of_evaluate.values()]
+    assert [scores.mean for scores in result.systems] == [
+        scores["GMAP"] for scores in of_evaluate.values()
+    ]
     for system in result.systems:
         assert system.low is not None
         assert system.high is not None
@@ -873,7 +913,9 @@ def test_a_table_of_ratios_says_so() -> None:
     assert row["95% interval"] == f"[{pair.ratio_low:.4f}, {pair.ratio_high:.4f}]"
     assert "diff" not in row
     notes_text = "\n".join(table.notes)
-    assert "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in notes_text
+    assert (
+        "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in notes_text
+    )
     assert pair.detectable is not None
     assert f"missed in over 20% of cases: new {math.exp(pair.detectable):.4f}." in notes_text
     assert "its logarithm within 0.05 of 0" in notes_text
@@ -928,7 +970,9 @@ def test_the_queries_that_change_most() -> None:
     comparison = a_and_b()
     change = {f"q{i:04}": b - a for i, (a, b) in enumerate(zip(A, B, strict=True))}
     largest_changes = comparison.changes("b", n=3)
-    assert list(largest_changes.values()) == sorted(change.values(), key=lambda gain: -abs(gain))[:3]
+    assert (
+        list(largest_changes.values()) == sorted(change.values(), key=lambda gain: -abs(gain))[:3]
+    )
     assert all(change[query] == value for query, value in largest_changes.items())
 
 
@@ -943,7 +987,9 @@ def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better()
     assert any("--query q0004" in note for note in table.notes)
     for text in (comparison.to_markdown(changes=1), comparison.to_latex(changes=1)):
         (query_lines,) = (part for part in text.split("then those that get better most")[1:])
-        assert [query for query in ("q0004", "q0001", "q0000", "q0002") if query in query_lines] == [
+        assert [
+            query for query in ("q0004", "q0001", "q0000", "q0002") if query in query_lines
+        ] == [
             "q0004",
             "q0000",
         ]
@@ -959,7 +1005,9 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
     assert list(comparison.changes("new", only="worse")) == worse
     assert list(comparison.changes("new", only="better")) == better
     assert list(comparison.changes("new", only="worse", n=1)) == worse[:1]
-    queries_of_n = {n: [row[1] for row in comparison.tables(changes=n)[-1].rows] for n in (1, 2, 20)}
+    queries_of_n = {
+        n: [row[1] for row in comparison.tables(changes=n)[-1].rows] for n in (1, 2, 20)
+    }
     assert queries_of_n == {1: ["q0003", "q0000"], 2: [*worse, *better], 20: [*worse, *better]}
     with pytest.raises(OptionError, match="only='lost' is not known"):
         comparison.changes("new", only="lost")  # type: ignore[arg-type]
@@ -967,7 +1015,9 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
 
 
 def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
-    fewer = {name: {"LastRel": system_values} for name, system_values in changing(12, 0.3, -0.1).items()}
+    fewer = {
+        name: {"LastRel": system_values} for name, system_values in changing(12, 0.3, -0.1).items()
+    }
     assert list(compare(fewer).changes("new", only="worse")) == ["q0000"]
     table = compare(fewer).tables(changes=1)[-1]
     assert [(row[1], row[-1]) for row in table.rows] == [("q0000", "+0.3000"), ("q0001", "-0.1000")]
@@ -1056,7 +1106,9 @@ def test_an_interval_leaves_0_out_if_and_only_if_p_is_at_most_alpha(
     values = np.random.default_rng(seed).integers(0, 5, (3, n)) / 4
     values[2] = np.clip(values[0] + 0.25, 0, 1)
     system_scores = scores(a=values[0].tolist(), b=values[1].tolist(), c=values[2].tolist())
-    result = compare(system_scores, all_pairs=True, correction="none", flips=flips, alpha=alpha)["score"]
+    result = compare(system_scores, all_pairs=True, correction="none", flips=flips, alpha=alpha)[
+        "score"
+    ]
     for pair in result.pairs:
         assert pair.p is not None
         if pair.low is None or pair.high is None:
@@ -1078,7 +1130,9 @@ def test_no_mark_contradicts_the_p_values_beside_it(systems: int, correction: An
         chance = np.random.default_rng(seed)
         of_query, rising = chance.random((12, 1)), np.linspace(0, 0.12 * seed, systems)
         values = of_query + chance.normal(0, 0.3, (12, systems)) + rising
-        system_scores = scores(**{f"s{i}": column.round(3).tolist() for i, column in enumerate(values.T)})
+        system_scores = scores(
+            **{f"s{i}": column.round(3).tolist() for i, column in enumerate(values.T)}
+        )
         table = compare(system_scores, correction=correction).tables()[0]
         column = max(i for i, name in enumerate(table.header) if re.match(r"p\b", name))
         for row in table.rows[1:]:
@@ -1103,7 +1157,9 @@ def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
 def test_a_probability_marks_as_many_as_a_test_does() -> None:
     chance = np.random.default_rng(11)
     values = chance.normal(0, 1, (15, 40)) + np.linspace(-1, 1, 40)
-    system_scores = scores(none=[0.0] * 15, **{f"s{i}": column.tolist() for i, column in enumerate(values.T)})
+    system_scores = scores(
+        none=[0.0] * 15, **{f"s{i}": column.tolist() for i, column in enumerate(values.T)}
+    )
     result = compare(system_scores, test="bayes")["score"]
     # The posterior is t around the mean: it is beyond 1 - alpha / 2 where p is at most alpha.
     assert [pair.verdict is not None for pair in result.pairs] == [
@@ -1172,7 +1228,9 @@ def test_the_mark_goes_by_what_the_test_asks() -> None:
     pair = compare(system_scores, test="sign")["score"]["new"]
     assert (pair.verdict, pair.wins, pair.losses) == ("better", 29, 1)
     assert pair.difference < 0
-    assert "The mean difference has the opposite sign: new." in str(compare(system_scores, test="sign"))
+    assert "The mean difference has the opposite sign: new." in str(
+        compare(system_scores, test="sign")
+    )
     assert severities(compare(system_scores, test="sign")["score"])["mean-disagrees"] == "warning"
     even = scores(old=[0.0] * 8, new=[0.1] * 7 + [-0.7])
     assert compare(even, test="t", alpha=0.4)["score"]["new"].verdict is None
@@ -1189,7 +1247,10 @@ def test_dicts_of_one_system_are_not_taken_for_systems() -> None:
 
 
 def test_the_value_over_all_queries_is_no_query() -> None:
-    system_scores = {"a": {"q1": 0.1, "q2": 0.5, "all": 0.3}, "b": {"q1": 0.2, "q2": 0.5, "all": 0.35}}
+    system_scores = {
+        "a": {"q1": 0.1, "q2": 0.5, "all": 0.3},
+        "b": {"q1": 0.2, "q2": 0.5, "all": 0.35},
+    }
     comparison = compare(system_scores)
     assert comparison["score"].query_ids == ["q1", "q2"]
     assert "a: 1 of 'all' left out: the value over all queries." in str(comparison)
@@ -1223,7 +1284,9 @@ def test_measures_are_named(measures: Any) -> None:
 
 def test_measures_of_texts_are_said_to_be_left_out() -> None:
     system_scores = {"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}
-    assert "Not compared, since they are texts: RelString." in str(compare(*system_scores, "RR RelString"))
+    assert "Not compared, since they are texts: RelString." in str(
+        compare(*system_scores, "RR RelString")
+    )
 
 
 @pytest.mark.parametrize("value", [3, None, [1.0]])

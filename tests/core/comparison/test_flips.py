@@ -14,7 +14,11 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison import flips as module
 from cranfield.comparison import randomization
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.randomization import one_sided_tests, sign_flip_p_values, step_down_p_values
+from cranfield.comparison.randomization import (
+    one_sided_tests,
+    sign_flip_p_values,
+    step_down_p_values,
+)
 
 A = np.array(list(CASE_A.values())).T / 100
 C = np.array(CASE_C).T
@@ -117,7 +121,9 @@ def slow_step_down(values: Floats) -> list[float]:
     order = np.argsort(-observed_t)
     for i, pair in enumerate(order):
         greatest = flipped_t[:, order[i:]].max(axis=1)
-        largest_p = p[pair] = max(largest_p, float((greatest >= observed_t[pair] * (1 - 1e-9)).mean()))
+        largest_p = p[pair] = max(
+            largest_p, float((greatest >= observed_t[pair] * (1 - 1e-9)).mean())
+        )
     return p.tolist()
 
 
@@ -172,7 +178,10 @@ def test_the_size_of_a_part_changes_no_bit(
     paired_scores, flips = every_pair(values), Flips(n, 500)
 
     def answers() -> list[list[float]]:
-        answers_of_tests = [test(paired_scores, flips) for test in (sign_flip_p_values, greater_than_0, step_down_p_values)]
+        answers_of_tests = [
+            test(paired_scores, flips)
+            for test in (sign_flip_p_values, greater_than_0, step_down_p_values)
+        ]
         bounds = np.full((1, 6), -0.01)
         answers_of_tests += [
             *inverted(paired_scores, flips, 0.05),
@@ -195,9 +204,15 @@ def test_the_number_of_threads_changes_no_bit(
     monkeypatch.setattr(module, "_CELLS", 100)
     values = np.random.default_rng(5).random((80, 4))
     paired_scores, flips = every_pair(values), Flips(80, 5_000)
-    alone = [x.tolist() for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))]
+    alone = [
+        x.tolist()
+        for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))
+    ]
     monkeypatch.setattr("cranfield.arrays.threads._n_cores", lambda: n_cores)
-    assert [x.tolist() for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))] == alone
+    assert [
+        x.tolist()
+        for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))
+    ] == alone
 
 
 def signs_of(flips: Flips, begin: int, end: int) -> Floats:
@@ -222,7 +237,9 @@ def test_of_few_queries_each_half_of_all_signs_is_there_once(n: int) -> None:
     signs = signs_of(flips, 0, flips.n_flips)
     sign_rows = {tuple(row) for row in (2 * signs - 1).tolist()}
     assert len(sign_rows) == len(signs) == 2 ** (n - 1)
-    assert sign_rows | {tuple(-x for x in row) for row in sign_rows} == set(map(tuple, all_signs(n)))
+    assert sign_rows | {tuple(-x for x in row) for row in sign_rows} == set(
+        map(tuple, all_signs(n))
+    )
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 63, 64, 65, 127, 200])
@@ -272,7 +289,11 @@ def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
     flips = Flips(n, 999)
     paired_scores = every_pair(values)
     place = chance.permutation(5)
-    permuted_pairs = PairedScores(values[:, np.argsort(place)], place[paired_scores.left_column], place[paired_scores.right_column])
+    permuted_pairs = PairedScores(
+        values[:, np.argsort(place)],
+        place[paired_scores.left_column],
+        place[paired_scores.right_column],
+    )
     reversed_pairs = PairedScores(values, paired_scores.right_column, paired_scores.left_column)
     for test in (sign_flip_p_values, step_down_p_values):
         p = test(paired_scores, flips).tolist()

@@ -26,10 +26,10 @@ from helpers.gates import (
     C,
     gate_differences,
     gate_scores,
+    make_scores,
     number_queries,
     run_gate,
     save_scores,
-    make_scores,
 )
 from helpers.notes import codes
 from helpers.profile import repetitions
@@ -172,7 +172,9 @@ def test_limits_and_p_values_never_contradict_each_other(n: int) -> None:
     assert ((below <= 0.05) == (upper < bounds)).all()
     assert (above[-1] > 0.05).all()
     for b in range(5):  # a bound is but a shift
-        shifted_tests = one_sided_tests(differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05)
+        shifted_tests = one_sided_tests(
+            differences - bounds[b], 0 * bounds[:1], Flips(n, 999), 0.05
+        )
         assert (above[b] == shifted_tests[2][0]).all()
 
 
@@ -192,7 +194,9 @@ def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
 def test_identical_runs_pass_and_it_is_said_apart(test: Any, n: int) -> None:
     """There is nothing to test, so that there is no limit, and no p-value, to be believed."""
     equal_scores = {"nDCG@10": {f"q{i}": 0.3 for i in range(n)}}
-    gate_result = gate({"old": equal_scores, "new": equal_scores}, baseline="old", margin=0.02, test=test)
+    gate_result = gate(
+        {"old": equal_scores, "new": equal_scores}, baseline="old", margin=0.02, test=test
+    )
     verdict = gate_result.verdicts[0]
     assert (verdict.outcome, verdict.changed, verdict.difference) == ("PASS", 0, 0)
     assert (verdict.p, verdict.p_worse, verdict.lower, verdict.upper) == (None, None, None, None)
@@ -234,7 +238,12 @@ def test_few_queries(n: int, p: float) -> None:
 def test_one_query_has_no_test() -> None:
     for test in ("randomization", "t"):
         verdict = gate_scores([51], [50], 0.1, test=test).verdicts[0]
-        assert (verdict.outcome, verdict.p, verdict.lower, verdict.sd) == ("UNDECIDED", None, None, None)
+        assert (verdict.outcome, verdict.p, verdict.lower, verdict.sd) == (
+            "UNDECIDED",
+            None,
+            None,
+            None,
+        )
     assert "1 query, one-sided" in str(gate_scores([51], [50], 0.1))
 
 
@@ -307,7 +316,9 @@ def test_few_flips_give_no_limit() -> None:
 def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
     data = (QRELS, [BM25, DENSE])
     gate_result = gate(*data, "NumRelRet", baseline="bm25", margin=0.02)
-    assert "NumRelRet: the means of the queries' values are compared, not the sums" in str(gate_result)
+    assert "NumRelRet: the means of the queries' values are compared, not the sums" in str(
+        gate_result
+    )
     assert "are compared" not in str(gate(*data, "AP", baseline="bm25", margin=0.02))
 
 
@@ -335,8 +346,14 @@ def test_equivalence_fails_beyond_either_margin() -> None:
 def test_every_measure_must_pass() -> None:
     data = {
         "old": {"X": make_scores(A[:12]), "Y": make_scores(A[:12])},
-        "new": {"X": make_scores([a + 5 + i % 2 for i, a in enumerate(A[:12])]), "Y": make_scores(A[:12])},
-        "worse": {"X": make_scores(A[:12]), "Y": make_scores([a - 5 - i % 2 for i, a in enumerate(A[:12])])},
+        "new": {
+            "X": make_scores([a + 5 + i % 2 for i, a in enumerate(A[:12])]),
+            "Y": make_scores(A[:12]),
+        },
+        "worse": {
+            "X": make_scores(A[:12]),
+            "Y": make_scores([a - 5 - i % 2 for i, a in enumerate(A[:12])]),
+        },
         "odd": {
             "X": make_scores(A[:12]),
             "Y": make_scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A[:12])]),
@@ -355,7 +372,10 @@ def test_every_measure_must_pass() -> None:
 
 
 def test_less_may_be_better() -> None:
-    data = {"old": {"Unjudged@10": make_scores([a + 5 for a in A])}, "new": {"Unjudged@10": make_scores(A)}}
+    data = {
+        "old": {"Unjudged@10": make_scores([a + 5 for a in A])},
+        "new": {"Unjudged@10": make_scores(A)},
+    }
     gate_result = gate(data, baseline="old", margin=0.01)
     assert str(gate_result.verdicts[0]) == "PASS, better"
     assert gate_result.verdicts[0].difference == pytest.approx(0.05)
@@ -411,7 +431,9 @@ def test_the_result_holds_what_repeats_it() -> None:
     assert gate_differences(E, 0.01).to_dict() == gate_result.to_dict()
     assert gate_differences(E, 0.01, seed=1).verdicts[0].p != gate_result.verdicts[0].p
     assert "<table>" in gate_result._repr_html_()
-    assert repr(gate_result) + "\n" == str(gate_result), "at the prompt, and where an assertion fails"
+    assert repr(gate_result) + "\n" == str(gate_result), (
+        "at the prompt, and where an assertion fails"
+    )
 
 
 @pytest.mark.parametrize(
@@ -516,9 +538,14 @@ def test_few_gains_do_not_pass_as_equivalent() -> None:
 
 def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
     gate_result = changing(50, {9: 0.2, 7: -0.4, 30: -0.1}, 0.02)
-    change_pairs = [(change.query_id, round(change.difference, 9)) for change in gate_result.verdicts[0].changes]
+    change_pairs = [
+        (change.query_id, round(change.difference, 9)) for change in gate_result.verdicts[0].changes
+    ]
     assert change_pairs == [("q007", -0.4), ("q030", -0.1), ("q009", 0.2)]
-    assert (gate_result.verdicts[0].changes[0].baseline, gate_result.verdicts[0].changes[0].score) == (
+    assert (
+        gate_result.verdicts[0].changes[0].baseline,
+        gate_result.verdicts[0].changes[0].score,
+    ) == (
         0.5,
         0.5 - 0.4,
     )
@@ -536,8 +563,12 @@ def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
     assert [change.query_id for change in two] == ["q029", "q028"]
     all_changes = changing(40, losses, 0.02, changes=100).verdicts[0].changes
     assert len(all_changes) == 30  # without those that did not change
-    changes_kept_by_option = changing(40, {7: -0.4, 30: -0.1, 9: 0.2}, 0.02, changes=1).verdicts[0].changes
-    assert [change.query_id for change in changes_kept_by_option] == ["q007"]  # as stated, not all of them
+    changes_kept_by_option = (
+        changing(40, {7: -0.4, 30: -0.1, 9: 0.2}, 0.02, changes=1).verdicts[0].changes
+    )
+    assert [change.query_id for change in changes_kept_by_option] == [
+        "q007"
+    ]  # as stated, not all of them
     passed_gate = changing(40, dict.fromkeys(range(30), 0.01), 0.02)
     assert (passed_gate.outcome, passed_gate.verdicts[0].changes) == ("PASS", ())
     assert len(passed_gate.tables()) == 1
@@ -595,7 +626,9 @@ def test_the_least_p_value_of_so_many_queries() -> None:
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:
     gains = dict.fromkeys(range(3), 0.2)
-    noninferior_gate, equivalent_gate = (changing(30, gains, 0.1, equivalence=equivalent_gate) for equivalent_gate in (False, True))
+    noninferior_gate, equivalent_gate = (
+        changing(30, gains, 0.1, equivalence=equivalent_gate) for equivalent_gate in (False, True)
+    )
     assert "no system with a lower mean passes" in str(noninferior_gate)
     assert "a rare, large loss is not ruled out" in str(noninferior_gate)
     assert "no system with a different mean passes" in str(equivalent_gate)
@@ -634,7 +667,9 @@ def test_a_share_is_the_test_of_a_contrast(test: Any, rising: bool) -> None:
         else:
             flips = Flips(n, 9_999)
             for shift, is_rejected in ((1e-6, False), (-1e-6, True)):
-                p = one_sided_tests((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][0, 0]
+                p = one_sided_tests((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][
+                    0, 0
+                ]
                 assert (p <= 0.05) == is_rejected
         assert (verdict.p is not None and verdict.p <= 0.05) == (verdict.lower > -verdict.margin)
 
@@ -647,7 +682,9 @@ def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
         weights /= weights.mean()
         bounds = np.array([-0.2, -0.1, 0, 0.1, 0.2])[:, None] + np.zeros(20)
         for _ in range(2):  # the second time with the limits among the bounds
-            lower, upper, above, below = one_sided_tests(gains, bounds, Flips(n, 999), 0.05, weights)
+            lower, upper, above, below = one_sided_tests(
+                gains, bounds, Flips(n, 999), 0.05, weights
+            )
             assert ((above <= 0.05) == (lower > bounds)).all()
             assert ((below <= 0.05) == (upper < bounds)).all()
             finite = np.where(np.isfinite(lower), lower, 0)[None]
@@ -694,8 +731,12 @@ def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
         if equivalence:
             within = stats.ttest_1samp(new - (1 + share) * old, 0, alternative="less").pvalue
             p = max(p, within)
-            assert (p <= 0.05) == (-verdict.margin < verdict.lower and verdict.upper < verdict.margin)
-            assert (verdict.outcome == "FAIL") == (verdict.upper < -verdict.margin or verdict.lower > verdict.margin)
+            assert (p <= 0.05) == (
+                -verdict.margin < verdict.lower and verdict.upper < verdict.margin
+            )
+            assert (verdict.outcome == "FAIL") == (
+                verdict.upper < -verdict.margin or verdict.lower > verdict.margin
+            )
             if not flat:
                 assert verdict.p_worse == pytest.approx(worse, rel=1e-6)
         else:
@@ -745,7 +786,11 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
     gate_result = gate(data, baseline="old", margin="2%")
     assert gate_result.outcomes == {"new": "FAIL"}
     verdict = gate_result["new", "GMAP"]
-    assert (verdict.outcome, verdict.scale, gate_result["new", "AP"].scale) == ("FAIL", "ratio", "difference")
+    assert (verdict.outcome, verdict.scale, gate_result["new", "AP"].scale) == (
+        "FAIL",
+        "ratio",
+        "difference",
+    )
     assert gate_result["new", "AP"].difference > 0 > verdict.difference
     over_all = [math.exp(np.log(np.maximum(x, 1e-5)).mean()) for x in (new, old)]
     assert [verdict.mean, verdict.baseline_mean] == pytest.approx(over_all)
@@ -754,7 +799,10 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
     assert f"x{over_all[0] / over_all[1]:.4f}" in str(gate_result)
     assert "margin a ratio of 0.98 (2%)" in str(gate_result)
     # The same test as that of the logarithms themselves.
-    logs = {name: number_queries(np.log(np.maximum(x, 1e-5))) for name, x in (("old", old), ("new", new))}
+    logs = {
+        name: number_queries(np.log(np.maximum(x, 1e-5)))
+        for name, x in (("old", old), ("new", new))
+    }
     log_verdict = gate(logs, baseline="old", margin=-math.log(0.98)).verdicts[0]
     assert (verdict.p, verdict.outcome) == (log_verdict.p, log_verdict.outcome)
     assert verdict.lower == pytest.approx(log_verdict.lower)
@@ -772,7 +820,10 @@ def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
     """From .02 to 0, which counts as .00001, is a larger fall than from .9 to .3."""
     old = [0.02, 0.9] + [0.5] * 20
     new = [0.0, 0.3] + [0.5] * 20
-    data = {name: {"GMAP": number_queries(x), "AP": number_queries(x)} for name, x in (("old", old), ("new", new))}
+    data = {
+        name: {"GMAP": number_queries(x), "AP": number_queries(x)}
+        for name, x in (("old", old), ("new", new))
+    }
     gate_result = gate(data, measures="GMAP", baseline="old", margin="2%")
     rows = [list(row) for row in gate_result.tables()[1].rows]
     assert [row[2] for row in rows] == ["q000", "q001"]
@@ -843,7 +894,9 @@ def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> 
         gate(data, baseline="old", margin=margin)
     assert ("did you mean" in str(refusal.value)) == hint
     unknown = {name: number_queries([0.3] * 30) for name in ("old", "new")}
-    (note, *_) = [note for note in gate(unknown, baseline="old", margin=margin).notes if note.is_grave]
+    (note, *_) = [
+        note for note in gate(unknown, baseline="old", margin=margin).notes if note.is_grave
+    ]
     assert note.code == "wide-margin"
     assert ("did you mean" in note.text) == hint
 
@@ -851,7 +904,10 @@ def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> 
 def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
     """To lose just the margin is not to be above it."""
     for measure in ("nDCG@10", "score"):
-        data = {"old": {measure: number_queries([0.0001] * 30)}, "new": {measure: number_queries([0.0] * 30)}}
+        data = {
+            "old": {measure: number_queries([0.0001] * 30)},
+            "new": {measure: number_queries([0.0] * 30)},
+        }
         gate_result = gate(data, baseline="old", margin=0.0001)
         assert (gate_result.outcome, codes(gate_result)) == ("FAIL", ["constant"])
 
@@ -892,7 +948,8 @@ def test_a_gate_is_true_if_it_passed() -> None:
     assert not reaching(0.51)
     limit_options = {"limit": True, "test": "t"}
     assert [
-        bool(reaching(0.4, **limit_options, undecided=counted_as)) for counted_as in (None, "pass", "fail")
+        bool(reaching(0.4, **limit_options, undecided=counted_as))
+        for counted_as in (None, "pass", "fail")
     ] == [False, True, False]
 
 

@@ -14,7 +14,10 @@ Pairs = set[tuple[int, int]]
 
 
 def sets(shown: list[str]) -> list[set[str]]:
-    return [set(letter_text.split(",") if any("," in other for other in shown) else letter_text) for letter_text in shown]
+    return [
+        set(letter_text.split(",") if any("," in other for other in shown) else letter_text)
+        for letter_text in shown
+    ]
 
 
 def explains(shown: list[str], different: Pairs) -> bool:

@@ -16,8 +16,18 @@ from cranfield.comparison.edgeworth import NEAR, limits_agree, upper_tail
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores, draw_sign_words
 from cranfield.comparison.noninferiority import GainSample, run_gain_tests
 from cranfield.comparison.pair_tests import PairSample, run_pair_tests
-from cranfield.comparison.randomization import invert_sign_flips, one_sided_tests, step_down_p_values
-from cranfield.comparison.sequential import CLEAR, STOP, SequentialTests, bound_p_values, run_sequential_tests
+from cranfield.comparison.randomization import (
+    invert_sign_flips,
+    one_sided_tests,
+    step_down_p_values,
+)
+from cranfield.comparison.sequential import (
+    CLEAR,
+    STOP,
+    SequentialTests,
+    bound_p_values,
+    run_sequential_tests,
+)
 from cranfield.comparison.settings import GateSettings, Settings
 from cranfield.comparison.significance import Moments, t_interval, wilcoxon
 
@@ -103,13 +113,19 @@ def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
     n = 120
     chance = np.random.default_rng(5)
     measures = [chance.integers(0, 9, (n, 4)) / 8 for _ in range(2)]
-    left_system, right = np.triu_indices(4, 1) if all_pairs else (np.array([1, 2]), np.array([0, 0]))
+    left_system, right = (
+        np.triu_indices(4, 1) if all_pairs else (np.array([1, 2]), np.array([0, 0]))
+    )
     is_every_query, half = np.ones(n, np.bool_), np.arange(n) % 2 == 0
     third = chance.random(n) < 0.3
     slices = [is_every_query, half, third]
-    paired_scores = [[PairedScores(values[rows], left_system, right) for values in measures] for rows in slices]
+    paired_scores = [
+        [PairedScores(values[rows], left_system, right) for values in measures] for rows in slices
+    ]
     is_requested = [[np.ones(len(left_system), np.bool_)] * 2] * 3
-    tests_of_slices = run_sequential_tests(slices, paired_scores, is_requested, n_drawn=3_000, seed=3, n_large_to_stop=10_000)
+    tests_of_slices = run_sequential_tests(
+        slices, paired_scores, is_requested, n_drawn=3_000, seed=3, n_large_to_stop=10_000
+    )
     # Groups are in the order of the slices that they are in: 0 for not, 1 for in.
     signs = np.empty((3_000, n))
     kinds = [(False, False), (False, True), (True, False), (True, True)]
@@ -130,25 +146,35 @@ def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
     slices = [np.ones(n, np.bool_), *(chance.random((n_slices, n)) < 0.5)]
     d = chance.normal(0.05, 1, n)
     paired_scores = [[PairedScores.from_differences(d[rows, None])] for rows in slices]
-    tests_of_slices = run_sequential_tests(slices, paired_scores, [[np.ones(1, np.bool_)]] * len(slices), n_drawn=20_000)
+    tests_of_slices = run_sequential_tests(
+        slices, paired_scores, [[np.ones(1, np.bool_)]] * len(slices), n_drawn=20_000
+    )
     for rows, [slice_tests] in zip(slices, tests_of_slices, strict=True):
         slice_differences = d[rows]
-        exact = 2 * exact_tail(slice_differences if slice_differences.sum() > 0 else -slice_differences)
-        assert abs(slice_tests.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / slice_tests.n_flips[0])
+        exact = 2 * exact_tail(
+            slice_differences if slice_differences.sum() > 0 else -slice_differences
+        )
+        assert abs(slice_tests.p[0] - exact) <= 5 * np.sqrt(
+            exact * (1 - exact) / slice_tests.n_flips[0]
+        )
     # The last slice alone is a group: its signs are those of as many queries of one stream.
     last = d[slices[-1]]
     large = [
         np.abs(signs_of(len(last), 20_000, 42, stream) @ last) >= abs(last.sum()) * (1 - 1e-12)
         for stream in range(64 + n_slices)
     ]
-    flips = [int(np.flatnonzero(is_large)[STOP - 1]) + 1 for is_large in large if is_large.sum() >= STOP]
+    flips = [
+        int(np.flatnonzero(is_large)[STOP - 1]) + 1 for is_large in large if is_large.sum() >= STOP
+    ]
     assert tests_of_slices[-1][0].n_flips[0] in flips
 
 
 def test_what_is_not_wanted_is_not_tested() -> None:
     d = np.random.default_rng(1).normal(size=(40, 3))
     is_every_query, is_requested = np.ones(40, np.bool_), np.array([True, False, True])
-    [[tests]] = run_sequential_tests([is_every_query], [[PairedScores.from_differences(d)]], [[is_requested]], n_drawn=500)
+    [[tests]] = run_sequential_tests(
+        [is_every_query], [[PairedScores.from_differences(d)]], [[is_requested]], n_drawn=500
+    )
     assert np.isnan(tests.p).tolist() == [False, True, False]
     assert tests.p[2] == one_slice(PairedScores.from_differences(d), drawn=500).p[2]
 
@@ -261,13 +287,17 @@ def scores(n: int, *gains: float, measures: int = 1) -> dict[str, dict[str, dict
         scores_of_system[f"s{i}"] = {}
         for measure in ("nDCG@10", "AP")[:measures]:
             values = np.clip(easy + gain + chance.normal(0, 0.5, n), 0, 2) / 2
-            scores_of_system[f"s{i}"][measure] = {f"q{q:05d}": v for q, v in enumerate(values.tolist())}
+            scores_of_system[f"s{i}"][measure] = {
+                f"q{q:05d}": v for q, v in enumerate(values.tolist())
+            }
     return scores_of_system
 
 
 def sample(d: Floats, drawn: int) -> PairSample:
     paired_scores, n = PairedScores.from_differences(d), len(d)
-    return PairSample(np.ones(n, np.bool_), paired_scores, Moments.of(paired_scores), Flips(n, drawn))
+    return PairSample(
+        np.ones(n, np.bool_), paired_scores, Moments.of(paired_scores), Flips(n, drawn)
+    )
 
 
 def test_up_to_7_000_queries_all_flips_are_drawn() -> None:
@@ -296,7 +326,9 @@ def test_more_than_7_000_queries() -> None:
     assert clear.p_adjusted == 2 * clear.p
     assert equal_pair.p is not None
     assert equal_pair.p_t is not None
-    assert equal_pair.p_error == pytest.approx((equal_pair.p * (1 - equal_pair.p) / (STOP / equal_pair.p)) ** 0.5)
+    assert equal_pair.p_error == pytest.approx(
+        (equal_pair.p * (1 - equal_pair.p) / (STOP / equal_pair.p)) ** 0.5
+    )
     assert abs(equal_pair.p - equal_pair.p_t) <= 5 * (equal_pair.p_error or 0)
     assert {"sequential", "t-interval"} <= {note.code for note in comparison.notes}
     text = str(comparison)
@@ -368,7 +400,10 @@ def test_wilcoxon_of_many_queries() -> None:
     [[pair_tests]] = run_pair_tests([[pair_sample]], settings, units_limit=100)
     assert pair_tests.method == ["sequential", "bound"]
     of_all = wilcoxon(pair_sample.paired_scores, pair_sample.flips)
-    assert abs(pair_tests.p[0] - of_all[0]) <= 5 * (pair_tests.p_error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
+    assert (
+        abs(pair_tests.p[0] - of_all[0])
+        <= 5 * (pair_tests.p_error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
+    )
     assert of_all[1] == 1 / 20_001 > pair_tests.p[1]
     low, high = t_interval(pair_sample.moments, ALPHA)
     assert (pair_tests.low.tolist(), pair_tests.high.tolist()) == (low.tolist(), high.tolist())
@@ -420,7 +455,11 @@ def told(one: Any) -> Bools:
 
 def test_gate_says_that_it_goes_by_student() -> None:
     gate_result = gate(
-        scores(MANY_UNITS + 1, 0.0), baseline="s0", margin=0.02, at_least={"nDCG@10": 0.1}, limit=True
+        scores(MANY_UNITS + 1, 0.0),
+        baseline="s0",
+        margin=0.02,
+        at_least={"nDCG@10": 0.1},
+        limit=True,
     )
     assert {verdict.method for verdict in gate_result.verdicts} == {"t"}
     assert {threshold.method for threshold in gate_result.thresholds} == {"t"}

@@ -27,7 +27,9 @@ def test_no_interval_of_ndcg_is_beyond_what_a_mean_can_be(test: Test) -> None:
         assert system.low is not None
         assert system.high is not None
         assert 0 <= system.low <= system.mean <= system.high <= 1
-    assert [system.high for system in result.systems if system.name == "high"] == [1.0]  # t: 0.975 + 0.146
+    assert [system.high for system in result.systems if system.name == "high"] == [
+        1.0
+    ]  # t: 0.975 + 0.146
     for pair in result.pairs:
         if pair.low is not None and pair.high is not None:
             assert -1 <= pair.low <= pair.difference <= pair.high <= 1

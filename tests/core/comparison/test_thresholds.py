@@ -29,7 +29,12 @@ def test_the_mean_reaches_it_or_does_not() -> None:
     for number_to_reach, outcome in ((0.78, "PASS"), (3.9 / 5, "PASS"), (0.781, "FAIL")):
         gate_result = gate(saved(values), at_least={"recall@5": number_to_reach})
         (threshold,) = gate_result.thresholds
-        assert (threshold.outcome, threshold.measure, threshold.at_least, threshold.n) == (outcome, "R@5", number_to_reach, 5)
+        assert (threshold.outcome, threshold.measure, threshold.at_least, threshold.n) == (
+            outcome,
+            "R@5",
+            number_to_reach,
+            5,
+        )
         assert threshold.mean == mean(np.array(values))
         assert (threshold.lower, threshold.upper, threshold.p) == (None, None, None)
         assert gate_result.outcome == gate_result.outcomes["new"] == outcome
@@ -45,7 +50,10 @@ def test_a_mean_that_is_lower_by_rounding_alone_reaches_it() -> None:
 
 def test_runs_need_no_baseline_and_are_evaluated_by_these_measures_alone() -> None:
     gate_result = gate(QRELS, [BM25, DENSE], at_least={"R@5": 0.5, "success@1": 0.5})
-    assert [(threshold.system, threshold.measure, threshold.outcome) for threshold in gate_result.thresholds] == [
+    assert [
+        (threshold.system, threshold.measure, threshold.outcome)
+        for threshold in gate_result.thresholds
+    ] == [
         ("bm25", "R@5", "FAIL"),
         ("bm25", "Success@1", "PASS"),
         ("dense", "R@5", "PASS"),
@@ -55,7 +63,9 @@ def test_runs_need_no_baseline_and_are_evaluated_by_these_measures_alone() -> No
     assert gate(QRELS, DENSE, at_least={"R@5": 0.5}).passed  # one run, no list
     means = compare(QRELS, [BM25, DENSE], "R@5", test="t")["R@5"].systems
     assert {system.name: system.mean for system in means} == {
-        threshold.system: threshold.mean for threshold in gate_result.thresholds if threshold.measure == "R@5"
+        threshold.system: threshold.mean
+        for threshold in gate_result.thresholds
+        if threshold.measure == "R@5"
     }
 
 
@@ -64,7 +74,12 @@ def test_with_a_baseline_both_must_hold() -> None:
     alone = gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.02, test="t")
     for number_to_reach, outcome in ((0.5, "PASS"), (0.6, "FAIL")):
         gate_result = gate(
-            QRELS, [BM25, DENSE], baseline="bm25", margin=0.02, test="t", at_least={"R@5": number_to_reach}
+            QRELS,
+            [BM25, DENSE],
+            baseline="bm25",
+            margin=0.02,
+            test="t",
+            at_least={"R@5": number_to_reach},
         )
         assert gate_result.verdicts == alone.verdicts
         assert alone.outcomes == {"dense": "PASS"}
@@ -95,10 +110,14 @@ def test_the_limit_by_the_t_test_is_students() -> None:
     far = student.ppf(0.95, 79) * values.std(ddof=1) / math.sqrt(80)
     for shift, outcome in ((1.01, "PASS"), (0.5, "UNDECIDED"), (-1.01, "FAIL")):
         number_to_reach = values.mean() - shift * far
-        (threshold,) = gate(saved(values), at_least={"R@5": number_to_reach}, limit=True, test="t").thresholds
+        (threshold,) = gate(
+            saved(values), at_least={"R@5": number_to_reach}, limit=True, test="t"
+        ).thresholds
         assert threshold.lower == pytest.approx(values.mean() - far)
         assert threshold.upper == pytest.approx(values.mean() + far)
-        assert threshold.p == pytest.approx(student.sf(shift * far / (far / student.ppf(0.95, 79)), 79))
+        assert threshold.p == pytest.approx(
+            student.sf(shift * far / (far / student.ppf(0.95, 79)), 79)
+        )
         assert threshold.outcome == outcome
 
 
@@ -107,7 +126,10 @@ def test_the_limit_by_flips_is_where_the_test_just_stops_rejecting() -> None:
     (threshold,) = gate(saved(values), at_least={"R@5": 0.3}, limit=True).thresholds
     assert threshold.lower is not None
     signs = np.array([[1 - 2 * (i >> j & 1) for j in range(14)] for i in range(2**14)])
-    for number_to_reach, is_rejected in ((threshold.lower - 1e-6, True), (threshold.lower + 1e-6, False)):
+    for number_to_reach, is_rejected in (
+        (threshold.lower - 1e-6, True),
+        (threshold.lower + 1e-6, False),
+    ):
         shifted_values = values - number_to_reach
         p = np.mean(signs @ shifted_values >= shifted_values.sum() - 1e-9)
         assert (p <= 0.05) == is_rejected
@@ -125,10 +147,14 @@ def test_equal_scores_show_nothing_but_to_the_bounded_test() -> None:
 
 def test_few_low_scores_are_no_pass_and_some_are_said_to_be_skewed() -> None:
     with pytest.warns(CranfieldWarning):
-        gate_result = gate(saved([0.0] * 9 + [1.0] * 91), at_least={"R@5": 0.8}, limit=True, test="t")
+        gate_result = gate(
+            saved([0.0] * 9 + [1.0] * 91), at_least={"R@5": 0.8}, limit=True, test="t"
+        )
     assert (gate_result.outcome, codes(gate_result)) == ("UNDECIDED", ["few-scores"])
     with pytest.warns(CranfieldWarning):
-        gate_result = gate(saved([0.0] * 10 + [1.0] * 90), at_least={"R@5": 0.8}, limit=True, test="t")
+        gate_result = gate(
+            saved([0.0] * 10 + [1.0] * 90), at_least={"R@5": 0.8}, limit=True, test="t"
+        )
     assert (gate_result.outcome, codes(gate_result)) == ("PASS", ["skewed"])
     # Few high scores make the lower limit too low, if anything.
     gate_result = gate(saved([1.0] * 10 + [0.0] * 90), at_least={"R@5": 0.01}, limit=True, test="t")
@@ -199,7 +225,10 @@ def test_a_measure_of_texts_reaches_nothing() -> None:
     with pytest.raises(MeasureError, match="RelString has texts as values"):
         gate(QRELS, BM25, at_least={"RelString": 0.5, "RR": 0.5})
     gate_result = gate(QRELS, [BM25, DENSE], "RR RelString", baseline="bm25", margin=0.1)
-    assert ([verdict.measure for verdict in gate_result.verdicts], "texts" in codes(gate_result)) == (["RR"], True)
+    assert (
+        [verdict.measure for verdict in gate_result.verdicts],
+        "texts" in codes(gate_result),
+    ) == (["RR"], True)
 
 
 def test_scores_in_percent_have_their_own_numbers() -> None:
@@ -254,7 +283,17 @@ def test_rel_applies_to_these_measures_too() -> None:
 
 
 def test_rows_and_document_have_thresholds_beside_verdicts() -> None:
-    arguments = ["gate", QRELS, DENSE, "--baseline", BM25, "--margin", "0.02", "--at-least", "RR=0.5"]
+    arguments = [
+        "gate",
+        QRELS,
+        DENSE,
+        "--baseline",
+        BM25,
+        "--margin",
+        "0.02",
+        "--at-least",
+        "RR=0.5",
+    ]
     rows = list(csv.DictReader(io.StringIO(invoke(*arguments, "--format", "csv").stdout)))
     assert [(r["measure"], r["outcome"], r["margin"], r["at_least"]) for r in rows] == [
         ("nDCG@10", "PASS", "0.02", ""),
@@ -296,5 +335,9 @@ def test_the_lowest_scores_of_what_did_not_pass_are_named() -> None:
             below[:n]
         )
     passed_gate = gate(scores, at_least={"R@5": 0.4})
-    assert (passed_gate.outcome, passed_gate.thresholds[0].lowest, len(passed_gate.tables())) == ("PASS", (), 1)
+    assert (passed_gate.outcome, passed_gate.thresholds[0].lowest, len(passed_gate.tables())) == (
+        "PASS",
+        (),
+        1,
+    )
     assert gate(scores, at_least={"R@5": 0.4}, changes=9).thresholds[0].lowest == tuple(below[:3])

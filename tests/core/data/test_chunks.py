@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from helpers.commands import invoke
 from helpers.notes import codes, find_note, sentence
-from helpers.rows import ALL_FORMS, Row, vary_block_sizes, make_run
+from helpers.rows import ALL_FORMS, Row, make_run, vary_block_sizes
 
 from cranfield import InputError, OptionError, Qrels, Run, check, evaluate, explain, read_run
 from cranfield.errors import DuplicateError

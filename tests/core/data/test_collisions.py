@@ -142,7 +142,9 @@ def test_the_numbers_are_drawn_in_every_process() -> None:
 
 def table(ids: list[bytes], column: str) -> Any:
     numbers = np.arange(1, len(ids) + 1) if column == "relevance" else -np.arange(len(ids) * 1.0)
-    return pa.table({"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers}, metadata=BYTES_METADATA)
+    return pa.table(
+        {"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers}, metadata=BYTES_METADATA
+    )
 
 
 @pytest.mark.parametrize("n_judged", [1, N // 2, N])
@@ -210,7 +212,9 @@ def test_queries_of_one_fixed_hash_that_stand_apart_are_brought_together() -> No
     twice = [*queries, *reversed(queries)]
     docs = [b"a"] * len(queries) + [b"b"] * len(queries)
     score = [1.0] * len(queries) + [2.0] * len(queries)
-    run = Run(pa.table({"query_id": twice, "doc_id": docs, "score": score}, metadata=BYTES_METADATA))
+    run = Run(
+        pa.table({"query_id": twice, "doc_id": docs, "score": score}, metadata=BYTES_METADATA)
+    )
     rows = {"query_id": [*queries, *queries], "doc_id": [b"a"] * N + [b"b"] * N}
     qrels = Qrels(pa.table({**rows, "relevance": [1] * N + [0] * N}, metadata=BYTES_METADATA))
     assert evaluate(qrels, run, "RR")["RR"] == 1 / 2

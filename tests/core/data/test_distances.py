@@ -188,7 +188,10 @@ def test_what_is_converted_keeps_the_ranking_and_says_so(suffix: str, write: Any
     done = invoke("convert", path, target)
     assert "its scores are minus the distances in column 'distance'" in done.output
     run = read_run(target)
-    assert (run.rows.distance_column, run.to_dict()["q0"]) == (None, {"a": -0.25, "b": -0.5, "c": -0.75})
+    assert (run.rows.distance_column, run.to_dict()["q0"]) == (
+        None,
+        {"a": -0.25, "b": -0.5, "c": -0.75},
+    )
     assert codes(evaluate(JUDGED, run, "RR")) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from cranfield import Qrels, evaluate, lazy, read_qrels, read_run
 from cranfield.arrays import ids as ids_module
 from cranfield.arrays.grades import narrow_grades, widen_grades
-from cranfield.arrays.ids import IdList, Ids, IdIndex, encode_ids, select_texts
+from cranfield.arrays.ids import IdIndex, IdList, Ids, encode_ids, select_texts
 from cranfield.data import judged as judged_module
 
 TEXTS = ["Z", "a long id, of more than sixteen bytes", "q1", "q10", "q2", "é", "日本", "\udcff"]
@@ -108,7 +108,9 @@ def test_places_are_those_of_a_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     # where many have the same hash, the ids decide
     whole = Ids.hash
     monkeypatch.setattr(Ids, "hash", lambda ids: whole(ids) % np.uint64(7))
-    assert IdIndex(Ids.of_texts(mine)).find_rows(Ids.of_texts(theirs[:600])).tolist() == wanted[:600]
+    assert (
+        IdIndex(Ids.of_texts(mine)).find_rows(Ids.of_texts(theirs[:600])).tolist() == wanted[:600]
+    )
     assert IdIndex(Ids.of([])).find_rows(Ids.of_texts(["q"])).tolist() == [-1]
 
 

@@ -11,13 +11,13 @@ import pytest
 from helpers.commands import invoke
 from helpers.judging_loop import (
     CHOICES,
-    QUERY_CHOICES,
     OPTION_CASES,
+    QUERY_CHOICES,
     Options,
-    nest_rows,
-    make_collection,
     compute_scores,
     list_rankings,
+    make_collection,
+    nest_rows,
     select_docs,
 )
 from helpers.notes import codes, sentence

@@ -14,7 +14,7 @@ import pytest
 
 from cranfield import evaluate, read_qrels, read_run
 from cranfield.arrays import byte_strings, slots
-from cranfield.arrays.byte_strings import find_repeated_keys, pair_keys, mix_words
+from cranfield.arrays.byte_strings import find_repeated_keys, mix_words, pair_keys
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.slots import PairIndex
 from cranfield.data import match

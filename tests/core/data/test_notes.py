@@ -14,8 +14,8 @@ from helpers.noted import GRADES, qrels_csv
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
-from cranfield.data.run_notes import are_ranks, find_contradictions, describe_affix
-from cranfield.notes import sort_by_severity, format_notes, warn_about
+from cranfield.data.run_notes import are_ranks, describe_affix, find_contradictions
+from cranfield.notes import format_notes, sort_by_severity, warn_about
 
 N = 12
 QRELS = "".join(f"q{q} 0 d{d} {d % 3}\n" for q in range(3) for d in range(0, N, 2))

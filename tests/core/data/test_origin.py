@@ -14,7 +14,12 @@ from helpers.folders import DEMO
 from helpers.notes import codes, find_note
 
 from cranfield import CranfieldWarning, InputError, Qrels, Run, compare, evaluate, gate, read_qrels
-from cranfield.data.fingerprint import SKETCH_SIZE, hash_judgments, estimate_overlap, sketch_documents
+from cranfield.data.fingerprint import (
+    SKETCH_SIZE,
+    estimate_overlap,
+    hash_judgments,
+    sketch_documents,
+)
 
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 

@@ -11,7 +11,7 @@ from helpers import rows as rows_in
 from helpers.commands import invoke
 from helpers.notes import codes, find_note
 from helpers.profile import seeds
-from helpers.rows import ALL_FORMS, vary_block_sizes, make_run
+from helpers.rows import ALL_FORMS, make_run, vary_block_sizes
 
 from cranfield import (
     InputError,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes, sentence
-from helpers.profile import seeds, sample_cases
+from helpers.profile import sample_cases, seeds
 from helpers.variants import variants
 
 import cranfield

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.explained import Judgments, Write, run_explain, last_line, explain_pair, rank_docs, join_notes, same_bits
+from helpers.explained import (
+    Judgments,
+    Write,
+    explain_pair,
+    join_notes,
+    last_line,
+    rank_docs,
+    run_explain,
+    same_bits,
+)
 from helpers.profile import sample_cases
 
 from cranfield import Measure, MeasureError, Qrels, definitions, evaluate, read_qrels, read_run
@@ -132,7 +141,9 @@ def test_what_else_is_said_of_two_runs() -> None:
         ("ties", "x"),
         ("nothing-judged", "y"),
     ]
-    assert "Every document adds the same to both runs." in join_notes(explain_pair(qrels, [runs["x"]] * 2, "P@1"))
+    assert "Every document adds the same to both runs." in join_notes(
+        explain_pair(qrels, [runs["x"]] * 2, "P@1")
+    )
     found = explain_pair(qrels, runs, "RR", ties="expected")
     assert "With ties=expected no document has a rank to move to." in join_notes(found)
     found = explain_pair(qrels, runs, "RR", judged_only=True)

@@ -12,8 +12,24 @@ from typing import Any
 
 import pytest
 from helpers import diversity_oracle
-from helpers.explain_cases import IN_MEMORY, OPTIONS, SEEDS, make_collection, explain_query, query_cases
-from helpers.explained import Judgments, Write, run_explain, last_line, explain_pair, rank_docs, join_notes, same_bits
+from helpers.explain_cases import (
+    IN_MEMORY,
+    OPTIONS,
+    SEEDS,
+    explain_query,
+    make_collection,
+    query_cases,
+)
+from helpers.explained import (
+    Judgments,
+    Write,
+    explain_pair,
+    join_notes,
+    last_line,
+    rank_docs,
+    run_explain,
+    same_bits,
+)
 from helpers.notes import codes, sentence
 from helpers.profile import sample_cases, seeds
 from markdown_it import MarkdownIt
@@ -146,8 +162,9 @@ def test_which_ideal_a_list_of_grades_has() -> None:
     assert text in join_notes(explain_query(*grades([5, 2, 4]), "nDCG"))
     other = explain_query(*grades([5, 2, 4]), "nDCG(ideal='top')")
     assert "The ideal ranking, where" not in join_notes(other)
-    assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in join_notes(
-        other
+    assert (
+        "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank."
+        in join_notes(other)
     )
 
 
@@ -189,7 +206,9 @@ def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
     qrels = {"q": {"a": 1, "b": 1}}
     assert text in join_notes(explain_query(qrels, {"q": ["a", "x", "b"]}, "AP"))
     assert text not in join_notes(explain_query(qrels, {"q": ["x", "a"]}, "AP"))
-    assert text not in join_notes(explain_query(qrels, {"q": ["a", "x", "b"]}, "P@3"))  # no number of a table
+    assert text not in join_notes(
+        explain_query(qrels, {"q": ["a", "x", "b"]}, "P@3")
+    )  # no number of a table
 
 
 def test_nothing_retrieved_is_said_once() -> None:
@@ -342,7 +361,9 @@ def test_what_was_dropped() -> None:
     found = explain_query(qrels, run, "AP", judged_only=True)
     assert listed(steps(found)[0]) == [(2, "a", 1)]
     assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in join_notes(found)
-    assert "Dropped" not in join_notes(explain_query(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
+    assert "Dropped" not in join_notes(
+        explain_query(qrels, {"q": ["b", "a"]}, "AP", judged_only=True)
+    )
 
 
 def test_nothing_by_nothing() -> None:
@@ -392,7 +413,9 @@ def test_of_a_geometric_mean_the_ratio_of_a_query_is_said() -> None:
     runs = {"old": old, "new": new}
     notes = explain_pair(qrels, runs, "GMAP", "q1").tables()[0].notes
     assert any(f"= -{math.log(2):.6f}, a ratio of 0.5000." in note for note in notes)
-    assert not any("a ratio of" in note for note in explain_pair(qrels, runs, "AP", "q1").tables()[0].notes)
+    assert not any(
+        "a ratio of" in note for note in explain_pair(qrels, runs, "AP", "q1").tables()[0].notes
+    )
 
 
 def test_what_cannot_be_explained_is_refused() -> None:

@@ -34,7 +34,9 @@ SEEDS = seeds(4)
 def explain_mean(qrels: Any, run: Any, name: str | Measure, **options: Any) -> MeanExplanation:
     one = name if isinstance(name, Measure) else parse(name)
     judging = Judging.of(options)
-    return MeanExplanation.of_run(make_qrels(qrels, "strict"), make_run(run, "strict"), one, judging)
+    return MeanExplanation.of_run(
+        make_qrels(qrels, "strict"), make_run(run, "strict"), one, judging
+    )
 
 
 @cache  # three tests look at each

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.explained import run_explain, explain_pair
+from helpers.explained import explain_pair, run_explain
 
 from cranfield import (
     MeasureError,

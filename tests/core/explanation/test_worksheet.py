@@ -523,7 +523,9 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
 
 def test_threads_are_named_apart() -> None:
     """The hook is that of the thread: what others compute meanwhile stays as it is."""
-    alone = {name: redo.describe_form(explained(parse(name), plain(), "full0", {})) for name in SOME}
+    alone = {
+        name: redo.describe_form(explained(parse(name), plain(), "full0", {})) for name in SOME
+    }
     with ThreadPoolExecutor(4) as pool:
         jobs = {
             name: pool.submit(explained, parse(name), plain(), "full0", {}) for name in SOME * 5

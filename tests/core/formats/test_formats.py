@@ -36,7 +36,7 @@ from cranfield.formats.batches import read_ids
 from cranfield.formats.block import SIZES
 from cranfield.formats.columns import Side
 from cranfield.formats.compression import Unclosable
-from cranfield.formats.files import FORMATS, FORMAT_OF_SUFFIX
+from cranfield.formats.files import FORMAT_OF_SUFFIX, FORMATS
 from cranfield.formats.source import Source
 from cranfield.progress import watch_calls
 

@@ -423,7 +423,8 @@ def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> No
     assert buffer.address <= at < buffer.address + buffer.size
     assert block.score_or_grade is not None
     assert (
-        block.score_or_grade.__array_interface__["data"][0] == table["score"].chunk(0).buffers()[1].address
+        block.score_or_grade.__array_interface__["data"][0]
+        == table["score"].chunk(0).buffers()[1].address
     )
 
 
@@ -528,7 +529,9 @@ def test_a_run_says_its_size_where_that_is_known(tmp_path: Path) -> None:
     assert repr(Run({"q": ["a", "b"], "r": ["a"]}, "x")) == "Run('x', 2 queries, 3 documents)"
     assert repr(Run([("q", "a", 1)])) == "Run('run', 1 row)"
     assert repr(Run(pl.DataFrame(FRAME))) == "Run('run', 3 rows)"
-    assert repr(Run({"q": ["a"], "r": ["a"]}).select_query("q")) == "Run('run', 1 query, 1 document)"
+    assert (
+        repr(Run({"q": ["a"], "r": ["a"]}).select_query("q")) == "Run('run', 1 query, 1 document)"
+    )
     file = tmp_path / "mine.run"
     assert repr(read_run(file)) == "Run('mine')", "it is not there"
     file.write_text("q Q0 a 1 2.5 t\n" * 100)

@@ -145,7 +145,9 @@ def test_records_are_the_columns_they_were_made_of_in_any_layout() -> None:
     rows = chance.permutation(3)
     for layout in (own, wide):
         made = Records.of(own, query, Ids.of(docs), numbers, np.array([4, 2**32 - 1, 0]))
-        found = Records.concatenate([made.change_layout(layout), made.change_layout(layout)]).take(rows + 3)
+        found = Records.concatenate([made.change_layout(layout), made.change_layout(layout)]).take(
+            rows + 3
+        )
         assert found.query.to_list() == [query[i] for i in rows]
         assert found.doc.to_list() == [docs[i] for i in rows]
         assert found.position.tolist() == [[4, 2**32 - 1, 0][i] for i in rows]

@@ -90,7 +90,10 @@ def test_ir_measures(write: Write) -> None:
     assert found.summaries == {"all": 2}
     rows = [line.split("\t") for line in lines.splitlines()]
     objects = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in rows]
-    assert read_score_dicts(write("b.jsonl", "".join(json.dumps(o) + "\n" for o in objects))) == EXPECTED
+    assert (
+        read_score_dicts(write("b.jsonl", "".join(json.dumps(o) + "\n" for o in objects)))
+        == EXPECTED
+    )
     metric = namedtuple("metric", ["query_id", "measure", "value"])
     metrics = [metric(q, parse(m), float(v)) for q, m, v in rows]
     assert read_score_dicts(metrics) == {(None, "AP"): MAP, (None, "P@5"): P5}
@@ -143,7 +146,10 @@ def test_frames_and_tables_of_one_row_each() -> None:
         pa.table(pl.DataFrame(rows)),
     ):
         assert read_score_dicts(data) == NAMED
-    assert read_score_dicts(pd.DataFrame(rows).astype({"qid": "category", "name": "category"})) == NAMED
+    assert (
+        read_score_dicts(pd.DataFrame(rows).astype({"qid": "category", "name": "category"}))
+        == NAMED
+    )
 
 
 def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
@@ -170,7 +176,9 @@ def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
     files = list(tmp_path.iterdir())
     assert len(files) == 7
     for data in (frame, table, systems.to_polars(), *files):
-        assert read_score_dicts(data) == {key: pytest.approx(own) for key, own in expected.items()}, data
+        assert read_score_dicts(data) == {
+            key: pytest.approx(own) for key, own in expected.items()
+        }, data
     wide = pd.DataFrame({"map": MAP, "P_5": P5})  # the queries are its index
     wide.to_csv(tmp_path / "wide.csv")
     for data in (wide, wide.rename_axis("qid"), tmp_path / "wide.csv"):

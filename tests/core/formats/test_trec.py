@@ -28,7 +28,9 @@ def rows(path: str) -> list[tuple[str, str, float | None]]:
     found = []
     for load in read_run(path).blocks():
         block = load()
-        values = [None] * len(block) if block.score_or_grade is None else block.score_or_grade.tolist()
+        values = (
+            [None] * len(block) if block.score_or_grade is None else block.score_or_grade.tolist()
+        )
         queries, docs = block.query.to_list(), block.doc.to_list()
         found += [
             (q.decode("utf-8", "surrogateescape"), d.decode("utf-8", "surrogateescape"), v)

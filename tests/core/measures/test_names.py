@@ -12,7 +12,13 @@ import cranfield
 from cranfield import Measure, MeasureError, definitions, parse, parse_all
 from cranfield.measures.absent import describe_absent
 from cranfield.measures.grammar import _form_name
-from cranfield.measures.registry import EXACT_NAMES, VARIANTS, bare_name, find_variant, strip_library_words
+from cranfield.measures.registry import (
+    EXACT_NAMES,
+    VARIANTS,
+    bare_name,
+    find_variant,
+    strip_library_words,
+)
 
 QRELS, RUN = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d1", "d2"]}
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.gates import BM25, DENSE, QRELS, A, B, gate_differences, gate_scores, number_queries, run_gate, save_scores
+from helpers.gates import (
+    BM25,
+    DENSE,
+    QRELS,
+    A,
+    B,
+    gate_differences,
+    gate_scores,
+    number_queries,
+    run_gate,
+    save_scores,
+)
 from helpers.notes import codes
 from helpers.vectors import CASE_E as E
 
@@ -132,7 +143,10 @@ def test_bounded_where_less_is_better() -> None:
     chance = np.random.default_rng(31)
     old, new = chance.uniform(0, 0.6, 80), chance.uniform(0, 0.6, 80)
     up = {"old": {"nDCG@10": number_queries(old)}, "new": {"nDCG@10": number_queries(new)}}
-    down = {"old": {"Unjudged@10": number_queries(1 - old)}, "new": {"Unjudged@10": number_queries(1 - new)}}
+    down = {
+        "old": {"Unjudged@10": number_queries(1 - old)},
+        "new": {"Unjudged@10": number_queries(1 - new)},
+    }
     one = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
     other = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
     for name in ("p", "p_worse", "lower", "upper", "difference"):

@@ -49,7 +49,9 @@ def test_the_wealth_is_the_mean_of_what_every_share_makes() -> None:
     assert log_wealth(values, -0.4) == pytest.approx(math.log(sum(made) / N_BETS))
     assert log_wealth(values, 0.0) == math.inf  # no value is below 0: the claim is impossible
     counts = np.arange(30) % 3 + 1
-    assert log_wealth(values, -0.4, counts) == pytest.approx(log_wealth(np.repeat(values, counts), -0.4))
+    assert log_wealth(values, -0.4, counts) == pytest.approx(
+        log_wealth(np.repeat(values, counts), -0.4)
+    )
 
 
 REACHES = [
@@ -64,7 +66,9 @@ REACHES = [
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
 @pytest.mark.parametrize("bound", [-0.3, 0.0, 0.2])
-def test_the_ends_are_those_of_all_scores_that_are_possible(reach: DifferenceRange, bound: float) -> None:
+def test_the_ends_are_those_of_all_scores_that_are_possible(
+    reach: DifferenceRange, bound: float
+) -> None:
     """A difference less its bound is linear in both scores: the corners are enough."""
     possible = []
     for old, new in itertools.product((reach.low, reach.high), repeat=2):

@@ -133,7 +133,9 @@ def test_many_clusters_are_drawn_flips_of_their_sums(seed: int) -> None:
     n = int(code.max()) + 1
     sums = np.array([gains[code == one].sum() for one in range(n)])
     flips = Flips(n, 5_000, seed)
-    own = sign_flip_p_values(PairedScores.from_differences(gains[:, None]).sum_clusters(code), flips)
+    own = sign_flip_p_values(
+        PairedScores.from_differences(gains[:, None]).sum_clusters(code), flips
+    )
     assert own == sign_flip_p_values(PairedScores.from_differences(sums[:, None]), flips)
     ids = [f"q{i:03}" for i in range(100)]
     data = {"old": dict.fromkeys(ids, 0.5), "new": dict(zip(ids, 0.5 + gains, strict=True))}
@@ -181,7 +183,9 @@ def test_a_cluster_of_half_the_queries_needs_flips(correlation: float) -> None:
     chance = np.random.default_rng(20261127)
     code = np.array([0] * 20 + list(range(1, 21)))
     of_cluster = chance.normal(size=(21, 4_000))[code] * sqrt(correlation)
-    clusters = PairedScores.from_differences(of_cluster + chance.normal(size=(40, 4_000)) * sqrt(1 - correlation))
+    clusters = PairedScores.from_differences(
+        of_cluster + chance.normal(size=(40, 4_000)) * sqrt(1 - correlation)
+    )
     clusters = clusters.sum_clusters(code)
     low, high = t_interval(Moments.of(clusters), 0.05)
     held = float(np.mean((low <= 0) & (high >= 0)))
@@ -242,7 +246,9 @@ def test_on_real_scores_clusters_are_as_often_wrong_as_the_page_says(
         asked = GainSample(gains - 0.02, 0.02, units=Clusters([None] * len(code), code))
         passed["flips"] += bool(run_gain_tests(asked, by_flips).is_above[0, 0])
         passed["t"] += bool(run_gain_tests(asked, by_t).is_above[0, 0])
-        passed["queries"] += bool(run_gain_tests(replace(asked, units=EACH_QUERY), by_t).is_above[0, 0])
+        passed["queries"] += bool(
+            run_gain_tests(replace(asked, units=EACH_QUERY), by_t).is_above[0, 0]
+        )
     least, most = stats.binom.ppf(0.0005, times, 0.03), stats.binom.ppf(0.9995, times, 0.07)
     for name in ("flips", "t"):
         assert least <= missed[name] <= most

@@ -284,7 +284,9 @@ def test_flips_and_intervals_are_as_often_wrong_as_they_say(data: Path, kind: st
         alarms["these"] += bool(p[0] <= 0.05)
         alarms["t"] += bool(abs(mean) / error[0] > stats.t.ppf(0.975, degrees[0]))
         alarms["micro"] += bool(stats.ttest_1samp(d, 0).pvalue <= 0.05)
-        every = invert_sign_flips(PairedScores.from_differences(strata.means[:, :1]), Flips(7), 0.05)[0]
+        every = invert_sign_flips(
+            PairedScores.from_differences(strata.means[:, :1]), Flips(7), 0.05
+        )[0]
         alarms["others"] += bool(every[0] <= 0.05)
         missed += not low[0] <= 0 <= high[0]
     least, most = stats.binom.ppf([0.0005, 0.9995], times, 0.05)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.commands import invoke, run_command, run_bytes
+from helpers.commands import invoke, run_bytes, run_command
 from transcripts import on_terminal, plain
 
 import cranfield

@@ -135,7 +135,11 @@ def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how
             for scores in lists
         ]
         for doc in docs:
-            pairs = [(list_values[doc], w) for list_values, w in zip(values, weights, strict=True) if doc in list_values]
+            pairs = [
+                (list_values[doc], w)
+                for list_values, w in zip(values, weights, strict=True)
+                if doc in list_values
+            ]
             n, sum_w = len(pairs), sum(w for _, w in pairs)
             for list_values, w in zip(values, weights, strict=True):
                 if doc in list_values:
@@ -182,7 +186,9 @@ def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
                 fused = fuse(
                     runs, method, norm=norm, absent=absent, weights=weights, **parameters
                 ).to_dict()
-                expected = slowly([*runs.values()], method, norm, absent, weights=weights, **parameters)
+                expected = slowly(
+                    [*runs.values()], method, norm, absent, weights=weights, **parameters
+                )
                 assert_same(fused, expected)
 
 
@@ -228,9 +234,15 @@ def test_negative_scores_have_no_sentinel(norm: Any) -> None:
 def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
     for seed in seeds(4):
         runs = some_runs(seed, n_runs=4)
-        fused_in_order = [fuse(dict(order), method).to_dict() for order in permutations(runs.items())]
+        fused_in_order = [
+            fuse(dict(order), method).to_dict() for order in permutations(runs.items())
+        ]
         assert all(fused == fused_in_order[0] for fused in fused_in_order)
-        assert all(list(fused[query]) == list(fused_in_order[0][query]) for fused in fused_in_order for query in fused_in_order[0])
+        assert all(
+            list(fused[query]) == list(fused_in_order[0][query])
+            for fused in fused_in_order
+            for query in fused_in_order[0]
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -252,7 +264,9 @@ def test_a_scale_does_not_matter_where_the_norm_says_so(norm: Any) -> None:
         name: {q: {d: 8 * s + shift for d, s in scores.items()} for q, scores in run.items()}
         for name, run in runs.items()
     }
-    assert_same(fuse(other_runs, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict())
+    assert_same(
+        fuse(other_runs, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict()
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -300,7 +314,10 @@ def test_small_values_are_not_lost_beside_large_ones() -> None:
     tiny = fuse(wide, "sum", norm="none", weights=[1e-30, 0]).to_dict()["q"]
     assert tiny == {"a": 1e30 * 1e-30, "b": 1e-30, "c": 2e-30}
     smallest = {"q": {"a": 5e-324, "b": 1e-310}}
-    assert fuse([smallest, smallest], "sum", norm="none").to_dict()["q"] == {"b": 2e-310, "a": 1e-323}
+    assert fuse([smallest, smallest], "sum", norm="none").to_dict()["q"] == {
+        "b": 2e-310,
+        "a": 1e-323,
+    }
 
 
 def test_norms_take_scores_of_any_size() -> None:
@@ -507,7 +524,10 @@ def test_a_run_says_how_it_was_made() -> None:
     assert fused_again.recipe["runs"]["sum"] == fused.recipe
     assert fused_again.description == "rrf of sum, c (norm none, absent left-out, k 60)"
     fused_many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
-    assert fused_many.description == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
+    assert (
+        fused_many.description
+        == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
+    )
     assert evaluate({"q": {"d": 1}}, fused, "RR").recipe["run"] == fused.description
     assert Run({"q": {"d": 1.0}}).recipe == {}
     assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).description
@@ -640,7 +660,8 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     outcome = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
     assert outcome.exit_code == 0
     assert (
-        "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3, 0.7)" in outcome.stderr
+        "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3, 0.7)"
+        in outcome.stderr
     )
     expected = fuse(runs, "sum", weights=[0.3, 0.7])
     assert read_run(target).to_dict() == expected.to_dict()
@@ -659,7 +680,9 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     assert "is read by this command" in outcome_of_input.stderr
     outcome_of_input = invoke(*runs, "-o", target, "--qrels-format", "trec")
     assert "--qrels-format applies to judgments" in outcome_of_input.stderr
-    outcome_of_spaces = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense = 0.7, bm25=0.3")
+    outcome_of_spaces = invoke(
+        *runs, "-o", target, "--method", "sum", "--weights", "dense = 0.7, bm25=0.3"
+    )
     assert "weights 0.3, 0.7" in outcome_of_spaces.stderr
     assert invoke(runs[0], "-o", target).exit_code == 2
     assert (

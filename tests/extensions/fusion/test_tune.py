@@ -49,7 +49,9 @@ def test_weights_are_all_parts_of_whole_numbers() -> None:
     for n_parts, n in ((10, 3), (10, 4), (20, 3), (1, 2), (5, 1)):
         compositions = [*_compositions(n_parts, n)]
         assert len(compositions) == len(set(compositions)) == math.comb(n_parts + n - 1, n - 1)
-        assert all(sum(composition) == n_parts and min(composition) >= 0 for composition in compositions)
+        assert all(
+            sum(composition) == n_parts and min(composition) >= 0 for composition in compositions
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -67,7 +69,9 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
     held_out: dict[str, float] = {}
     for i in range(3):
         train = [q for q in query_ids if fold[q] != i]
-        means = {w: sum(scores[q] for q in train) / len(train) for w, scores in scores_of_weights.items()}
+        means = {
+            w: sum(scores[q] for q in train) / len(train) for w, scores in scores_of_weights.items()
+        }
         top = max(means.values())
         best = min(
             (w for w in scores_of_weights if means[w] >= top - 1e-9),
@@ -78,24 +82,30 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
         }
         held_out |= {q: scores_of_weights[best][q] for q in query_ids if fold[q] == i}
     equal = evaluate(qrels, fuse(runs, "sum", norm="zmuv"), "AP").per_query("AP")
-    expected = compare({"untuned": {"AP": equal}, "tuned": {"AP": held_out}}, seed=seed)["AP"]["tuned"]
-    assert (tuning.pair.difference, tuning.pair.p) == pytest.approx((expected.difference, expected.p))
+    expected = compare({"untuned": {"AP": equal}, "tuned": {"AP": held_out}}, seed=seed)["AP"][
+        "tuned"
+    ]
+    assert (tuning.pair.difference, tuning.pair.p) == pytest.approx(
+        (expected.difference, expected.p)
+    )
     assert (tuning.pair.low, tuning.pair.high) == pytest.approx((expected.low, expected.high))
     mean_of_weights = {w: sum(scores.values()) / 30 for w, scores in scores_of_weights.items()}
     assert tuning.means == pytest.approx([*mean_of_weights.values()])
-    assert mean_of_weights[tuple(round(4 * weight) for weight in tuning.best.values())] == pytest.approx(
-        max(mean_of_weights.values())
-    )
+    assert mean_of_weights[
+        tuple(round(4 * weight) for weight in tuning.best.values())
+    ] == pytest.approx(max(mean_of_weights.values()))
     assert evaluate(qrels, tuning.run, "AP")["AP"] == pytest.approx(max(mean_of_weights.values()))
     gaps_of_weights = {
         w: [
-            scores[q] - scores_of_weights[tuple(round(4 * weight) for weight in tuning.best.values())][q]
+            scores[q]
+            - scores_of_weights[tuple(round(4 * weight) for weight in tuning.best.values())][q]
             for q in query_ids
         ]
         for w, scores in scores_of_weights.items()
     }
     close = sum(
-        -np.mean(gap) <= (np.std(gap, ddof=1) / math.sqrt(30) or 1e-9) for gap in gaps_of_weights.values()
+        -np.mean(gap) <= (np.std(gap, ddof=1) / math.sqrt(30) or 1e-9)
+        for gap in gaps_of_weights.values()
     )
     assert tuning.close == close
 
@@ -108,12 +118,18 @@ def test_a_parameter_is_tuned_and_the_nearest_to_the_default_is_taken() -> None:
         fused = fuse(runs, "rrf", k=setting["k"])
         assert evaluate(qrels, fused, "RR")["RR"] == pytest.approx(mean)
     qrels_of_three = {"q0": {"a": 1}, "q1": {"a": 1}, "q2": {"a": 1}}
-    equal_runs = {"x": {q: ["a", "b"] for q in qrels_of_three}, "y": {q: ["a", "c"] for q in qrels_of_three}}
+    equal_runs = {
+        "x": {q: ["a", "b"] for q in qrels_of_three},
+        "y": {q: ["a", "c"] for q in qrels_of_three},
+    }
     flat = tune(qrels_of_three, equal_runs, "rrf", "RR", over="parameter", folds=3)
     assert flat.best == {"k": 60}
     assert flat.close == len(flat.settings)
     assert "the optimum is flat" in str(flat)
-    assert tune(qrels_of_three, equal_runs, "sum", "RR", folds=3, norm="rank").best == {"x": 0.5, "y": 0.5}
+    assert tune(qrels_of_three, equal_runs, "sum", "RR", folds=3, norm="rank").best == {
+        "x": 0.5,
+        "y": 0.5,
+    }
     rbc = tune(qrels_of_three, equal_runs, "rbc", "RR", over="parameter", folds=3)
     assert max(setting["phi"] for setting in rbc.settings) < 1  # ranx tries 1, which is no order
 

@@ -27,7 +27,10 @@ def orderings(found: Agreement) -> list[Any]:
 def test_of_a_document_twice_one_row_counts(how: Any, grade: int) -> None:
     unique_grades: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
     runs = {"x": Run(RUN), "y": Run(OTHER)}
-    unique_runs = {"x": {"q1": ["b", "a"], "q2": ["a", "b"]}, "y": {"q1": ["a", "b"], "q2": ["a", "b"]}}
+    unique_runs = {
+        "x": {"q1": ["b", "a"], "q2": ["a", "b"]},
+        "y": {"q1": ["a", "b"], "q2": ["a", "b"]},
+    }
     result = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
     expected = agreement(unique_grades, B, unique_runs, "RR", mixtures=20)
     assert result.pooled == expected.pooled

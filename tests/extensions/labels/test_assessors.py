@@ -40,8 +40,15 @@ def test_case_j() -> None:
     assert (result.grades, result.matrix.tolist()) == ([0, 1], [[15, 10], [5, 20]])
     for numbers in (result.pooled, result.per_query["q"]):
         assert (numbers.kappa, numbers.agreement, numbers.overlap) == (0.4, 0.7, 20 / 35)
-        assert (numbers.weighted_kappa, numbers.same_grade, numbers.overlap_all) == (0.4, 0.7, 20 / 35)
-    inverted = [{"q": {doc: 1 - grade for doc, grade in grades_of_query["q"].items()}} for grades_of_query in case_j()]
+        assert (numbers.weighted_kappa, numbers.same_grade, numbers.overlap_all) == (
+            0.4,
+            0.7,
+            20 / 35,
+        )
+    inverted = [
+        {"q": {doc: 1 - grade for doc, grade in grades_of_query["q"].items()}}
+        for grades_of_query in case_j()
+    ]
     assert agreement(*inverted).pooled.overlap == 15 / 30
 
 
@@ -71,20 +78,28 @@ def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> d
     def share(part_docs: set[Any], all_docs: set[Any]) -> float | None:
         return len(part_docs) / len(all_docs) if all_docs else None
 
-    grade_a, grade_b = ({(q, d): grades[q][d] for q in queries for d in grades[q]} for grades in (a, b))
+    grade_a, grade_b = (
+        {(q, d): grades[q][d] for q in queries for d in grades[q]} for grades in (a, b)
+    )
     shared_docs = grade_a.keys() & grade_b.keys()
-    relevant_a, relevant_b = ({d for d in grades if grades[d] >= rel} for grades in (grade_a, grade_b))
+    relevant_a, relevant_b = (
+        {d for d in grades if grades[d] >= rel} for grades in (grade_a, grade_b)
+    )
     return {
         "both": len(shared_docs),
         "only_a": len(grade_a.keys() - grade_b.keys()),
         "only_b": len(grade_b.keys() - grade_a.keys()),
         "relevant_a": len(relevant_a),
         "relevant_b": len(relevant_b),
-        "agreement": share({d for d in shared_docs if (d in relevant_a) == (d in relevant_b)}, shared_docs),
+        "agreement": share(
+            {d for d in shared_docs if (d in relevant_a) == (d in relevant_b)}, shared_docs
+        ),
         "kappa": kappa_of([(int(d in relevant_a), int(d in relevant_b)) for d in shared_docs]),
         "same_grade": share({d for d in shared_docs if grade_a[d] == grade_b[d]}, shared_docs),
         "weighted_kappa": kappa_of([(grade_a[d], grade_b[d]) for d in shared_docs]),
-        "overlap": share(shared_docs & relevant_a & relevant_b, shared_docs & (relevant_a | relevant_b)),
+        "overlap": share(
+            shared_docs & relevant_a & relevant_b, shared_docs & (relevant_a | relevant_b)
+        ),
         "overlap_all": share(relevant_a & relevant_b, relevant_a | relevant_b),
     }
 
@@ -96,7 +111,10 @@ def test_every_number_is_its_definition(rel: int) -> None:
         result = agreement(a, b, rel=rel)
         shared_queries = sorted(a.keys() & b.keys())
         assert list(result.per_query) == shared_queries
-        for queries, numbers in [(shared_queries, result.pooled), *(([q], result.per_query[q]) for q in shared_queries)]:
+        for queries, numbers in [
+            (shared_queries, result.pooled),
+            *(([q], result.per_query[q]) for q in shared_queries),
+        ]:
             expected = from_the_definition(a, b, queries, rel)
             assert vars(numbers) == pytest.approx(expected, abs=1e-12), (seed, queries)
         pairs = [(a[q][d], b[q][d]) for q in shared_queries for d in a[q].keys() & b[q].keys()]
@@ -159,7 +177,10 @@ def test_qrels_agree_with_themselves(a: Grades) -> None:
     result = agreement(a, a)
     for numbers in (result.pooled, *result.per_query.values()):
         assert numbers.agreement == numbers.same_grade == 1
-        assert {numbers.kappa, numbers.weighted_kappa, numbers.overlap, numbers.overlap_all} <= {1.0, None}
+        assert {numbers.kappa, numbers.weighted_kappa, numbers.overlap, numbers.overlap_all} <= {
+            1.0,
+            None,
+        }
 
 
 def test_what_has_no_value_is_none() -> None:
@@ -236,7 +257,10 @@ def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
         assert ordering.min_tau == pytest.approx(min(taus))
         for pair in ordering.pairs:
             assert pair.difference_a >= 0  # the left one is the better under A
-            is_first_better = [mixture_means[pair.left] > mixture_means[pair.right] for mixture_means in means_of_mixtures]
+            is_first_better = [
+                mixture_means[pair.left] > mixture_means[pair.right]
+                for mixture_means in means_of_mixtures
+            ]
             assert pair.same_sign == sum(is_first_better) / n
     (note,) = [note for note in result.notes if note.code == "highest-grade"]
     assert "The highest grade is 3 in A and 2 in B" in note.text
@@ -255,10 +279,14 @@ def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None
             np.array([scores[pair.left][query] - scores[pair.right][query] for query in sorted(a)])
             for scores in scores_of_assessors
         )
-        assert pair.change == pytest.approx(np.mean(differences_a) - np.mean(differences_b), abs=1e-12)
+        assert pair.change == pytest.approx(
+            np.mean(differences_a) - np.mean(differences_b), abs=1e-12
+        )
         assert pair.difference_b is not None
         assert pair.change == pytest.approx(pair.difference_a - pair.difference_b, abs=1e-12)
-        assert pair.p_change == pytest.approx(stats.ttest_rel(differences_a, differences_b).pvalue, rel=1e-9)
+        assert pair.p_change == pytest.approx(
+            stats.ttest_rel(differences_a, differences_b).pvalue, rel=1e-9
+        )
     (ordering,) = result.to_dict()["orderings"]
     assert {"change", "p_change"} <= set(ordering["pairs"][0])
     generated = agreement(
@@ -281,7 +309,8 @@ def means(qrels: Grades, runs: Any, measure: str) -> dict[str, float]:
     """Return the means over the six queries, those of the scale left out."""
     scores = evaluate(qrels, runs, measure)
     return {
-        name: sum(score for q, score in system_scores.per_query(measure).items() if q != "scale") / 6
+        name: sum(score for q, score in system_scores.per_query(measure).items() if q != "scale")
+        / 6
         for name, system_scores in scores.items()
     }
 
@@ -308,7 +337,10 @@ def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
         )
         assert pair.p_a == pytest.approx(stats.ttest_1samp(differences_a, 0).pvalue, rel=1e-9)
         assert pair.p_b == pytest.approx(stats.ttest_1samp(differences_b, 0).pvalue, rel=1e-9)
-        is_same_verdict = [verdict(np.where(row, differences_a, differences_b)) == verdict(differences_a) for row in is_from_a]
+        is_same_verdict = [
+            verdict(np.where(row, differences_a, differences_b)) == verdict(differences_a)
+            for row in is_from_a
+        ]
         assert pair.same_verdict == sum(is_same_verdict) / n
         verdicts.add(verdict(differences_a))
     assert verdicts == {0.0, 1.0}
@@ -383,12 +415,19 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
     for _ in range(n):
         qrels: Grades = {q: {} for q in a}
         for (q, d), x in zip(rows, generator.random(len(rows)).tolist(), strict=True):
-            qrels[q][d] = next(given_grade for cumulative_share, given_grade in shares[a[q][d]] if x < cumulative_share)
+            qrels[q][d] = next(
+                given_grade
+                for cumulative_share, given_grade in shares[a[q][d]]
+                if x < cumulative_share
+            )
         qrels["scale"] = {"d": 8}
         scores = evaluate(qrels, runs, measures)
         all_means.append(
             {
-                (m, s): sum(score for q, score in system_scores.per_query(m).items() if q != "scale") / 6
+                (m, s): sum(
+                    score for q, score in system_scores.per_query(m).items() if q != "scale"
+                )
+                / 6
                 for s, system_scores in scores.items()
                 for m in map(str, system_scores.measures)
             }
@@ -396,7 +435,9 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
     assert len(result.orderings) > 50
     for ordering in result.orderings:
         for s, name in enumerate(ordering.systems):
-            means_of_system = [means_of_qrels[ordering.measure, name] for means_of_qrels in all_means]
+            means_of_system = [
+                means_of_qrels[ordering.measure, name] for means_of_qrels in all_means
+            ]
             assert ordering.low[s] == pytest.approx(min(means_of_system), abs=1e-12)
             assert ordering.high[s] == pytest.approx(max(means_of_system), abs=1e-12)
             assert ordering.mean_mixed[s] == pytest.approx(sum(means_of_system) / n, abs=1e-12)
@@ -464,9 +505,16 @@ def test_one_query_and_one_system_have_an_answer() -> None:
     a, b = {"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}
     one_system = agreement(a, b, {"s": {"q": ["d", "e"]}}, "RR", mixtures=5)
     assert one_system.orderings[0].pairs == []
-    assert one_system.orderings[0].tau is one_system.orderings[0].mean_tau is one_system.orderings[0].min_tau is None
+    assert (
+        one_system.orderings[0].tau
+        is one_system.orderings[0].mean_tau
+        is one_system.orderings[0].min_tau
+        is None
+    )
     assert len(one_system.tables()) == 4
-    two_systems = agreement(a, b, {"s": {"q": ["d", "e"]}, "t": {"q": ["e", "d"]}}, "RR", mixtures=5)
+    two_systems = agreement(
+        a, b, {"s": {"q": ["d", "e"]}, "t": {"q": ["e", "d"]}}, "RR", mixtures=5
+    )
     (pair,) = two_systems.orderings[0].pairs
     assert (pair.p_a, pair.p_b, pair.same_verdict) == (None, None, 1.0)
     twins = agreement(a, b, {"s": {"q": ["d"]}, "t": {"q": ["d"]}}, "RR", mixtures=5)
@@ -511,7 +559,14 @@ def test_the_command_prints_what_the_function_finds(files: list[str]) -> None:
         ordering = result.orderings[1]
         assert ["ordering", "AP(rel=2)", "", "", "min_tau", str(ordering.min_tau)] in rows
         pair = ordering.pairs[0]
-        expected_row = ["pair", "AP(rel=2)", pair.left, pair.right, "same_sign", str(pair.same_sign)]
+        expected_row = [
+            "pair",
+            "AP(rel=2)",
+            pair.left,
+            pair.right,
+            "same_sign",
+            str(pair.same_sign),
+        ]
         assert expected_row in rows
     for form, mark in (("markdown", "\n| :--"), ("latex", "\\begin{tabular}"), ("html", "<table>")):
         assert invoke(*files, "--format", form).stdout.count(mark) == len(result.tables())
@@ -576,7 +631,9 @@ def test_results_show_themselves() -> None:
     assert isinstance(result, Agreement)
     assert repr(result) == "Agreement(kappa -1.0000, overlap 0.0000, 1 orderings)"
     assert result._repr_html_().count("<table>") == len(result.tables()) == 6
-    equal_result = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30)
+    equal_result = agreement(
+        {"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30
+    )
     assert len(equal_result.tables()) == 5  # no pair changes
 
 
@@ -584,7 +641,8 @@ def test_queries_are_left_out_where_two_of_several_assessors_share_them() -> Non
     chance = random.Random(3)
     qrels = {f"q{i}": {f"d{j}": chance.randint(0, 1) for j in range(5)} for i in range(9)}
     noisy_qrels = {
-        q: {d: chance.choice([g, 1 - g, g]) for d, g in grades.items()} for q, grades in qrels.items()
+        q: {d: chance.choice([g, 1 - g, g]) for d, g in grades.items()}
+        for q, grades in qrels.items()
     }
     result = agreement({"q0": qrels["q0"]}, qrels, extra_qrels={"third": noisy_qrels})
     assert "leave out one query after the other" in str(result)  # nine, of which all judge one
@@ -605,7 +663,9 @@ def test_grades_below_0_are_told() -> None:
     result = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
     assert "1 grade of A below 0, compared as any other" in str(result)
     third = {"q": {"a": -1, "b": 0}}
-    result = agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, extra_qrels={"crowd": third})
+    result = agreement(
+        {"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, extra_qrels={"crowd": third}
+    )
     assert "1 grade of crowd below 0" in str(result)
     assert "below-0" in {note.code for note in result.notes}
 

@@ -36,7 +36,11 @@ def judged(table: list[list[int | None]]) -> dict[str, Any]:
 
 
 def of_grades(found: Any) -> dict[str, Coefficient]:
-    return {coefficient.name: coefficient for coefficient in found.coefficients if coefficient.of == "grade"}
+    return {
+        coefficient.name: coefficient
+        for coefficient in found.coefficients
+        if coefficient.of == "grade"
+    }
 
 
 # ---- published examples -------------------------------------------------------------------------
@@ -57,10 +61,18 @@ def test_krippendorffs_example_of_four_observers() -> None:
             )
         )
     )
-    nominal, ordinal = (coefficients[f"Krippendorff's alpha, {scale}"] for scale in ("nominal", "ordinal"))
-    assert [round(coefficient.value or 0, 3) for coefficient in (nominal, ordinal)] == [0.743, 0.815]
+    nominal, ordinal = (
+        coefficients[f"Krippendorff's alpha, {scale}"] for scale in ("nominal", "ordinal")
+    )
+    assert [round(coefficient.value or 0, 3) for coefficient in (nominal, ordinal)] == [
+        0.743,
+        0.815,
+    ]
     assert round(coefficients["Gwet's AC1"].value or 0, 3) == 0.775
-    assert (nominal.documents, coefficients[FLEISS].documents) == (11, 8)  # by two or more; by all four
+    assert (nominal.documents, coefficients[FLEISS].documents) == (
+        11,
+        8,
+    )  # by two or more; by all four
 
 
 def test_fleiss_kappa_of_fourteen_raters() -> None:
@@ -77,7 +89,9 @@ def test_fleiss_kappa_of_fourteen_raters() -> None:
         [6, 5, 2, 1, 0],
         [0, 2, 2, 3, 7],
     ]
-    rows = [[k for k, count in enumerate(row_counts) for _ in range(count)] for row_counts in counts]
+    rows = [
+        [k for k, count in enumerate(row_counts) for _ in range(count)] for row_counts in counts
+    ]
     table: list[list[int | None]] = [list(column) for column in zip(*rows, strict=True)]
     coefficient = of_grades(agreement(**judged(table)))[FLEISS]
     assert round(coefficient.value or 0, 3) == 0.210
@@ -152,7 +166,11 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         ("relevance", [[int(g >= 2) for g in unit] for unit in units]),
     ):
         expected = slowly(units_on_scale, n_assessors)
-        coefficient_of_name = {coefficient.name: coefficient.value for coefficient in result.coefficients if coefficient.of == scale}
+        coefficient_of_name = {
+            coefficient.name: coefficient.value
+            for coefficient in result.coefficients
+            if coefficient.of == scale
+        }
         assert coefficient_of_name == pytest.approx(expected, rel=1e-12)
     assert len([unit for unit in units if len(unit) > 1]) == result.coefficients[0].documents
 
@@ -174,18 +192,30 @@ def test_the_interval_leaves_out_one_query_after_the_other(missing: float) -> No
         }
         b["q3"] = {"other": 1}
         assert not set(a["q3"]) & set(b["q3"])
-    coefficient_of_name = {coefficient.name: coefficient for coefficient in agreement(a, b).coefficients if coefficient.of == "grade"}
+    coefficient_of_name = {
+        coefficient.name: coefficient
+        for coefficient in agreement(a, b).coefficients
+        if coefficient.of == "grade"
+    }
     for name, coefficient in coefficient_of_name.items():
         jackknife_values = []
         for query in a if name == "Gwet's AC1" else [q for q in a if set(a[q]) & set(b[q])]:
-            other_a, other_b = ({q: docs for q, docs in qrels.items() if q != query} for qrels in (a, b))
+            other_a, other_b = (
+                {q: docs for q, docs in qrels.items() if q != query} for qrels in (a, b)
+            )
             jackknife_values.append(of_grades(agreement(other_a, other_b))[name].value)
         n = len(jackknife_values)
         mean = sum(map(float, map(str, jackknife_values))) / n
-        error = ((n - 1) / n * sum((float(jackknife_value or 0) - mean) ** 2 for jackknife_value in jackknife_values)) ** 0.5
+        error = (
+            (n - 1)
+            / n
+            * sum((float(jackknife_value or 0) - mean) ** 2 for jackknife_value in jackknife_values)
+        ) ** 0.5
         half_width = stats.t.ppf(0.975, n - 1) * error
         estimate = float(coefficient.value or 0)
-        assert (coefficient.low, coefficient.high) == pytest.approx((estimate - half_width, min(1, estimate + half_width)), rel=1e-9)
+        assert (coefficient.low, coefficient.high) == pytest.approx(
+            (estimate - half_width, min(1, estimate + half_width)), rel=1e-9
+        )
 
 
 # ---- coverage, simulated ------------------------------------------------------------------------
@@ -217,8 +247,13 @@ def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float)
         for coefficient in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
             assert coefficient.low is not None
             assert coefficient.high is not None
-            n_held[coefficient.of, coefficient.name] += coefficient.low <= truth[coefficient.of, coefficient.name] <= coefficient.high
-    fewest, greatest = stats.binom.ppf(0.0005, n_trials, 0.92), stats.binom.ppf(0.9995, n_trials, 0.97)
+            n_held[coefficient.of, coefficient.name] += (
+                coefficient.low <= truth[coefficient.of, coefficient.name] <= coefficient.high
+            )
+    fewest, greatest = (
+        stats.binom.ppf(0.0005, n_trials, 0.92),
+        stats.binom.ppf(0.9995, n_trials, 0.97),
+    )
     assert fewest <= min(n_held.values()) <= max(n_held.values()) <= greatest
 
 
@@ -230,7 +265,9 @@ def test_what_has_no_value_is_none_and_it_is_told() -> None:
     result = agreement(qrels, qrels)
     coefficients = of_grades(result)
     assert coefficients["agreement"].value == 1.0
-    assert [coefficients[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [None] * 3
+    assert [coefficients[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [
+        None
+    ] * 3
     assert "-: no value: chance alone would agree on all" in str(result)
 
 
@@ -250,12 +287,17 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         name: {q: {d: float(random.random()) for d in docs} for q, docs in qrels_a.items()}
         for name in ("x", "y")
     }
-    result = agreement(qrels_a, qrels_b, runs, "nDCG", extra_qrels={"crowd": crowd_qrels}, mixtures=20)
+    result = agreement(
+        qrels_a, qrels_b, runs, "nDCG", extra_qrels={"crowd": crowd_qrels}, mixtures=20
+    )
     assert [*result.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
     assert result.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
     assert result.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
     result_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
-    pair, expected = result.others["crowd"].orderings[0].pairs[0], result_of_two.orderings[0].pairs[0]
+    pair, expected = (
+        result.others["crowd"].orderings[0].pairs[0],
+        result_of_two.orderings[0].pairs[0],
+    )
     assert (pair.change, pair.p_change) == (expected.change, expected.p_change)
     text = str(result)
     grade_phrases = "by the grades that A and crowd give", "crowd: 0"
@@ -270,7 +312,10 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
     assert {"coefficient", "assessors", "pair", "pair, A and crowd"} <= {
         row["part"] for row in rows
     }
-    assert json.loads(result.to_json())["others"]["crowd"]["pooled"]["kappa"] == result_of_two.pooled.kappa
+    assert (
+        json.loads(result.to_json())["others"]["crowd"]["pooled"]["kappa"]
+        == result_of_two.pooled.kappa
+    )
 
 
 def test_further_assessors_on_the_command_line(tmp_path: Path) -> None:

@@ -28,8 +28,18 @@ def tasks(**options: Any) -> list[dict[str, Any]]:
 
 def annotated(task: dict[str, Any], label: Any, who: Any = 1, **more: Any) -> dict[str, Any]:
     answer = {"choices": [label]} if isinstance(label, str) else {"rating": label}
-    annotation_result = {"from_name": "relevance", "to_name": "text", "type": "choices", "value": answer}
-    annotation = {"completed_by": who, "was_cancelled": False, "result": [annotation_result], **more}
+    annotation_result = {
+        "from_name": "relevance",
+        "to_name": "text",
+        "type": "choices",
+        "value": answer,
+    }
+    annotation = {
+        "completed_by": who,
+        "was_cancelled": False,
+        "result": [annotation_result],
+        **more,
+    }
     return {**task, "id": 3, "annotations": [*task.get("annotations", []), annotation]}
 
 
@@ -61,7 +71,10 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
     labels = collect(export, pool=asked(), differing="highest")
     pair = (first["data"]["query_id"], first["data"]["doc_id"])
     assert dict(zip(labels.pairs, labels.grades, strict=True))[pair] == 2
-    assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {"ann@example.org": 1, "5": 2}
+    assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {
+        "ann@example.org": 1,
+        "5": 2,
+    }
     note_text = " ".join(str(note) for note in labels.notes)
     assert "1 label left out, discarded by the person" in note_text
     assert "1 document labelled by several people" in note_text
@@ -121,7 +134,10 @@ def test_argilla_comes_back() -> None:
     records[2]["responses"] = {"comment": [{"value": "5", "user_id": "u1"}]}
     records[3]["responses"] = {}
     labels = collect(records, pool=asked(), differing="highest")
-    assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {"u1": 4, "u2": 1}
+    assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {
+        "u1": 4,
+        "u2": 1,
+    }
     assert len(labels.missing) == 2
     for record in records:
         record["responses"] = {"a": [{"value": 1}], "b": [{"value": 1}]}
@@ -142,7 +158,9 @@ def test_texts_are_for_the_people_and_ids_for_the_way_back() -> None:
     for task in json.loads(sample.to_label_studio()):
         task_data = task["data"]
         text = row_of_pair[task_data["query_id"], task_data["doc_id"]]["document_text"]
-        assert task_data["document_text"] == (text or task_data["doc_id"])  # the tool takes texts alone
+        assert task_data["document_text"] == (
+            text or task_data["doc_id"]
+        )  # the tool takes texts alone
     fields = {record["fields"]["document"] for record in json.loads(sample.to_argilla())}
     assert fields == {*(f"T{i}: body {i}" for i in range(1, 5)), "d5"}
 
@@ -228,7 +246,11 @@ def test_files_of_one_name_and_one_file_twice(tmp_path: Path) -> None:
 def test_who_labelled_nothing_is_shown() -> None:
     rows = [{"query_id": "q", "doc_id": "d", "relevance": None}]
     collected = collect({"ann": [("q", "d", 1)], "ben": rows, "cy": []})
-    assert {assessor.assessor: assessor.labels for assessor in collected.assessors} == {"ann": 1, "ben": 0, "cy": 0}
+    assert {assessor.assessor: assessor.labels for assessor in collected.assessors} == {
+        "ann": 1,
+        "ben": 0,
+        "cy": 0,
+    }
 
 
 def test_of_one_person_the_last_label_counts_once() -> None:
@@ -311,9 +333,14 @@ def test_how_documents_were_drawn_comes_back() -> None:
     row_of_pair = {(row["query_id"], row["doc_id"]): row for row in collected.rows()}
     for row in sample.rows():
         collected_row = row_of_pair[row["query_id"], row["doc_id"]]
-        assert (collected_row["stratum"], collected_row["probability"]) == (row["stratum"], row["probability"])
+        assert (collected_row["stratum"], collected_row["probability"]) == (
+            row["stratum"],
+            row["probability"],
+        )
         assert collected_row["relevance"] == (-1 if row["relevance"] == -1 else 1)
-    direct_rows = [{**row, "relevance": 1 if row["relevance"] is None else -1} for row in sample.rows()]
+    direct_rows = [
+        {**row, "relevance": 1 if row["relevance"] is None else -1} for row in sample.rows()
+    ]
     for measure in ("xinfAP", "statAP"):
         for run in RUNS.values():
             collected_scores = evaluate(collected.qrels(), run, measure, queries="both")
@@ -381,7 +408,9 @@ def test_the_command(tmp_path: Path, demo_folder: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     n = len(label_tasks)
     assert f"{n:,} documents with a label" in outcome.output
-    outcome_of_scores = invoke("evaluate", str(labels), files[1], "-m", "xinfAP", "--format", "json")
+    outcome_of_scores = invoke(
+        "evaluate", str(labels), files[1], "-m", "xinfAP", "--format", "json"
+    )
     assert outcome_of_scores.exit_code == 0, outcome_of_scores.output
     for form in ("x.json", "x.md"):
         outcome_of_form = invoke("collect", str(export), "-o", str(tmp_path / form))

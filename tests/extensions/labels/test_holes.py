@@ -45,9 +45,13 @@ def test_numbers_are_those_of_loops(seed: int, measure: str) -> None:
             and not any(doc in other_run[q][:5] for key, other_run in runs.items() if key != name)
         }
         grades_left = {
-            q: {d: g for d, g in grades.items() if (q, d) not in unique_docs} for q, grades in qrels.items()
+            q: {d: g for d, g in grades.items() if (q, d) not in unique_docs}
+            for q, grades in qrels.items()
         }
-        means = {key: evaluate(grades_left, other_run, measure)[measure] for key, other_run in runs.items()}
+        means = {
+            key: evaluate(grades_left, other_run, measure)[measure]
+            for key, other_run in runs.items()
+        }
         means_left_out[name] = means[name]
         hole = holes_of_runs[name]
         top_docs = [(q, doc) for q, docs in run.items() for doc in docs[:7]]
@@ -57,11 +61,15 @@ def test_numbers_are_those_of_loops(seed: int, measure: str) -> None:
         assert hole.unique_relevant == sum(qrels[q][doc] >= 1 for q, doc in unique_docs)
         assert hole.mean == pytest.approx(full[name])
         assert hole.left_out == pytest.approx(means[name])
-        assert hole.place == 1 + sum(other_mean > full[name] + 1e-12 for other_mean in full.values())
+        assert hole.place == 1 + sum(
+            other_mean > full[name] + 1e-12 for other_mean in full.values()
+        )
         assert hole.place_left_out == 1 + sum(
             other_mean > means[name] + 1e-12 for other_mean in means.values()
         )
-    assert holes_of_runs.tau == pytest.approx(stats.kendalltau([*full.values()], [*means_left_out.values()])[0])
+    assert holes_of_runs.tau == pytest.approx(
+        stats.kendalltau([*full.values()], [*means_left_out.values()])[0]
+    )
 
 
 def test_a_query_without_a_judgment_left_still_counts() -> None:

@@ -31,11 +31,11 @@ from cranfield.data.qrels import Qrels
 from cranfield.extensions.labels.added import score_contributions
 from cranfield.extensions.labels.human.powered import (
     PoweredEstimate,
+    deviation_from_chance,
     estimate_by_documents,
     estimate_by_queries,
-    deviation_from_chance,
 )
-from cranfield.extensions.labels.pools.draw import proportional_chances, draw_rows
+from cranfield.extensions.labels.pools.draw import draw_rows, proportional_chances
 
 Y = [0.2, 0.5, 0, 0.7, 0.4, 0.9, 0.1, 0.6, 0.3, 0.5]
 F = [0.35, 0.45, 0.30, 0.6, 0.7, 0.8, 0.2, 0.75, 0.25, 0.7]
@@ -62,7 +62,9 @@ def slow(y: list[float], f: list[float], others: list[float]) -> tuple[float, fl
 
 def test_the_published_vector() -> None:
     estimate = estimate_by_queries(*columns(Y, F, OTHERS))
-    assert [estimate.lam, estimate.estimate, estimate.error] == pytest.approx(slow(Y, F, OTHERS), rel=1e-13)
+    assert [estimate.lam, estimate.estimate, estimate.error] == pytest.approx(
+        slow(Y, F, OTHERS), rel=1e-13
+    )
     assert round(estimate.lam, 10) == 0.8445308162
     assert round(estimate.estimate, 10) == 0.4256302054
     assert round(estimate.error, 10) == 0.0607256587
@@ -81,7 +83,11 @@ def test_a_stated_lam() -> None:
     y, f, other_scores = columns(Y, F, OTHERS)
     assert round(estimate_by_queries(y, f, other_scores, None, 1.0).estimate, 10) == 0.4266666667
     human_estimate = estimate_by_queries(y, f, other_scores, None, 0.0)
-    assert (human_estimate.estimate, human_estimate.error, human_estimate.worth) == (human_estimate.human, human_estimate.human_error, 10)
+    assert (human_estimate.estimate, human_estimate.error, human_estimate.worth) == (
+        human_estimate.human,
+        human_estimate.human_error,
+        10,
+    )
 
 
 def test_a_model_that_says_the_opposite_counts_for_nothing() -> None:
@@ -91,7 +97,11 @@ def test_a_model_that_says_the_opposite_counts_for_nothing() -> None:
 
 def test_where_all_are_labelled_the_model_counts_for_nothing() -> None:
     estimate = estimate_by_queries(*columns(Y, F, []))
-    assert (estimate.lam, estimate.estimate, estimate.error) == (0, estimate.human, estimate.human_error)
+    assert (estimate.lam, estimate.estimate, estimate.error) == (
+        0,
+        estimate.human,
+        estimate.human_error,
+    )
 
 
 def test_scores_that_are_all_the_same() -> None:
@@ -122,7 +132,10 @@ def test_unequal_probabilities_are_the_ratio_of_the_definition() -> None:
         total += share**2 * n_all / (n_all - 1)
     assert estimate.error == pytest.approx(sqrt(total))
     y, f, other_scores, chance = columns(Y, F, OTHERS, CHANCE)
-    errors_of_lam = [estimate_by_queries(y, f, other_scores, chance, lam).error for lam in np.linspace(0, 1, 101).tolist()]
+    errors_of_lam = [
+        estimate_by_queries(y, f, other_scores, chance, lam).error
+        for lam in np.linspace(0, 1, 101).tolist()
+    ]
     assert estimate.error <= min(errors_of_lam) + 1e-12
 
 
@@ -199,7 +212,9 @@ def test_unequal_probabilities_hold_too() -> None:
         is_drawn = chance.random(300) < probability
         labelled_rows, other_rows = np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
         args = y[labelled_rows], f[labelled_rows], f[other_rows]
-        hits += covers(estimate_by_queries(*args, probability[labelled_rows]), len(labelled_rows) - 1, truth)
+        hits += covers(
+            estimate_by_queries(*args, probability[labelled_rows]), len(labelled_rows) - 1, truth
+        )
         naive_hits += covers(estimate_by_queries(*args, lam=0.0), len(labelled_rows) - 1, truth)
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
     assert naive_hits < stats.binom.ppf(0.0005, times, 0.9)  # as if all had been as likely
@@ -241,7 +256,9 @@ def test_over_all_draws_the_estimate_is_the_truth(lam: float) -> None:
         chance = float(np.prod(np.where(is_drawn, pi, 1 - pi)))
         if not chance:
             continue
-        estimate = estimate_by_documents(query[is_drawn], y[is_drawn], f[is_drawn], pi[is_drawn], model_scores, lam)
+        estimate = estimate_by_documents(
+            query[is_drawn], y[is_drawn], f[is_drawn], pi[is_drawn], model_scores, lam
+        )
         expected += chance * estimate.estimate
         mean_square += chance * estimate.estimate**2
         variances += chance * (estimate.label_error or 0) ** 2
@@ -263,7 +280,9 @@ def test_intervals_of_labelled_documents_hold(data: Path) -> None:
         is_wrong = chance.random(y.shape) < 0.25
         f = np.where(is_wrong, 0.1 - y, y)
         query, rank = np.nonzero(chance.random(y.shape) < pi)
-        estimate = estimate_by_documents(query, y[query, rank], f[query, rank], pi[rank], f.sum(axis=1))
+        estimate = estimate_by_documents(
+            query, y[query, rank], f[query, rank], pi[rank], f.sum(axis=1)
+        )
         hits += covers(estimate, 59, true_scores.sum(axis=1).mean())
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
 
@@ -304,7 +323,9 @@ def collection(n: int = 40, seed: int = 1) -> tuple[dict[str, Any], dict[str, An
 
 def some(human: dict[str, Any], n: int = 12) -> dict[str, Any]:
     query_numbers = np.random.default_rng(4).permutation(len(human))[:n]
-    return {query: human[query] for i, query in enumerate(human) if i in set(query_numbers.tolist())}
+    return {
+        query: human[query] for i, query in enumerate(human) if i in set(query_numbers.tolist())
+    }
 
 
 @pytest.fixture
@@ -334,17 +355,37 @@ def test_whole_queries_from_judgments(quiet: None) -> None:
                     for query in model
                     if (query in human_labels) == is_labelled
                 ]
-                for scores, is_labelled in ((human_scores, True), (model_scores, True), (model_scores, False))
+                for scores, is_labelled in (
+                    (human_scores, True),
+                    (model_scores, True),
+                    (model_scores, False),
+                )
             )
-            estimate_of_system = (estimates.differences if baseline else estimates.means)[measure][system]
+            estimate_of_system = (estimates.differences if baseline else estimates.means)[measure][
+                system
+            ]
             lam, estimate, error = slow(y, f, other_scores)
-            assert (estimate_of_system.lam, estimate_of_system.mean, estimate_of_system.error) == pytest.approx((lam, estimate, error))
+            assert (
+                estimate_of_system.lam,
+                estimate_of_system.mean,
+                estimate_of_system.error,
+            ) == pytest.approx((lam, estimate, error))
             half_width = stats.t.ppf(0.975, len(y) - 1) * error
-            assert estimate_of_system.low == pytest.approx(max(estimate - half_width, -1 if baseline else 0))
-            assert (estimate_of_system.human, estimate_of_system.model) == pytest.approx((mean(y), mean([*f, *other_scores])))
-            assert (estimate_of_system.labelled, estimates.n_queries, estimates.unit) == (12, 40, "query")
+            assert estimate_of_system.low == pytest.approx(
+                max(estimate - half_width, -1 if baseline else 0)
+            )
+            assert (estimate_of_system.human, estimate_of_system.model) == pytest.approx(
+                (mean(y), mean([*f, *other_scores]))
+            )
+            assert (estimate_of_system.labelled, estimates.n_queries, estimates.unit) == (
+                12,
+                40,
+                "query",
+            )
             if baseline:
-                assert estimate_of_system.p == pytest.approx(2 * stats.t.sf(abs(estimate / error), len(y) - 1))
+                assert estimate_of_system.p == pytest.approx(
+                    2 * stats.t.sf(abs(estimate / error), len(y) - 1)
+                )
 
 
 def test_three_systems_at_another_level_where_less_is_better(quiet: None) -> None:
@@ -357,16 +398,28 @@ def test_three_systems_at_another_level_where_less_is_better(quiet: None) -> Non
         true_scores = np.clip(0.5 + shift + chance.normal(0, 0.1, 50), 0, 1)
         human_scores[name] = dict(zip(query_ids[::3], true_scores[::3].tolist(), strict=True))
         model_scores[name] = dict(
-            zip(query_ids, np.clip(true_scores + chance.normal(0, 0.05, 50), 0, 1).tolist(), strict=True)
+            zip(
+                query_ids,
+                np.clip(true_scores + chance.normal(0, 0.05, 50), 0, 1).tolist(),
+                strict=True,
+            )
         )
     model = {name: {"FallOut": scores} for name, scores in model_scores.items()}
     human = {name: {"FallOut": scores} for name, scores in human_scores.items()}
     estimates = prediction_powered(model, human=human, alpha=0.2)
     n = len(query_ids[::3])
     t_quantile, p = stats.t.ppf(0.9, n - 1), {}
-    for system, baseline in [*((system_name, None) for system_name in model), ("b", "a"), ("c", "a"), ("d", "a")]:
+    for system, baseline in [
+        *((system_name, None) for system_name in model),
+        ("b", "a"),
+        ("c", "a"),
+        ("d", "a"),
+    ]:
         y, f, other_scores = (
-            [scores_of_system[system][q] - (scores_of_system[baseline][q] if baseline else 0) for q in ids]
+            [
+                scores_of_system[system][q] - (scores_of_system[baseline][q] if baseline else 0)
+                for q in ids
+            ]
             for scores_of_system, ids in (
                 (human_scores, query_ids[::3]),
                 (model_scores, query_ids[::3]),
@@ -389,14 +442,18 @@ def test_three_systems_at_another_level_where_less_is_better(quiet: None) -> Non
     for i, name in enumerate(order):
         powered_mean = estimates.differences["FallOut"][name]
         assert powered_mean.p_adjusted == pytest.approx(max(holm_p[: i + 1]))
-    verdicts = {name: difference.verdict for name, difference in estimates.differences["FallOut"].items()}
+    verdicts = {
+        name: difference.verdict for name, difference in estimates.differences["FallOut"].items()
+    }
     assert (verdicts["b"], verdicts["d"]) == ("better", "worse")  # less is better
 
 
 def test_both_kinds_of_labels_have_one_highest_grade(quiet: None) -> None:
     """ERR and others depend on it: where people's labels are the model's, so are the scores."""
     _, model, runs = collection()
-    human_labels = {q: {d: min(g, 1) for d, g in grades.items()} for q, grades in some(model).items()}
+    human_labels = {
+        q: {d: min(g, 1) for d, g in grades.items()} for q, grades in some(model).items()
+    }
     model |= human_labels  # no 2 among what people labelled
     for measures in (["ERR@5", "nERR@5"], ["P@5", "nDCG@5"]):
         estimates = prediction_powered(model, runs, measures, human=human_labels)
@@ -484,7 +541,10 @@ def test_easy_queries_only_are_seen() -> None:
     easy_queries = sorted(scores, key=lambda query: -scores[query])[:15]
     with pytest.warns(CranfieldWarning, match="Were easy ones chosen"):
         estimates = prediction_powered(
-            model, {"new": runs["new"]}, "P@5", human={query: human[query] for query in easy_queries}
+            model,
+            {"new": runs["new"]},
+            "P@5",
+            human={query: human[query] for query in easy_queries},
         )
     assert "not-by-chance" in notes(estimates)
 
@@ -497,7 +557,9 @@ def test_by_chance_few_alarms(share: float | None) -> None:
     """
     chance, alarms = np.random.default_rng(2), 0
     for _ in range(2_000):
-        all_scores = chance.beta(0.6, 0.6, 200) if share is None else (chance.random(200) < share) * 1.0
+        all_scores = (
+            chance.beta(0.6, 0.6, 200) if share is None else (chance.random(200) < share) * 1.0
+        )
         deviation = deviation_from_chance(all_scores[:10], all_scores)
         alarms += deviation is not None and deviation[1] < 0.01
     assert alarms <= stats.binom.ppf(0.9995, 2_000, 0.02)
@@ -565,7 +627,10 @@ def test_documents_of_queries_that_are_dropped(quiet: None) -> None:
     estimates = prediction_powered(model, incomplete_runs, "DCG@5", human=rows, missing="drop")
     judged_model = {query: docs for query, docs in model.items() if query not in missing_queries}
     judged_rows = [row for row in rows if row["query_id"] not in missing_queries]
-    assert estimates.rows() == prediction_powered(judged_model, incomplete_runs, "DCG@5", human=judged_rows).rows()
+    assert (
+        estimates.rows()
+        == prediction_powered(judged_model, incomplete_runs, "DCG@5", human=judged_rows).rows()
+    )
 
 
 def test_how_the_sample_was_drawn_is_stated(quiet: None) -> None:
@@ -599,7 +664,9 @@ def test_all_labelled_and_few_labelled_and_few_that_differ_are_said(quiet: None)
 def test_a_query_that_the_model_did_not_label_is_counted(quiet: None) -> None:
     human, model, runs = collection()
     human_labels = some(human)
-    partial_model = {query: docs for query, docs in model.items() if query != next(iter(human_labels))}
+    partial_model = {
+        query: docs for query, docs in model.items() if query != next(iter(human_labels))
+    }
     estimates = prediction_powered(partial_model, runs, "P@5", human=human_labels)
     assert "human labels of queries without a model's label left out" in str(estimates)
     assert "no-model-label" in notes(estimates)
@@ -632,7 +699,9 @@ def test_queries_chosen_for_their_difference_are_seen() -> None:
     gain = {query: scores["new"][query] - scores["old"][query] for query in model}
     best_queries = sorted(gain, key=lambda query: -gain[query])[:15]
     with pytest.warns(CranfieldWarning, match="Were those with a large difference chosen"):
-        prediction_powered(model, runs, "P@5", human={query: human[query] for query in best_queries})
+        prediction_powered(
+            model, runs, "P@5", human={query: human[query] for query in best_queries}
+        )
 
 
 def test_what_people_labelled_wrongly_is_told(quiet: None, tmp_path: Path) -> None:
@@ -677,7 +746,9 @@ def test_scores_that_people_lack_are_told(quiet: None) -> None:
     with pytest.raises(InputError, match="have no score") as error:
         prediction_powered(model, human=human)
     assert "These are the human scores" in str(error.value)
-    percent = {name: {q: 100 * score for q, score in scores.items()} for name, scores in human.items()}
+    percent = {
+        name: {q: 100 * score for q, score in scores.items()} for name, scores in human.items()
+    }
     estimates_of_percent = prediction_powered(
         {name: {"mine": scores} for name, scores in model.items()},
         human={name: {"mine": scores} for name, scores in percent.items()},
@@ -711,12 +782,17 @@ def test_relevant_documents_that_people_did_not_see_are_told(quiet: None) -> Non
     human, model, runs = collection()
     human_labels = some(human)
     retrieved = {q: {d for run in runs.values() for d in run[q]} for q in human_labels}
-    pool_labels = {q: {d: g for d, g in grades.items() if d in retrieved[q]} for q, grades in human_labels.items()}
+    pool_labels = {
+        q: {d: g for d, g in grades.items() if d in retrieved[q]}
+        for q, grades in human_labels.items()
+    }
     model = {q: {**grades, "unseen": 3} for q, grades in model.items()}
     estimates = prediction_powered(model, runs, ["P@5", "R@5"], human=pool_labels)
     (text,) = (note.text for note in estimates.notes if note.code == "few-of-all")
     assert text.startswith("R@5 depends on documents that the model labelled and people did not")
-    shared_labels = {q: {d: g for d, g in model[q].items() if d in pool_labels[q]} for q in pool_labels}
+    shared_labels = {
+        q: {d: g for d, g in model[q].items() if d in pool_labels[q]} for q in pool_labels
+    }
     for labels in (shared_labels, {q: model[q] for q in pool_labels}):
         means = [evaluate(labels, run, "R@5")["R@5"] for run in runs.values()]
         assert f"{mean(means):.4f}" in text
@@ -742,7 +818,9 @@ def test_very_unequal_probabilities_hold_as_rarely_as_the_note_says(n: int, spre
         model = np.clip(truth + chance.normal(0, 0.2, 400), 0, 1)
         probability = proportional_chances(np.exp(chance.normal(0, spread, 400)), n)
         is_drawn = draw_rows(probability, chance)
-        estimate = estimate_by_queries(truth[is_drawn], model[is_drawn], model[~is_drawn], probability[is_drawn])
+        estimate = estimate_by_queries(
+            truth[is_drawn], model[is_drawn], model[~is_drawn], probability[is_drawn]
+        )
         half_width = stats.t.ppf(0.975, n - 1) * estimate.error
         n_held += abs(estimate.estimate - 0.5) <= half_width
         weight = 1 / probability[is_drawn]
@@ -768,7 +846,12 @@ def test_no_interval_where_nothing_varies(quiet: None) -> None:
     model = {"new": {f"q{i}": i % 5 / 4 for i in range(40)}}
     human = {"new": dict.fromkeys((f"q{i}" for i in range(5)), 0.5)}
     estimate = prediction_powered(model, human=human, lam=0).means["score"]["new"]
-    assert (estimate.mean, estimate.low, estimate.high, estimate.human_low) == (0.5, None, None, None)
+    assert (estimate.mean, estimate.low, estimate.high, estimate.human_low) == (
+        0.5,
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_order_of_labelled_documents_changes_no_bit(quiet: None) -> None:
@@ -861,7 +944,15 @@ def test_compare_and_evaluate_show_the_same_means(files: dict[str, str], quiet: 
     assert "is named twice, as QRELS and as --human" in outcome.output
     stdin_outcome = invoke("evaluate", "-", files["old"], "--human", "-")
     assert "can be read only once" in stdin_outcome.output
-    equal_arguments = [files["model"], files["old"], files["old"], "-m", "P@5", "--human", files["human"]]
+    equal_arguments = [
+        files["model"],
+        files["old"],
+        files["old"],
+        "-m",
+        "P@5",
+        "--human",
+        files["human"],
+    ]
     assert "systems differ on fewer" in invoke("compare", *equal_arguments).output
     assert "systems differ on fewer" not in invoke("evaluate", *equal_arguments).output
 
@@ -881,11 +972,15 @@ def test_own_columns_of_the_judgments_are_not_those_of_people(
         *("--human", files["human"]),
     )
     assert outcome.stdout == plain_outcome.stdout
-    wrong_outcome = invoke("compare", str(own_columns), files["old"], *options, "--human", str(own_columns))
+    wrong_outcome = invoke(
+        "compare", str(own_columns), files["old"], *options, "--human", str(own_columns)
+    )
     assert "is named twice" in wrong_outcome.output
     copy = tmp_path / "copy.csv"
     copy.write_text(own_columns.read_text())
-    wrong_outcome = invoke("compare", str(own_columns), files["old"], *options, "--human", str(copy))
+    wrong_outcome = invoke(
+        "compare", str(own_columns), files["old"], *options, "--human", str(copy)
+    )
     assert "Its columns are called query_id, doc_id and relevance" in wrong_outcome.output
 
 

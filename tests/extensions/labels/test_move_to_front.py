@@ -101,9 +101,7 @@ def test_the_order_of_runs_and_rows_changes_nothing() -> None:
     judged = {"q": {"d1": 1, "d2": 0, "x": 1}}
     rows = pool(judged, runs, by="move-to-front").rows()
     assert pool(judged, dict(reversed(runs.items())), by="move-to-front").rows() == rows
-    assert (
-        pool({"q": dict(reversed(judged["q"].items()))}, runs, by="move-to-front").rows() == rows
-    )
+    assert pool({"q": dict(reversed(judged["q"].items()))}, runs, by="move-to-front").rows() == rows
     seeds = {tuple(pool(judged, runs, by="move-to-front", seed=seed).doc_ids) for seed in range(20)}
     assert len(seeds) > 1
 

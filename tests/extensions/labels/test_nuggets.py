@@ -125,7 +125,9 @@ def slow(rows: Sequence[tuple[str, ...]], query: str, answer: str) -> list[float
             gain_of_assignment = {"support": 1, "partial_support": partial}
             gain_sum = weight_sum = 0.0
             for nugget, word in importance.items():
-                gain_sum += weights[word] * gain_of_assignment.get(assignment_of_nugget.get(nugget, ""), 0)
+                gain_sum += weights[word] * gain_of_assignment.get(
+                    assignment_of_nugget.get(nugget, ""), 0
+                )
                 weight_sum += weights[word]
             scores.append(gain_sum / weight_sum if weight_sum else 0.0)
     return scores

@@ -26,7 +26,7 @@ from cranfield import (
     prediction_powered,
     read_qrels,
 )
-from cranfield.extensions.labels.pools.draw import proportional_chances, draw_rows
+from cranfield.extensions.labels.pools.draw import draw_rows, proportional_chances
 
 JUDGED = {"q1": {"d1": 1, "d9": 0}, "q2": {"d3": 1}, "q3": {"d4": 1}}
 RUNS = {
@@ -65,7 +65,9 @@ def test_judged_documents_can_be_left_out() -> None:
 def test_the_same_seed_draws_the_same_from_the_same_pool() -> None:
     options: dict[str, Any] = {"by": "chance", "n": 3, "k": 3}
     rows = pool(JUDGED, RUNS, **options).rows()
-    assert rows == pool(dict(reversed(JUDGED.items())), dict(reversed(RUNS.items())), **options).rows()
+    assert (
+        rows == pool(dict(reversed(JUDGED.items())), dict(reversed(RUNS.items())), **options).rows()
+    )
     rows_of_seeds = [pool(JUDGED, RUNS, **options, seed=seed).rows() for seed in range(10)]
     assert any(other_rows != rows for other_rows in rows_of_seeds)
 
@@ -88,7 +90,11 @@ def test_documents_are_drawn_with_their_probabilities() -> None:
 def test_with_equal_probabilities_every_part_is_as_likely() -> None:
     generator, counts = np.random.default_rng(7), dict.fromkeys(combinations(range(5), 2), 0)
     for _ in range(repetitions(5_000)):
-        counts[tuple(np.flatnonzero(draw_rows(proportional_chances(np.ones(5), 2), generator)).tolist())] += 1  # type: ignore[index]
+        counts[
+            tuple(
+                np.flatnonzero(draw_rows(proportional_chances(np.ones(5), 2), generator)).tolist()
+            )
+        ] += 1  # type: ignore[index]
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
 
 
@@ -194,8 +200,14 @@ def test_the_file_that_was_filled_in_is_read_back(
         writer.writerows(rows)
     args = [qrels_path, run_path, "-m", "P@5", "--human", str(labels), "--format", "json"]
     (estimate,) = json.loads(invoke("evaluate", *args).output)["estimates"]
-    direct_estimate = prediction_powered(grades_of_query, run_path, "P@5", human=str(labels)).means["P@5"]["bm25"]
-    assert (estimate["mean"], estimate["lam"], estimate["labelled"]) == (direct_estimate.mean, direct_estimate.lam, int(n))
+    direct_estimate = prediction_powered(grades_of_query, run_path, "P@5", human=str(labels)).means[
+        "P@5"
+    ]["bm25"]
+    assert (estimate["mean"], estimate["lam"], estimate["labelled"]) == (
+        direct_estimate.mean,
+        direct_estimate.lam,
+        int(n),
+    )
     # People agree with the model here, so that the estimate is near what all labels say.
     assert estimate["low"] <= estimate["model"] <= estimate["high"]
 
@@ -256,11 +268,15 @@ def test_labels_of_documents_go_with_judgments_of_chunks(tmp_path: Path) -> None
     map_options = ("--map-docs-pattern", "(.*)#", "--map-qrels")
     files = (f"{tmp_path}/a.qrels", f"{tmp_path}/a.run")
     labels = f"{tmp_path}/labels.csv"
-    invoke("pool", *files, *map_options, "--by", "chance", "--draw", "queries", "-n", "4", "-o", labels)
+    invoke(
+        "pool", *files, *map_options, "--by", "chance", "--draw", "queries", "-n", "4", "-o", labels
+    )
     label_text = Path(labels).read_text().replace(",,", ",1,")
     assert "d0," in label_text or "d1," in label_text
     Path(labels).write_text(label_text)
-    outcome = invoke("evaluate", *files, *map_options, "-m", "P@1", "--human", labels, "--format", "json")
+    outcome = invoke(
+        "evaluate", *files, *map_options, "-m", "P@1", "--human", labels, "--format", "json"
+    )
     assert outcome.exit_code == 0
     assert json.loads(outcome.stdout)["estimates"][0]["human"] == 1.0
 
@@ -333,14 +349,17 @@ def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
     assert len(pairs) == len(set(pairs))
     assert not any(doc in judged[q] for q, doc in pairs)
 
-    def differences(grades_of_query: dict[str, dict[str, int]], unjudged_pairs: list[tuple[str, str]]) -> list[float]:
+    def differences(
+        grades_of_query: dict[str, dict[str, int]], unjudged_pairs: list[tuple[str, str]]
+    ) -> list[float]:
         differences_of_grades = []
         for grades in product((0, 1), repeat=len(unjudged_pairs)):
             complete_grades = {q: dict(grades) for q, grades in grades_of_query.items()}
             for (q, doc), grade in zip(unjudged_pairs, grades, strict=True):
                 complete_grades[q][doc] = grade
             means = [
-                evaluate(Qrels(complete_grades, top_grade=1), run, measure)[measure] for run in runs.values()
+                evaluate(Qrels(complete_grades, top_grade=1), run, measure)[measure]
+                for run in runs.values()
             ]
             differences_of_grades.append(means[0] - means[1])
         return differences_of_grades
@@ -359,7 +378,10 @@ def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
         assert is_certain == (signs in ({1}, {-1})), bounds
         if n < len(pairs):
             q, doc = pairs[n]
-            grades_of_query = {**grades_of_query, q: {**grades_of_query[q], doc: int(chance.integers(0, 2))}}
+            grades_of_query = {
+                **grades_of_query,
+                q: {**grades_of_query[q], doc: int(chance.integers(0, 2))},
+            }
 
 
 @pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4"])

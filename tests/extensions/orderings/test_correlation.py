@@ -147,9 +147,15 @@ def test_turned_and_exchanged(scores: tuple[list[int], list[int]]) -> None:
     x, y = scores
     counts, exchanged_counts = kendall(x, y), kendall(y, x)
     reversed_counts = kendall(x, [-score for score in y])
-    assert (counts.concordant, counts.discordant) == (exchanged_counts.concordant, exchanged_counts.discordant)
+    assert (counts.concordant, counts.discordant) == (
+        exchanged_counts.concordant,
+        exchanged_counts.discordant,
+    )
     assert (counts.ties_x, counts.ties_y) == (exchanged_counts.ties_y, exchanged_counts.ties_x)
-    assert (counts.concordant, counts.discordant) == (reversed_counts.discordant, reversed_counts.concordant)
+    assert (counts.concordant, counts.discordant) == (
+        reversed_counts.discordant,
+        reversed_counts.concordant,
+    )
     pairs = [counts.concordant, counts.discordant, counts.ties_x, counts.ties_y, counts.ties_both]
     assert sum(pairs) == len(x) * (len(x) - 1) // 2
     for coefficient_of in (weighted_tau, tau_ap_b, spearman, lambda a, b: kendall(a, b).tau_b):
@@ -201,7 +207,11 @@ def test_all_tied() -> None:
     assert kendall(equal_scores, rising_scores).tau_a == 0
     assert kendall(equal_scores, rising_scores).ties_x == 3
     assert kendall(equal_scores, equal_scores).ties_both == 3
-    for x, y in ((equal_scores, rising_scores), (rising_scores, equal_scores), (equal_scores, equal_scores)):
+    for x, y in (
+        (equal_scores, rising_scores),
+        (rising_scores, equal_scores),
+        (equal_scores, equal_scores),
+    ):
         coefficients = [kendall(x, y).tau_b, tau_ap_b(x, y), weighted_tau(x, y), spearman(x, y)]
         assert coefficients == [None] * 4
     assert tau_ap_a(rising_scores, equal_scores) == pytest.approx(0)

@@ -16,14 +16,19 @@ def scores_of(*shifts: float) -> dict[str, dict[str, float]]:
     generator = np.random.default_rng(7)
     common = generator.random(N)
     return {
-        f"s{i}": {f"q{q}": score for q, score in enumerate((common + generator.normal(shift, 0.2, N)).tolist())}
+        f"s{i}": {
+            f"q{q}": score
+            for q, score in enumerate((common + generator.normal(shift, 0.2, N)).tolist())
+        }
         for i, shift in enumerate(shifts)
     }
 
 
 def test_p_is_that_of_a_comparison() -> None:
     systems = scores_of(0.0, 0.003, 0.1)
-    score_columns = np.array([[query_scores[q] for q in sorted(query_scores)] for query_scores in systems.values()]).T
+    score_columns = np.array(
+        [[query_scores[q] for q in sorted(query_scores)] for query_scores in systems.values()]
+    ).T
     paired = PairedScores(score_columns, np.array([1, 2]), np.array([0, 0]))
     pairs = compare(systems, baseline="s0", flips=20_000).results[0].pairs
     p = p_values(paired, Flips(N, 20_000))
@@ -50,5 +55,7 @@ def test_few_flips_are_enough_where_none_is_needed() -> None:
 
 def test_the_text_says_that_fewer_may_be_drawn() -> None:
     systems = scores_of(0.0, 0.0, 0.1)
-    scores_of_measures = {name: {"first": scores, "second": scores} for name, scores in systems.items()}
+    scores_of_measures = {
+        name: {"first": scores, "second": scores} for name, scores in systems.items()
+    }
     assert "up to 1,000 flips" in str(correlate(scores_of_measures, flips=1_000))

@@ -77,7 +77,9 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     [pair] = correlate(scores_of(scores_of_measure), resamples=200, seed=7).pairs
     rows = np.random.default_rng(7).integers(15, size=(200, 15))
     taus = [
-        stats.kendalltau(*(scores[resample].mean(axis=0).round(9) for scores in scores_of_measure.values())).statistic
+        stats.kendalltau(
+            *(scores[resample].mean(axis=0).round(9) for scores in scores_of_measure.values())
+        ).statistic
         for resample in rows
     ]
     assert pair.interval == pytest.approx(np.quantile(taus, [0.025, 0.975]), abs=1e-12)
@@ -97,7 +99,9 @@ def test_the_logarithms_of_a_geometric_mean_are_said() -> None:
 
 
 def test_how_often_the_interval_of_tau_holds_is_said_where_queries_are_few() -> None:
-    few_queries = correlate({name: {"P@5": scores, "AP": scores} for name, scores in SAKAI.items()}, resamples=10)
+    few_queries = correlate(
+        {name: {"P@5": scores, "AP": scores} for name, scores in SAKAI.items()}, resamples=10
+    )
     (note,) = [note for note in few_queries.notes if note.code == "tau-interval"]
     assert (note.severity, note.queries) == ("info", 20)
     assert note.text in few_queries.tables()[0].notes
@@ -141,7 +145,9 @@ def test_real_systems(data: Path) -> None:
     runs = [str(path) for path in sorted((data / "dl19").glob("*.run.gz"))]
     systems = evaluate(str(data / "dl19" / "qrels.txt"), runs, "nDCG@10 AP R@100")
     for pair in correlate(systems, resamples=20).pairs:
-        x, y = ([system[name] for system in systems.values()] for name in (pair.reference, pair.other))
+        x, y = (
+            [system[name] for system in systems.values()] for name in (pair.reference, pair.other)
+        )
         assert pair.kendall.n == 12
         assert pair.kendall.tau_b == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
         assert pair.weighted_tau == pytest.approx(stats.weightedtau(x, y).statistic, abs=1e-12)
@@ -168,12 +174,18 @@ def test_swapped_pairs_have_the_p_values_of_both() -> None:
         for i, j in itertools.permutations(range(6), 2)
         if x[i] - x[j] > 1e-9 and y[j] - y[i] > 1e-9
     }
-    assert {(int(swapped_pair.better[1:]), int(swapped_pair.worse[1:])) for swapped_pair in pair.swapped} == expected
+    assert {
+        (int(swapped_pair.better[1:]), int(swapped_pair.worse[1:])) for swapped_pair in pair.swapped
+    } == expected
     assert len(expected) == pair.kendall.discordant > 0
     for swapped_pair in pair.swapped:
         i, j = int(swapped_pair.better[1:]), int(swapped_pair.worse[1:])
-        assert swapped_pair.p_reference == exact_p(scores_of_measure["one"][:, i] - scores_of_measure["one"][:, j])
-        assert swapped_pair.p_other == exact_p(scores_of_measure["two"][:, i] - scores_of_measure["two"][:, j])
+        assert swapped_pair.p_reference == exact_p(
+            scores_of_measure["one"][:, i] - scores_of_measure["one"][:, j]
+        )
+        assert swapped_pair.p_other == exact_p(
+            scores_of_measure["two"][:, i] - scores_of_measure["two"][:, j]
+        )
 
 
 def test_pairs_of_which_both_are_sure_are_counted_and_named() -> None:
@@ -182,14 +194,19 @@ def test_pairs_of_which_both_are_sure_are_counted_and_named() -> None:
     second_scores = np.stack([rising, rising + 0.1, rising + 0.3 * (-1) ** np.arange(10)], axis=1)
     correlation = correlate(scores_of({"one": first_scores, "two": second_scores}))
     [pair] = correlation.pairs
-    is_sure_of_pair = {(swapped_pair.better, swapped_pair.worse): swapped_pair.is_sure(0.05) for swapped_pair in pair.swapped}
+    is_sure_of_pair = {
+        (swapped_pair.better, swapped_pair.worse): swapped_pair.is_sure(0.05)
+        for swapped_pair in pair.swapped
+    }
     assert is_sure_of_pair == {("s0", "s1"): True, ("s2", "s1"): False}
     assert pair.swapped_sure == 1
     text = str(correlation)
     assert "one ~ two: one has s0 above s1, two below, and both are sure." in text
     assert "one ~ two: one has s2 above s1, two below; not both are sure." in text
     assert "all flips" in text
-    [strict_pair] = correlate(scores_of({"one": first_scores, "two": second_scores}), alpha=0.001).pairs
+    [strict_pair] = correlate(
+        scores_of({"one": first_scores, "two": second_scores}), alpha=0.001
+    ).pairs
     assert strict_pair.swapped_sure == 0  # 2 of 1,024 flips are as large
 
 
@@ -202,7 +219,10 @@ def test_many_swapped_pairs_are_counted_and_not_all_named() -> None:
 def test_another_system_changes_no_p_value() -> None:
     scores_of_measure = drawn(4, 30, 6)
     scores_of_fewer = {measure: scores[:, :5] for measure, scores in scores_of_measure.items()}
-    [pair_of_all], [pair_of_fewer] = (correlate(scores_of(scores), flips=2000).pairs for scores in (scores_of_measure, scores_of_fewer))
+    [pair_of_all], [pair_of_fewer] = (
+        correlate(scores_of(scores), flips=2000).pairs
+        for scores in (scores_of_measure, scores_of_fewer)
+    )
     assert pair_of_fewer.swapped
     assert set(pair_of_fewer.swapped) <= set(pair_of_all.swapped)
 
@@ -242,7 +262,9 @@ def test_several_judgments() -> None:
     assert correlation.orderings[0].scores.tolist() == [1, 1, 1 / 4]
     assert correlation.orderings[1].scores.tolist() == pytest.approx([1, 1 / 4, 1 / 5])
     assert correlation.tables()[0].title[0] == "3 systems   6 queries   RR"
-    correlation_of_scores = correlate({name: evaluate(qrels, RUNS, "RR") for name, qrels in judgments.items()})
+    correlation_of_scores = correlate(
+        {name: evaluate(qrels, RUNS, "RR") for name, qrels in judgments.items()}
+    )
     assert correlation_of_scores.pairs == correlation.pairs
     assert correlation.pairs[0].tau_ap_a is None  # tied in the reference
     assert correlate(judgments, RUNS, "RR", reference="two").pairs[0].tau_ap_a is not None
@@ -289,8 +311,13 @@ def test_less_may_be_better() -> None:
     systems = evaluate(QRELS, RUNS, "AP SearchLength")
     assert not systems.measures[1].definition.higher_is_better
     correlation = correlate(systems)
-    assert (correlation.pairs[0].kendall.concordant, correlation.pairs[0].kendall.discordant) == (2, 0)
-    assert correlation.orderings[1].scores.tolist() == [system["SearchLength"] for system in systems.values()]
+    assert (correlation.pairs[0].kendall.concordant, correlation.pairs[0].kendall.discordant) == (
+        2,
+        0,
+    )
+    assert correlation.orderings[1].scores.tolist() == [
+        system["SearchLength"] for system in systems.values()
+    ]
     swaps = swap_rate(systems)["SearchLength"]
     assert swaps.rate == 0
 
@@ -330,17 +357,23 @@ def test_two_systems() -> None:
 
 
 def test_one_query() -> None:
-    correlation = correlate(scores_of({"one": np.array([[1.0, 2, 3]]), "two": np.array([[3.0, 2, 1]])}))
+    correlation = correlate(
+        scores_of({"one": np.array([[1.0, 2, 3]]), "two": np.array([[3.0, 2, 1]])})
+    )
     [pair] = correlation.pairs
     assert (pair.kendall.tau_b, pair.interval, pair.swapped_sure) == (-1, None, None)
-    assert all(swapped_pair.p_reference is swapped_pair.p_other is None for swapped_pair in pair.swapped)
+    assert all(
+        swapped_pair.p_reference is swapped_pair.p_other is None for swapped_pair in pair.swapped
+    )
     assert "1 query" in str(correlation)
     check_plain(correlation)
 
 
 def test_no_differences() -> None:
     equal_scores = np.full((30, 4), 0.25)
-    correlation = correlate(scores_of({"one": equal_scores, "two": equal_scores}), discrimination=True, flips=100)
+    correlation = correlate(
+        scores_of({"one": equal_scores, "two": equal_scores}), discrimination=True, flips=100
+    )
     [pair] = correlation.pairs
     assert pair.kendall.ties_both == 6
     assert (pair.kendall.tau_a, pair.kendall.tau_b, pair.interval) == (0, None, None)
@@ -412,7 +445,11 @@ def test_too_few_flips_for_the_correction_are_said() -> None:
     power = discriminative_power(scores, alpha=0.02, flips=99)["one"]
     assert (power.significant, power.holm, power.needed) == (3, 0, 149)
     sufficient_power = discriminative_power(scores, alpha=0.02, flips=149)["one"]
-    assert (sufficient_power.significant, sufficient_power.holm, sufficient_power.needed) == (3, 3, None)
+    assert (sufficient_power.significant, sufficient_power.holm, sufficient_power.needed) == (
+        3,
+        3,
+        None,
+    )
     table = correlate(scores, alpha=0.02, flips=99, discrimination=True)
     assert "one: too few flips for Holm's correction to leave any; it takes 149." in str(table)
 
@@ -437,7 +474,9 @@ def test_swap_rate_counted_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert swaps.rate == sum(n_swapped) / 300
     assert swaps.rates == tuple(a / b for a, b in zip(n_swapped, n_seen, strict=True))
     monkeypatch.setattr(variants, "ROWS", 30)
-    swaps_in_blocks = swap_rate(scores_of({"one": scores}), splits=50, seed=3, bins=(0.05, 0.1))["one"]
+    swaps_in_blocks = swap_rate(scores_of({"one": scores}), splits=50, seed=3, bins=(0.05, 0.1))[
+        "one"
+    ]
     assert swaps_in_blocks == swaps
 
 
@@ -468,7 +507,9 @@ FILES = ["bm25.run", "tfidf.run", "dense.run", "fusion.run"]
 def run(folder: Path, *arguments: str) -> str:
     paths = [str(folder / "demo" / name) for name in FILES]
     qrels = str(folder / "demo" / "qrels.txt")
-    outcome = CliRunner().invoke(cli, ["correlate", qrels, *paths, *arguments], catch_exceptions=False)
+    outcome = CliRunner().invoke(
+        cli, ["correlate", qrels, *paths, *arguments], catch_exceptions=False
+    )
     assert outcome.exit_code == 0, outcome.output
     return outcome.stdout
 
@@ -485,7 +526,9 @@ def test_the_command_prints_what_the_function_finds(demo_folder: Path) -> None:
     assert run(demo_folder, *measures) == str(correlation)
     as_json = json.loads(run(demo_folder, *measures, "--format", "json"))
     assert as_json["pairs"] == json.loads(json.dumps(correlation.to_dict()))["pairs"]
-    assert as_json["discrimination"] == json.loads(json.dumps(correlation.to_dict()))["discrimination"]
+    assert (
+        as_json["discrimination"] == json.loads(json.dumps(correlation.to_dict()))["discrimination"]
+    )
     rows = list(csv.reader(io.StringIO(run(demo_folder, *measures, "--format", "csv"))))
     assert rows[0] == ["reference", "ordering", "quantity", "value"]
     expected = [

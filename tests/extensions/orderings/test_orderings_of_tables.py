@@ -46,7 +46,8 @@ def test_a_score_beyond_the_range_of_its_measure_is_refused() -> None:
     shares = {f"q{i:02}": 0.5 + 0.01 * (i % 7) for i in range(40)}
     percent = {query: 100 * share for query, share in shares.items()}
     scores = {
-        name: {"nDCG@10": system_scores, "AP": system_scores} for name, system_scores in (("old", shares), ("new", percent))
+        name: {"nDCG@10": system_scores, "AP": system_scores}
+        for name, system_scores in (("old", shares), ("new", percent))
     }
     with pytest.raises(InputError, match="Is it a percentage") as error:
         correlate(scores)

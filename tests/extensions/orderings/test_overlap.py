@@ -76,7 +76,9 @@ def agreement(a: list[list[Any]], b: list[list[Any]], depth: int, ties: TiedRank
 
 
 def weighted(agreements: list[float], p: float) -> float:
-    return sum((1 - p) * p**i * agreement_at_depth for i, agreement_at_depth in enumerate(agreements))
+    return sum(
+        (1 - p) * p**i * agreement_at_depth for i, agreement_at_depth in enumerate(agreements)
+    )
 
 
 DEEP = 60  # 0.5^60 is less than a rounding error
@@ -94,7 +96,10 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
     a_more = [[doc] for doc in long_docs if doc not in short_docs]
     b_more = [[doc] for doc in short_docs if doc not in long_docs]
     common_docs = [[i] for i in range(1000, 1000 + DEEP)]
-    high = [agreement(a + a_more + common_docs, b + b_more + common_docs, d, ties) for d in range(1, DEEP)]
+    high = [
+        agreement(a + a_more + common_docs, b + b_more + common_docs, d, ties)
+        for d in range(1, DEEP)
+    ]
 
     ext, at_end = [], agreement(a + unknown_docs[0], b, s, ties) if s else 0.0
     for d in range(1, l + 1):
@@ -104,8 +109,14 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
             n = d - s
             # What one document more would add, no matter what it is divided by.
             x, y = there(a + unknown_docs[0], d, ties), there(b, d, ties)
-            squares = [sum(share * share for share in shares_of_docs.values()) for shares_of_docs in (x, y)]
-            norm_of_variant = {"w": (len(x) + len(y)) / 2, "a": d, "b": math.sqrt(squares[0] * squares[1])}
+            squares = [
+                sum(share * share for share in shares_of_docs.values()) for shares_of_docs in (x, y)
+            ]
+            norm_of_variant = {
+                "w": (len(x) + len(y)) / 2,
+                "a": d,
+                "b": math.sqrt(squares[0] * squares[1]),
+            }
             depth_agreement += at_end * n * sum(shares) / len(shares) / norm_of_variant[ties]
         ext.append(depth_agreement)
     tail = ext[-1] * p**l
@@ -143,9 +154,13 @@ def test_a_is_the_mean_over_all_orders() -> None:
         ]
         pairs = [rbo(x, y, 0.8) for x in orders[0] for y in orders[1]]
         overlap = rbo(a, b, 0.8, "a")
-        assert overlap.min == pytest.approx(sum(overlap_of_order.min for overlap_of_order in pairs) / len(pairs), abs=1e-14)
+        assert overlap.min == pytest.approx(
+            sum(overlap_of_order.min for overlap_of_order in pairs) / len(pairs), abs=1e-14
+        )
         if sum(map(len, a)) == sum(map(len, b)):
-            assert overlap.ext == pytest.approx(sum(overlap_of_order.ext for overlap_of_order in pairs) / len(pairs), abs=1e-14)
+            assert overlap.ext == pytest.approx(
+                sum(overlap_of_order.ext for overlap_of_order in pairs) / len(pairs), abs=1e-14
+            )
 
 
 @pytest.mark.parametrize("ties", VARIANTS)
@@ -162,7 +177,9 @@ def test_whatever_follows_stays_within_the_bounds(ties: TiedRanks) -> None:
             for ranking in (a, b):
                 other_docs = [doc for doc in range(25) if [doc] not in ranking]
                 other_docs = [doc for doc in other_docs if not any(doc in tie for tie in ranking)]
-                appended_docs = [[doc] for doc in chance.sample(other_docs, chance.randint(0, len(other_docs)))]
+                appended_docs = [
+                    [doc] for doc in chance.sample(other_docs, chance.randint(0, len(other_docs)))
+                ]
                 longer_rankings.append(ranking + appended_docs)
             longer_overlap = rbo(longer_rankings[0], longer_rankings[1], 0.8, ties)
             assert overlap.min - 1e-14 <= longer_overlap.min

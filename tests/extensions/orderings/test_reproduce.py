@@ -14,7 +14,11 @@ from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
-from cranfield.extensions.orderings.reproduce import _estimate_effects, _estimate_errors, kendall_union
+from cranfield.extensions.orderings.reproduce import (
+    _estimate_effects,
+    _estimate_errors,
+    kendall_union,
+)
 from cranfield.extensions.orderings.reproduction import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -38,7 +42,9 @@ def holds(one: object, truth: float) -> bool:
 
 
 def root(x: list[float], y: list[float]) -> float:
-    return sqrt(mean((score - reproduced_score) ** 2 for score, reproduced_score in zip(x, y, strict=True)))
+    return sqrt(
+        mean((score - reproduced_score) ** 2 for score, reproduced_score in zip(x, y, strict=True))
+    )
 
 
 def test_errors_and_effects_are_those_of_their_definitions() -> None:
@@ -84,7 +90,9 @@ def test_kendall_union_is_that_of_places_and_not_of_names() -> None:
         a, b = ([f"d{i}" for i in source.permutation(14)[:size]] for size in (m, n))
         assert kendall_union(a, b) == pytest.approx(union_tau(a, b))
         other_name = {f"d{i}": f"e{j}" for i, j in enumerate(source.permutation(14))}
-        assert kendall_union([other_name[d] for d in a], [other_name[d] for d in b]) == kendall_union(a, b)
+        assert kendall_union(
+            [other_name[d] for d in a], [other_name[d] for d in b]
+        ) == kendall_union(a, b)
     assert kendall_union(["a", "b", "c"], ["b", "a", "c"]) == pytest.approx((2 - 1) / 3)
     assert kendall_union(["z", "b", "c"], ["b", "z", "c"]) == pytest.approx((2 - 1) / 3)
     assert kendall_union(["a"], ["a"]) is None
@@ -107,7 +115,10 @@ def test_orders_are_means_over_queries_of_the_rankings_that_are_scored() -> None
 def test_ends_of_the_effect_ratio_are_where_a_t_test_changes_its_mind() -> None:
     generator = np.random.default_rng(8)
     base, base_again = generator.uniform(0.2, 0.6, (2, 20))
-    new, new_reproduced = base + generator.normal(0.15, 0.05, 20), base_again + generator.normal(0.1, 0.05, 20)
+    new, new_reproduced = (
+        base + generator.normal(0.15, 0.05, 20),
+        base_again + generator.normal(0.1, 0.05, 20),
+    )
     alpha = 0.1
     runs = scores(list(base), list(new)), scores(list(base_again), list(new_reproduced))
     run = reproduce(None, *runs, alpha=alpha)["score"]["system 1"]
@@ -127,8 +138,12 @@ def test_an_effect_that_may_be_0_has_no_interval_of_its_ratio() -> None:
     assert run.rmse == (0.0, None, None)
     reproduction_of_no_effect = reproduce(None, scores(old, old), scores(old, new))
     assert reproduction_of_no_effect["score"]["system 1"].effect_ratio is None
-    assert "the original runs have the same mean" in "\n".join(map(str, reproduction_of_no_effect.notes))
-    reproduction_of_zeros = reproduce(None, scores([0.0, 0.0], [0.5, 0.4]), scores([0.1, 0.1], [0.5, 0.4]))
+    assert "the original runs have the same mean" in "\n".join(
+        map(str, reproduction_of_no_effect.notes)
+    )
+    reproduction_of_zeros = reproduce(
+        None, scores([0.0, 0.0], [0.5, 0.4]), scores([0.1, 0.1], [0.5, 0.4])
+    )
     assert reproduction_of_zeros["score"]["system 1"].delta_improvement is None
     assert "a baseline's mean is 0" in "\n".join(map(str, reproduction_of_zeros.notes))
 
@@ -144,8 +159,12 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
         difficulty = generator.normal(0, 0.15, n)
         difficulty_again = difficulty if shared else generator.normal(0, 0.15, n)
         base, new = (level + difficulty + generator.normal(0, 0.05, n) for level in (0.4, 0.5))
-        base_again, new_reproduced = (level + difficulty_again + generator.normal(0, 0.05, n) for level in (0.4, 0.48))
-        estimates = _estimate_effects((base, new), (base_again, new_reproduced), 0.05, same_queries=shared)
+        base_again, new_reproduced = (
+            level + difficulty_again + generator.normal(0, 0.05, n) for level in (0.4, 0.48)
+        )
+        estimates = _estimate_effects(
+            (base, new), (base_again, new_reproduced), 0.05, same_queries=shared
+        )
         ratio += holds(estimates["effect_ratio"], 0.08 / 0.1)
         delta += holds(estimates["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
     return ratio, delta
@@ -266,10 +285,14 @@ def test_ends_are_in_the_range_of_what_they_limit() -> None:
 
 def test_rounding_is_no_effect_and_one_effect_is_told() -> None:
     base = {f"q{i}": 0.1 * i for i in range(9)}
-    rounded_scores = {q: 3 * (score / 3) for q, score in base.items()}  # differs in the last bit at most
+    rounded_scores = {
+        q: 3 * (score / 3) for q, score in base.items()
+    }  # differs in the last bit at most
     better_scores = {q: score + 0.1 + 0.01 * (i % 3) for i, (q, score) in enumerate(base.items())}
     best_scores = {q: 2 * better_scores[q] - score for q, score in base.items()}
-    run = reproduce(None, {"b": base, "n": rounded_scores}, {"b": base, "n": better_scores})["score"]["n"]
+    run = reproduce(None, {"b": base, "n": rounded_scores}, {"b": base, "n": better_scores})[
+        "score"
+    ]["n"]
     assert run.effect_ratio is None
     reproduction = reproduce(None, {"b": base, "n": better_scores}, {"b": base, "n": best_scores})
     ratio = reproduction["score"]["n"].quantities["effect_ratio"]
@@ -300,7 +323,9 @@ def test_odd_pairs_and_collections_are_told() -> None:
     first_run, second_run = (
         {q: ["d", "e"] if i % n else ["e", "d"] for i, q in enumerate(qrels)} for n in (2, 3)
     )
-    twin_reproduction = reproduce(qrels, [first_run, second_run], [second_run, first_run], other_qrels=qrels)
+    twin_reproduction = reproduce(
+        qrels, [first_run, second_run], [second_run, first_run], other_qrels=qrels
+    )
     assert "The two collections have the same queries" in str(twin_reproduction)
     with pytest.raises(InputError, match="one original run, and other judgments"):
         reproduce(qrels, [first_run], [second_run], other_qrels=qrels)

@@ -145,7 +145,9 @@ def test_the_lines_go_down_the_ranking_and_along_the_highest_precision_to_come()
     spec = precision_recall(qrels, run, "q1").spec
     lines = [layer for layer in spec["layer"] if layer["mark"]["type"] == "line"]
     rows_of_layer = [spec["datasets"][layer["data"]["name"]] for layer in lines]
-    steps, rank_points = ([(row["recall"], row["precision"]) for row in rows] for rows in rows_of_layer)
+    steps, rank_points = (
+        [(row["recall"], row["precision"]) for row in rows] for rows in rows_of_layer
+    )
     assert rank_points == [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3)]  # not on to rank 4
     assert steps == [(0, 1), (1 / 3, 1), (2 / 3, 2 / 3), (1, 0)]
     assert lines[0]["mark"]["interpolate"] == "step-before"
@@ -320,7 +322,8 @@ def test_the_picture_of_precision_and_recall_is_right() -> None:
     points, eleven = curve(*read(demo.HERE / "dense.run", "q22"), 1)
     expected = [(Fraction(i, 10), p) for i, p in enumerate(eleven)] + [p[:2] for p in points]
     label_points = [
-        (float(label["recall"]), float(label["precision"])) for label in labels("precision-recall.svg")
+        (float(label["recall"]), float(label["precision"]))
+        for label in labels("precision-recall.svg")
     ]
     assert len(label_points) == len(expected)
     for label_point, exact in zip(label_points, expected, strict=True):

@@ -22,7 +22,9 @@ def test_one_table_given_twice_is_two_systems_as_a_copy_is(tmp_path: Path, verb:
     ]
     (tmp_path / "old.json").write_text(json.dumps(rows))
     (tmp_path / "copy.json").symlink_to(tmp_path / "old.json")
-    old, link, dotted_path = (f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json"))
+    old, link, dotted_path = (
+        f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json")
+    )
     for files in ([old, old], [old, dotted_path], [old, link], [old, old, link]):
         command = invoke(verb, *files, "-m", "RR", *output_of(verb, tmp_path))
         assert command.exit_code == 0, command.output

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import invoke
-from helpers.hard_names import SYSTEM_NAMES, RESULTS, SCORES
+from helpers.hard_names import RESULTS, SCORES, SYSTEM_NAMES
 
 from cranfield import (
     Comparison,
@@ -56,7 +56,8 @@ def p_of(one: list[float], other: list[float]) -> float:
     observed_sum = abs(sum(differences)) - 1e-9
     flips = product((1, -1), repeat=len(differences))
     sums = [
-        abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= observed_sum for signs in flips
+        abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= observed_sum
+        for signs in flips
     ]
     return sum(sums) / len(sums)
 
@@ -265,7 +266,9 @@ def test_the_caption_says_what_is_marked() -> None:
 
 
 def test_the_family_of_several_measures() -> None:
-    two_measures = {name: {**scores(SYSTEMS)[name], **scores(SYSTEMS, "RR")[name]} for name in SYSTEMS}
+    two_measures = {
+        name: {**scores(SYSTEMS)[name], **scores(SYSTEMS, "RR")[name]} for name in SYSTEMS
+    }
     assert "over 4 comparisons of each measure;" in paper_table(compare(two_measures)).caption[1]
     family_table = paper_table(compare(two_measures, family="all"))
     assert "over 8 comparisons of all measures;" in family_table.caption[1]
@@ -332,9 +335,13 @@ def test_the_command_makes_what_the_function_makes(folder: Path, tmp_path: Path)
 def test_collections_are_files_of_saved_scores(folder: Path, tmp_path: Path) -> None:
     files = {"DL 19": tmp_path / "a.json", "DL 20": tmp_path / "b.json"}
     for path, runs in zip(files.values(), (RUNS, RUNS[:2]), strict=True):
-        save_outcome = invoke("evaluate", "demo/qrels.txt", *runs, "-m", "AP", "-q", "-o", str(path))
+        save_outcome = invoke(
+            "evaluate", "demo/qrels.txt", *runs, "-m", "AP", "-q", "-o", str(path)
+        )
         assert save_outcome.exit_code == 0
-    collection_arguments = [part for name, path in files.items() for part in ("--collection", f"{name}={path}")]
+    collection_arguments = [
+        part for name, path in files.items() for part in ("--collection", f"{name}={path}")
+    ]
     outcome = invoke("table", *collection_arguments, "--format", "json")
     assert outcome.exit_code == 0, outcome.stderr
     document = json.loads(outcome.stdout)
@@ -394,7 +401,15 @@ def test_wrong_use_is_refused(folder: Path, arguments: list[str], said: str) -> 
 
 # ---- LaTeX compiles it --------------------------------------------------------------------------
 
-HOSTILE = [*SYSTEM_NAMES, r"\input{/etc/passwd}", "$x^2_{", "100%", "~#&_", "</script>", "\x1b[31m\u202e"]
+HOSTILE = [
+    *SYSTEM_NAMES,
+    r"\input{/etc/passwd}",
+    "$x^2_{",
+    "100%",
+    "~#&_",
+    "</script>",
+    "\x1b[31m\u202e",
+]
 
 
 def compiled(body: str, folder: Path, document: str = r"\documentclass{article}") -> str:
@@ -408,7 +423,9 @@ def compiled(body: str, folder: Path, document: str = r"\documentclass{article}"
     )
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
     for _ in range(2):  # references are known the second time
-        outcome = subprocess.run([*command, page.name], cwd=folder, capture_output=True, timeout=120)
+        outcome = subprocess.run(
+            [*command, page.name], cwd=folder, capture_output=True, timeout=120
+        )
         assert outcome.returncode == 0, outcome.stdout.decode(errors="replace")[-2000:]
     assert b"undefined" not in outcome.stdout
     text = ["pdftotext", "-layout", "page.pdf", "-"]

@@ -38,7 +38,10 @@ def lists_of(qrels: Any, runs: Any, top: int = 20, **options: Any) -> dict[str, 
     aligned_scores = compare(qrels, runs, "nDCG@10", test="t", **options).aligned
     rankings_of_query = read(embed_rankings(aligned_scores, depth=top, budget=10_000_000))
     assert len(rankings_of_query) == len(aligned_scores.query_ids)
-    return {aligned_scores.query_ids[int(place)]: rankings for place, rankings in rankings_of_query.items()}
+    return {
+        aligned_scores.query_ids[int(place)]: rankings
+        for place, rankings in rankings_of_query.items()
+    }
 
 
 def ranks(docs: list[str]) -> dict[str, int]:
@@ -54,15 +57,25 @@ def assert_shown(
 ) -> None:
     """Hold one query against its rankings, each a list of documents as it is to be, by loops."""
     of_systems = [ranks(docs) for docs in lists]
-    first = {doc for ranks_of_system in of_systems for doc, rank in ranks_of_system.items() if rank <= depth}
+    first = {
+        doc
+        for ranks_of_system in of_systems
+        for doc, rank in ranks_of_system.items()
+        if rank <= depth
+    }
     relevant = {doc for doc, grade in grades.items() if grade > 0}
     assert sorted(one["d"]) == sorted(first | relevant)
     assert one["g"] == [grades.get(doc) for doc in one["d"]]
-    assert one["r"] == [[ranks_of_system.get(doc, 0) for doc in one["d"]] for ranks_of_system in of_systems]
+    assert one["r"] == [
+        [ranks_of_system.get(doc, 0) for doc in one["d"]] for ranks_of_system in of_systems
+    ]
     assert one["n"] == [len(docs) for docs in lists]
     assert one["rel"] == len(relevant)
     # Those nearest to the top of any come first, then the others by grade.
-    nearest = [min(ranks_of_system.get(doc, 10**9) for ranks_of_system in of_systems) for doc in one["d"][: len(first)]]
+    nearest = [
+        min(ranks_of_system.get(doc, 10**9) for ranks_of_system in of_systems)
+        for doc in one["d"][: len(first)]
+    ]
     assert set(one["d"][: len(first)]) == first
     assert nearest == sorted(nearest)
     rest = [grades[doc] for doc in one["d"][len(first) :]]
@@ -328,11 +341,16 @@ def test_overlap_can_be_had_of_the_ranks() -> None:
         for a, b in ((0, 1), (2, 3)):
             lists = []
             for system in (a, b):
-                top = {rank: doc for doc, rank in zip(rankings["d"], rankings["r"][system], strict=True)}
+                top = {
+                    rank: doc
+                    for doc, rank in zip(rankings["d"], rankings["r"][system], strict=True)
+                }
                 lists.append([top[rank] for rank in range(1, 11) if rank in top])
             mine, theirs = (sorted_by(runs[system][query])[:10] for system in (a, b))
             assert lists == [mine, theirs]
-            assert by_ranks(rankings["r"][a], rankings["r"][b], 10) == pytest.approx(rbo(mine, theirs).ext)
+            assert by_ranks(rankings["r"][a], rankings["r"][b], 10) == pytest.approx(
+                rbo(mine, theirs).ext
+            )
 
 
 def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:
@@ -374,7 +392,10 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     if not rows:
         return
     for run in (Run(rows, "x"), Run(_nested(rows), "x")):
-        query_runs, rankings = run.select_queries(queries).split_queries(), run.read_rankings(queries, Judging())
+        query_runs, rankings = (
+            run.select_queries(queries).split_queries(),
+            run.read_rankings(queries, Judging()),
+        )
         full_rankings = {query: rankings[query].select_query(query) for query in queries}
         for query in queries:
             alone = run.select_query(query).read_ranking(Judging())

@@ -62,7 +62,10 @@ def check_board(found: Comparison, page: Page) -> None:
     assert names == list(found.aligned.system_names)
     for measure, rows in zip(found.aligned.measures, page.archive["board"], strict=True):
         measure_result = found[measure]
-        ranked_systems = sorted(measure_result.systems, key=lambda system: -system.mean if measure_result.higher_is_better else system.mean)
+        ranked_systems = sorted(
+            measure_result.systems,
+            key=lambda system: -system.mean if measure_result.higher_is_better else system.mean,
+        )
         assert [names[row["s"]] for row in rows] == [system.name for system in ranked_systems]
         for row, system in zip(rows, ranked_systems, strict=True):
             assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
@@ -107,7 +110,9 @@ def check_pairs(found: Comparison, page: Page) -> None:
             assert probable == [chance for chance in chances if chance is not None]
             different_pairs |= {(a, b), (b, a)} if verdict else set()
         first, *other_indices = (row["s"] for row in page.archive["board"][m])
-        assert page.archive["alike"][m] == [s for s in other_indices if (first, s) not in different_pairs]
+        assert page.archive["alike"][m] == [
+            s for s in other_indices if (first, s) not in different_pairs
+        ]
 
 
 def check_scores(found: Comparison, page: Page) -> None:
@@ -152,7 +157,8 @@ def check_tables(found: Comparison, page: Page) -> None:
         shown_means = [float(cell.attributes["data-v"] or "") for cell in row.find_all("td")]
         results = [found[measure] for measure in found.aligned.measures]
         assert shown_means == [
-            next(system.mean for system in result.systems if system.name == name) for result in results
+            next(system.mean for system in result.systems if system.name == name)
+            for result in results
         ]
 
 
@@ -161,7 +167,9 @@ def test_every_number_is_that_of_the_comparison(found: Comparison, page: Page) -
     assert page.archive["v"] == 1
     assert page.archive["baseline"] == 0
     assert [measure["name"] for measure in page.archive["measures"]] == list(found.aligned.measures)
-    assert [measure["scale"] for measure in page.archive["measures"]] == ["difference"] * 3 + ["ratio"]
+    assert [measure["scale"] for measure in page.archive["measures"]] == ["difference"] * 3 + [
+        "ratio"
+    ]
 
 
 def test_scores_are_those_of_evaluate(page: Page) -> None:
@@ -169,7 +177,9 @@ def test_scores_are_those_of_evaluate(page: Page) -> None:
     for m, measure in enumerate(page.archive["measures"][:3]):
         for name, scores in zip(page.archive["systems"], page.scores(m), strict=True):
             expected_scores = systems[name].per_query(measure["name"])
-            assert dict(zip(page.archive["queries"], scores.tolist(), strict=True)) == expected_scores
+            assert (
+                dict(zip(page.archive["queries"], scores.tolist(), strict=True)) == expected_scores
+            )
 
 
 def test_best_and_second_are_marked(found: Comparison, page: Page) -> None:
@@ -200,7 +210,9 @@ def test_measures_by_cutoff_and_precision_by_recall(found: Comparison, page: Pag
             assert shown_numbers == [system.mean, system.low, system.high]
     recall = page.archive["recall"]
     assert recall["at"] == [i / 10 for i in range(11)]
-    cutoff_comparison = compare(demo.QRELS, list(demo.RUNS), [f"IPrec@{level}" for level in recall["at"]])
+    cutoff_comparison = compare(
+        demo.QRELS, list(demo.RUNS), [f"IPrec@{level}" for level in recall["at"]]
+    )
     for i, measure in enumerate(cutoff_comparison.aligned.measures):
         for s, system in enumerate(cutoff_comparison[measure].systems):
             shown_numbers = [recall[name][s][i] for name in ("mean", "low", "high")]
@@ -264,7 +276,10 @@ def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None
     for measure, level in enumerate((2, 2, 1)):
         assert page.archive["measures"][measure]["from"] == level
         assert relevant_to(page, measure) == [
-            sum(query == judged_query and int(grade) >= level for judged_query, _, _, grade in judgments)
+            sum(
+                query == judged_query and int(grade) >= level
+                for judged_query, _, _, grade in judgments
+            )
             for query in page.archive["queries"]
         ]
     assert len(page.archive["n_relevant"]) == 2
@@ -275,13 +290,17 @@ def test_probabilities_have_columns() -> None:
     comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02)
     page = Page(report(comparison, worksheets=2).html)
     check(comparison, page)
-    heads = [node.attributes.get("data-key") for node in page.root.find_by_id("board").find_all("th")]
+    heads = [
+        node.attributes.get("data-key") for node in page.root.find_by_id("board").find_all("th")
+    ]
     assert "p_adjusted" not in heads
     at = heads.index("better")
     assert heads[at + 1] == "same"
     rows = page.root.find_by_id("board").find_all("tr")[1:]
     for row, system in zip(rows, comparison["nDCG@10"].ranked_systems, strict=True):
-        better, same_cell = [part for part in row.children if not isinstance(part, str)][at : at + 2]
+        better, same_cell = [part for part in row.children if not isinstance(part, str)][
+            at : at + 2
+        ]
         if system.name == "bm25":
             assert better.text == same_cell.text == ""
             continue
@@ -346,7 +365,9 @@ def test_hostile_names_stay_text() -> None:
     comparison = compare(judgments, runs, "nDCG@3")
     texts = dict(zip(ids, (*NO_IDS, *HOSTILE), strict=False))
     title, command = ids[0] + NO_IDS[0], ids[1] + NO_IDS[1]
-    report_page = report(comparison, title=title, command=command, query_texts=texts, doc_texts=texts)
+    report_page = report(
+        comparison, title=title, command=command, query_texts=texts, doc_texts=texts
+    )
     page = Page(report_page.html)
     check(comparison, page)
     assert page.archive["title"] == title
@@ -360,7 +381,11 @@ def test_hostile_names_stay_text() -> None:
         assert node.tag not in ("img", "iframe", "object", "base")
     assert len(page.root.find_all("script")) == len(plain.root.find_all("script"))
     assert ("script",) in plain_nodes
-    assert parse_page(report_page.html).find_all("title")[0].text.startswith("<script>alert(1)</script>0")
+    assert (
+        parse_page(report_page.html)
+        .find_all("title")[0]
+        .text.startswith("<script>alert(1)</script>0")
+    )
     report_page.html.encode()
 
 
@@ -421,8 +446,13 @@ def test_all_pairs_have_no_baseline() -> None:
     assert page.archive["baseline"] is None
     assert page.archive["tests"]["baseline"] is None
     assert len(page.archive["sheets"]["systems"]) == 2
-    cells = [row.find_all("td", "letters")[0].text for row in page.root.find_by_id("board").find_all("tr")[1:]]
-    letters = dict(zip(comparison.aligned.system_names, comparison["nDCG@10"].letters or (), strict=True))
+    cells = [
+        row.find_all("td", "letters")[0].text
+        for row in page.root.find_by_id("board").find_all("tr")[1:]
+    ]
+    letters = dict(
+        zip(comparison.aligned.system_names, comparison["nDCG@10"].letters or (), strict=True)
+    )
     assert cells == [letters[page.archive["systems"][row["s"]]] for row in page.archive["board"][0]]
 
 
@@ -585,9 +615,15 @@ def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Pa
     first_doubts = [note.text for note in found[first].notes if note.is_grave]
     assert (above is not None) == bool(first_doubts)
     assert lower_box in page.root.find_by_id("all").descendants
-    for measure, measure_object in zip(found.aligned.measures, page.archive["measures"], strict=True):
-        assert measure_object["doubts"] == [note.text for note in found[measure].notes if note.is_grave]
-        assert all(doubt in lower_box.text for doubt in measure_object["doubts"] if measure != first)
+    for measure, measure_object in zip(
+        found.aligned.measures, page.archive["measures"], strict=True
+    ):
+        assert measure_object["doubts"] == [
+            note.text for note in found[measure].notes if note.is_grave
+        ]
+        assert all(
+            doubt in lower_box.text for doubt in measure_object["doubts"] if measure != first
+        )
     assert any(measure["doubts"] for measure in page.archive["measures"])
 
 
@@ -702,7 +738,18 @@ def test_progress_is_heard() -> None:
 def test_the_command_writes_the_page(demo_folder: Path, tmp_path: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
     topics, path = str(demo_folder / "demo" / "queries.tsv"), tmp_path / "page.html"
-    arguments = ["report", *files, "-m", "AP", "--topics", topics, "--title", "A & B", "-o", str(path)]
+    arguments = [
+        "report",
+        *files,
+        "-m",
+        "AP",
+        "--topics",
+        topics,
+        "--title",
+        "A & B",
+        "-o",
+        str(path),
+    ]
     outcome = invoke(*arguments)
     assert outcome.exit_code == 0, outcome.output
     page = Page(path.read_text("utf-8"))
@@ -725,7 +772,9 @@ def test_the_command_that_the_page_shows_prints_the_worksheet(
     path = str(tmp_path / "page.html")
     assert invoke("report", *files, "-m", "AP", "--ties", "worst", "-o", path).exit_code == 0
     page = Page(Path(path).read_text("utf-8"))
-    explain_text = page.archive["explain"].replace("{run}", page.archive["runs"][1]).replace("{query}", "q02")
+    explain_text = (
+        page.archive["explain"].replace("{run}", page.archive["runs"][1]).replace("{query}", "q02")
+    )
     _, *explain_arguments = shlex.split(explain_text)
     query = page.archive["queries"].index("q02")
     assert invoke(*explain_arguments).stdout.rstrip("\n") == page.worksheets[query, 1].rstrip("\n")
@@ -737,7 +786,9 @@ def test_saved_scores_have_the_hashes_of_their_files(demo_folder: Path, tmp_path
         saved_files.append(str(tmp_path / f"{name}.json"))
         files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", f"{name}.run")]
         assert invoke("evaluate", *files, "-m", "AP", "-q", "-o", saved_files[-1]).exit_code == 0
-    assert invoke("report", "--saved", *saved_files, "-o", str(tmp_path / "page.html")).exit_code == 0
+    assert (
+        invoke("report", "--saved", *saved_files, "-o", str(tmp_path / "page.html")).exit_code == 0
+    )
     page = Page((tmp_path / "page.html").read_text("utf-8"))
     check(compare(saved_files), page)
     for path in saved_files:

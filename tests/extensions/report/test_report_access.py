@@ -166,11 +166,22 @@ def test_less_motion_and_forced_colours(browser: Browser, pages: Pages) -> None:
 
 def test_keys_alone_reach_every_control(browser: Browser, pages: Pages) -> None:
     with browser.open(pages("demonstration").path) as page:
-        control_names = {"pick-a", "pick-b", "pick-measure", "swap", "theme", "find", "order", "queries"}
+        control_names = {
+            "pick-a",
+            "pick-b",
+            "pick-measure",
+            "swap",
+            "theme",
+            "find",
+            "order",
+            "queries",
+        }
         focused_names = set()
         for _ in range(90):
             page.press("Tab")
-            focused_names.add(page.evaluate("document.activeElement.id || document.activeElement.localName"))
+            focused_names.add(
+                page.evaluate("document.activeElement.id || document.activeElement.localName")
+            )
             ring = page.evaluate(
                 "((style) => style.outlineStyle !== 'none' || style.boxShadow !== 'none' ||"
                 " document.activeElement === document.body)"

@@ -72,11 +72,17 @@ def test_the_overlap_is_that_of_the_runs(browser: Browser, pages: Pages, kind: s
             page.choose_option("#pick-b", str(b))
             page.choose_option("#order", "name")
             drawn_overlaps = page.read_all("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
-            n = min(len(drawn_overlaps), len(aligned_scores.query_ids))  # no more is painted than is seen
+            n = min(
+                len(drawn_overlaps), len(aligned_scores.query_ids)
+            )  # no more is painted than is seen
             assert n == len(drawn_overlaps) >= min(10, len(aligned_scores.query_ids))
-            for query, drawn_overlap in zip(aligned_scores.query_ids[:n], drawn_overlaps, strict=True):
+            for query, drawn_overlap in zip(
+                aligned_scores.query_ids[:n], drawn_overlaps, strict=True
+            ):
                 mine, theirs = (
-                    Scene.of(qrels, runs[aligned_scores.system_names[system]], query, Judging()).docs[:20]
+                    Scene.of(
+                        qrels, runs[aligned_scores.system_names[system]], query, Judging()
+                    ).docs[:20]
                     for system in (a, b)
                 )
                 seen_overlaps.add((len(mine) == len(theirs), 0 in (len(mine), len(theirs))))

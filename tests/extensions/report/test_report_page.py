@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.browser import Browser, Page
-from helpers.pages import ReportFile, Pages, check_quiet
+from helpers.pages import Pages, ReportFile, check_quiet
 
 from cranfield import Comparison, Explanation, demo, explain, figures
 from cranfield.comparison.compare import compare_scores
@@ -64,9 +64,12 @@ def test_the_real_collection(browser: Browser, pages: Pages, data: Path) -> None
     report_file = pages("deep learning", data)
     with browser.open(report_file.path) as page:
         check_quiet(page)
-        _differences_are(page, report_file, report_file.comparison.results[0].ranked_systems[0].name, "bm25")
+        _differences_are(
+            page, report_file, report_file.comparison.results[0].ranked_systems[0].name, "bm25"
+        )
         assert len(page.read_all("#matrix rect.cell")) == 2 * sum(
-            point["verdict"] is not None for point in figures.pair_matrix(report_file.comparison).points
+            point["verdict"] is not None
+            for point in figures.pair_matrix(report_file.comparison).points
         )
         _board_is(page, report_file)
 
@@ -93,7 +96,9 @@ def _board_is(page: Page, report_file: ReportFile) -> None:
         )
         names = page.read_all("#board tbody th bdi")
         heads = page.read_all("#board thead th", "it.dataset.key ?? ''")
-        texts = page.read_all("#board tbody tr", "[...it.cells].map((cell) => cell.innerText.trim())")
+        texts = page.read_all(
+            "#board tbody tr", "[...it.cells].map((cell) => cell.innerText.trim())"
+        )
         assert names == [system.name for system in measure_result.ranked_systems]
         points = figures.leaderboard(report_file.comparison, measure).points
         for i, point in enumerate(points):
@@ -125,7 +130,13 @@ def _board_is(page: Page, report_file: ReportFile) -> None:
                 percents = floor(100 * point["judged"] + 1 / 2)
                 assert text["judged"] == f"{min(percents, 99 if point['judged'] < 1 else 100)}%"
             if "letters" in cell:
-                letters = dict(zip(report_file.comparison.aligned.system_names, measure_result.letters or (), strict=True))
+                letters = dict(
+                    zip(
+                        report_file.comparison.aligned.system_names,
+                        measure_result.letters or (),
+                        strict=True,
+                    )
+                )
                 assert text["letters"] == letters[point["system"]]
         assert measure in page.read_first("#means-said")
 
@@ -191,7 +202,9 @@ def test_the_differences_are_drawn_as_they_are(browser: Browser, pages: Pages, k
 
 def _scatter_is(page: Page, report_file: ReportFile, a: str, b: str) -> None:
     ids = list(report_file.comparison.aligned.query_ids)
-    points = {point["query_id"]: point for point in figures.scatter(report_file.comparison, a, b).points}
+    points = {
+        point["query_id"]: point for point in figures.scatter(report_file.comparison, a, b).points
+    }
     up = page.evaluate('marks("#scatter circle[data-q]", "y", "cy", "q")')
     across = page.evaluate('marks("#scatter circle[data-q]", "x", "cx", "q")')
     assert len(up) == len(points)
@@ -279,7 +292,9 @@ def test_the_bands_are_the_intervals_of_the_figures(browser: Browser, pages: Pag
                 (inverse(document.querySelector("#{figure} svg"), "y"))"""
             )
             best_points = [point for point in points if point["system"] == best]
-            expected = [point["high"] for point in best_points] + [point["low"] for point in reversed(best_points)]
+            expected = [point["high"] for point in best_points] + [
+                point["low"] for point in reversed(best_points)
+            ]
             assert drawn_ends == pytest.approx(expected, abs=6e-4)
 
 
@@ -298,7 +313,11 @@ def test_scores_by_relevant_documents(browser: Browser, pages: Pages) -> None:
             (dot) => value(dot.getAttribute("cy"))))
             (inverse(document.querySelector("#relevant svg"), "y"))"""
         )
-    drawn_keys = [(query, name) for query in report_file.comparison.aligned.query_ids for name in reversed(names)]
+    drawn_keys = [
+        (query, name)
+        for query in report_file.comparison.aligned.query_ids
+        for name in reversed(names)
+    ]
     assert len(expected) == len(drawn_keys) == len(drawn_marks)
     assert drawn_marks == pytest.approx([expected[key] for key in drawn_keys], abs=1e-9)
 

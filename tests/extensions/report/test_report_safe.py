@@ -13,9 +13,13 @@ pytestmark = pytest.mark.more
 def test_a_page_is_silent_and_asks_for_nothing(browser: Browser, pages: Pages, kind: str) -> None:
     with browser.open(pages(kind).path) as page:
         check_quiet(page)
-        drawn_counts = page.read_all("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
+        drawn_counts = page.read_all(
+            "main svg[role=img], main [role=slider] svg", "it.childNodes.length"
+        )
         assert all(n > 2 for n in drawn_counts)
-        assert page.read_all("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
+        assert (
+            page.read_all("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
+        )
         assert page.read_all("section:not([hidden])", "it.getBoundingClientRect().height > 40")
 
 

@@ -29,9 +29,9 @@ def chosen_query(page: Page) -> str:
     title = page.read_first("#stage h3")
     assert title in (demo.queries().get(query), f"Query {query}")
     assert page.read_first('#rows [aria-selected="true"]', "it.textContent").startswith(title[:80])
-    assert page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')").startswith(
-        title
-    )
+    assert page.read_first(
+        '#differences [role="slider"]', "it.getAttribute('aria-valuetext')"
+    ).startswith(title)
     return query
 
 
@@ -62,7 +62,9 @@ def test_heads_sort_by_pointer_and_by_key(browser: Browser, pages: Pages) -> Non
         assert shown_wins[-1] is None
         page.click('#means th[data-key="1"] button')
         second = {system.name: system.mean for system in report_file.comparison["AP"].systems}
-        assert page.read_all("#means tbody th bdi") == sorted(second, key=lambda name: -second[name])
+        assert page.read_all("#means tbody th bdi") == sorted(
+            second, key=lambda name: -second[name]
+        )
 
 
 def test_long_tables_are_filtered(browser: Browser, pages: Pages) -> None:
@@ -112,7 +114,10 @@ def test_keys_of_the_list_of_queries(browser: Browser, pages: Pages, kind: str) 
             (["PageUp"], 1),
         ):
             page.press(*keys)
-            assert page.read_first("#rows [aria-selected=true]", "Number(it.ariaPosInSet)") == place + 1
+            assert (
+                page.read_first("#rows [aria-selected=true]", "Number(it.ariaPosInSet)")
+                == place + 1
+            )
             if kind == "demonstration":
                 assert chosen_query(page) == ids[place]
             active = page.read_first("#queries", "it.getAttribute('aria-activedescendant')")
@@ -123,7 +128,8 @@ def test_orders_of_the_list(browser: Browser, pages: Pages) -> None:
     report_file = pages("demonstration")
     texts = demo.queries()
     gain = {
-        texts[point["query_id"]]: point["difference"] for point in figures.differences(report_file.comparison).points
+        texts[point["query_id"]]: point["difference"]
+        for point in figures.differences(report_file.comparison).points
     }
     with browser.open(report_file.path) as page:
 
@@ -153,7 +159,9 @@ def test_the_slider_moves_over_the_sorted_queries(browser: Browser, pages: Pages
             page.press(*keys)
             point = points[place]
             assert chosen_query(page) == point["query_id"]
-            value_text = page.read_first('#differences [role="slider"]', "it.getAttribute('aria-valuetext')")
+            value_text = page.read_first(
+                '#differences [role="slider"]', "it.getAttribute('aria-valuetext')"
+            )
             for value in (point["score"], point["other_score"], abs(point["difference"])):
                 assert f"{value:.4f}" in value_text
             now = page.read_first('#differences [role="slider"]', "Number(it.ariaValueNow)")
@@ -258,7 +266,9 @@ def test_the_address_holds_the_state(browser: Browser, pages: Pages) -> None:
         assert page.read_first("#pick-measure", "it.selectedOptions[0].text") == "AP"
         page.wait_for(IN_VIEW)
         page.evaluate('location.hash = "#q=q12&a=bm25&b=dense&m=RR"')
-        page.wait_for(f"document.querySelector('#stage h3').textContent == {demo.queries()['q12']!r}")
+        page.wait_for(
+            f"document.querySelector('#stage h3').textContent == {demo.queries()['q12']!r}"
+        )
         assert page.read_first("#where-said").startswith("bm25 against dense")
     hostile = urlencode({"q": "none", "a": "<script>", "b": "__proto__", "m": "constructor"})
     with browser.open(pages("demonstration").path, fragment=hostile) as page:

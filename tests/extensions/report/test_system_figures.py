@@ -16,7 +16,7 @@ import make_docs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.profile import sample_cases, is_thorough
+from helpers.profile import is_thorough, sample_cases
 from scipy.stats import t as student
 
 from cranfield import (
@@ -90,12 +90,26 @@ def means(values: list[float], alpha: float = 0.05) -> tuple[float, float, float
 def test_the_leaderboard_is_what_compare_found(measure: str) -> None:
     points = figures.leaderboard(FOUND, measure).points
     measure_result = FOUND[measure]
-    by_mean = sorted(measure_result.systems, key=lambda system: system.mean, reverse=measure != "SearchLength")
+    by_mean = sorted(
+        measure_result.systems, key=lambda system: system.mean, reverse=measure != "SearchLength"
+    )
     assert [point["system"] for point in points] == [system.name for system in by_mean]
     assert [point["place"] for point in points] == [1, 2, 3, 4]
     for point, system in zip(points, by_mean, strict=True):
-        point_numbers = point["mean"], point["low"], point["high"], point["judged"], point["little_judged"]
-        assert point_numbers == (system.mean, system.low, system.high, system.judged, system.little_judged)
+        point_numbers = (
+            point["mean"],
+            point["low"],
+            point["high"],
+            point["judged"],
+            point["little_judged"],
+        )
+        assert point_numbers == (
+            system.mean,
+            system.low,
+            system.high,
+            system.judged,
+            system.little_judged,
+        )
         other_fields = {name: value for name, value in point.items() if name not in vars(system)}
         if system.name == "bm25":
             assert set(other_fields.values()) == {"bm25", point["place"], None}
@@ -130,7 +144,11 @@ def test_means_by_cutoff_are_those_of_single_evaluations() -> None:
     at_ten = {point["system"]: point for point in points if point["cutoff"] == 10}
     for system in FOUND["nDCG@10"].systems:  # to the last bit
         point_at_ten = at_ten[system.name]
-        assert (point_at_ten["mean"], point_at_ten["low"], point_at_ten["high"]) == (system.mean, system.low, system.high)
+        assert (point_at_ten["mean"], point_at_ten["low"], point_at_ten["high"]) == (
+            system.mean,
+            system.low,
+            system.high,
+        )
 
 
 def test_a_measure_that_was_not_compared_has_a_curve() -> None:
@@ -178,7 +196,9 @@ def test_what_is_judged_at_each_rank_is_counted() -> None:
             ranked_docs = [(q, docs[rank - 1]) for q, docs in ranked.items() if len(docs) >= rank]
             hits = sum(doc in judged[query] for query, doc in ranked_docs)
             (point,) = (
-                point for point in points if (point["system"], point["rank"]) == (Path(run).stem, rank)
+                point
+                for point in points
+                if (point["system"], point["rank"]) == (Path(run).stem, rank)
             )
             assert point["retrieved"] == len(ranked_docs)
             assert point["judged"] == (hits / len(ranked_docs) if ranked_docs else None)
@@ -208,8 +228,14 @@ def test_queries_that_were_dropped_are_not_counted() -> None:
     assert [point["retrieved"] for point in figures.judged_by_rank(comparison, 1).points] == [1, 1]
     assert [point["mean"] for point in figures.by_cutoff(comparison, cutoffs=[1]).points] == [1, 1]
     full_comparison = compare(judgments, runs, "P@1")
-    assert [point["retrieved"] for point in figures.judged_by_rank(full_comparison, 1).points] == [2, 1]
-    assert [point["mean"] for point in figures.by_cutoff(full_comparison, cutoffs=[1]).points] == [1 / 2, 1 / 2]
+    assert [point["retrieved"] for point in figures.judged_by_rank(full_comparison, 1).points] == [
+        2,
+        1,
+    ]
+    assert [point["mean"] for point in figures.by_cutoff(full_comparison, cutoffs=[1]).points] == [
+        1 / 2,
+        1 / 2,
+    ]
 
 
 def test_differences_are_those_of_the_scores() -> None:
@@ -282,7 +308,9 @@ def test_the_spread_has_the_quantiles(measure: str) -> None:
     scores = evaluate(*DEMO, measure).per_query(measure)
     names = {"least": 0, "q05": 5, "q25": 25, "median": 50, "q75": 75, "q95": 95, "greatest": 100}
     points = figures.spread(FOUND, measure).points
-    assert [point["system"] for point in points] == [point.name for point in FOUND[measure].ranked_systems]
+    assert [point["system"] for point in points] == [
+        point.name for point in FOUND[measure].ranked_systems
+    ]
     for point in points:
         assert point["scores"] == list(scores[point["system"]].values())
         sorted_scores = sorted(point["scores"])
@@ -418,7 +446,9 @@ def marks(figure: Figure) -> list[dict[str, str]]:
     root = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
     symbols = (node for node in root.iter() if node.get("role") == "graphics-symbol")
     symbol_texts = (symbol.get("aria-label", "").replace("\u2212", "-") for symbol in symbols)
-    return [dict(re.findall(r"([^:;]+): ([^;]*)(?:; |$)", symbol)) for symbol in symbol_texts if symbol]
+    return [
+        dict(re.findall(r"([^:;]+): ([^;]*)(?:; |$)", symbol)) for symbol in symbol_texts if symbol
+    ]
 
 
 def texts(figure: Figure) -> list[str]:
@@ -465,8 +495,12 @@ def test_curves_as_they_are_drawn() -> None:
     figure = figures.by_cutoff(FOUND, cutoffs=[1, 10, 50])
     drawn_marks = [mark for mark in marks(figure) if "system" in mark and "cutoff k" in mark]
     assert len(drawn_marks) == len(figure.points) == 12
-    drawn_means = sorted((mark["system"], int(mark["cutoff k"]), float(mark["nDCG@k"])) for mark in drawn_marks)
-    expected_means = sorted((point["system"], point["cutoff"], point["mean"]) for point in figure.points)
+    drawn_means = sorted(
+        (mark["system"], int(mark["cutoff k"]), float(mark["nDCG@k"])) for mark in drawn_marks
+    )
+    expected_means = sorted(
+        (point["system"], point["cutoff"], point["mean"]) for point in figure.points
+    )
     for drawn_mean, point in zip(drawn_means, expected_means, strict=True):
         assert drawn_mean[:2] == point[:2]
         assert drawn_mean[2] == pytest.approx(point[2], rel=1e-11)
@@ -486,7 +520,9 @@ def test_the_matrix_as_it_is_drawn() -> None:
 
 def test_what_is_judged_as_it_is_drawn() -> None:
     figure = figures.judged_by_rank(FOUND, 10)
-    mark_of_rank = {(mark["system"], int(mark["rank"])): mark for mark in marks(figure) if "rank" in mark}
+    mark_of_rank = {
+        (mark["system"], int(mark["rank"])): mark for mark in marks(figure) if "rank" in mark
+    }
     assert len(mark_of_rank) == 40
     for point in figure.points:
         mark = mark_of_rank[point["system"], point["rank"]]
@@ -496,7 +532,9 @@ def test_what_is_judged_as_it_is_drawn() -> None:
 def test_every_picture_has_its_intervals() -> None:
     """Of what is a mean: the data that are drawn have its ends."""
     for draw in (figures.leaderboard, figures.by_cutoff, figures.by_slice, figures.by_relevant):
-        rows = [row for rows_of_layer in draw(FOUND).spec["datasets"].values() for row in rows_of_layer]
+        rows = [
+            row for rows_of_layer in draw(FOUND).spec["datasets"].values() for row in rows_of_layer
+        ]
         assert any(row.get("low", 0) < row.get("high", 0) for row in rows)
         assert "95% interval" in draw(FOUND).caption
 
@@ -572,7 +610,9 @@ def test_many_queries_and_systems_are_cut_down_and_it_is_said() -> None:
         assert "14 of 30 systems are drawn" in slide.caption
         assert "systems are drawn" not in draw(comparison).caption
     drawn_systems = [
-        mark["system"] for mark in marks(figures.leaderboard(comparison, style="slides")) if "kind" in mark
+        mark["system"]
+        for mark in marks(figures.leaderboard(comparison, style="slides"))
+        if "kind" in mark
     ]
     assert "s00" in drawn_systems  # the baseline
     assert len(drawn_systems) == 14
@@ -627,13 +667,17 @@ def run(*arguments: object) -> tuple[int, str]:
 @pytest.mark.parametrize("name", sample_cases(EVERY))
 def test_the_command_draws_what_the_function_draws(name: str, tmp_path: Path) -> None:
     path, labels = tmp_path / "a.json", tmp_path / "labels.csv"
-    labels.write_text("query_id,parity\n" + "".join(f"{q},{label}\n" for q, label in PARITY.items()))
+    labels.write_text(
+        "query_id,parity\n" + "".join(f"{q},{label}\n" for q, label in PARITY.items())
+    )
     arguments = [*DEMO[1], "-m", "AP", "--baseline", "tfidf", "--alpha", "0.1"]
     options: dict[str, Any] = {"baseline": "tfidf", "alpha": 0.1}
     if name == "by_slice":
         arguments += ["--slices", str(labels)]
         options["slices"] = {"parity": PARITY}
-    status, message = run(name.replace("_", "-"), DEMO[0], *arguments, "--style", "slides", "-o", path)
+    status, message = run(
+        name.replace("_", "-"), DEMO[0], *arguments, "--style", "slides", "-o", path
+    )
     assert status == 0
     assert f"note: wrote {path}\n" in message
     expected = EVERY[name](compare(*DEMO, "AP", **options), style="slides")
@@ -643,7 +687,9 @@ def test_the_command_draws_what_the_function_draws(name: str, tmp_path: Path) ->
 def test_what_a_command_refuses(tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
     scores_path = tmp_path / "scores.json"
-    CliRunner().invoke(cli, ["evaluate", *map(str, (DEMO[0], *DEMO[1])), "-q", "-o", str(scores_path)])
+    CliRunner().invoke(
+        cli, ["evaluate", *map(str, (DEMO[0], *DEMO[1])), "-q", "-o", str(scores_path)]
+    )
     refusals = [
         (["leaderboard", DEMO[0], *DEMO[1], "-m", "AP", "-m", "P@5"], "one measure"),
         (["leaderboard", DEMO[0], *DEMO[1], "--slices", "x"], "by-slice"),

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from helpers.profile import sample_cases, is_thorough
+from helpers.profile import is_thorough, sample_cases
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli

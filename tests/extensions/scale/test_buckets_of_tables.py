@@ -28,7 +28,9 @@ def test_distances_rank_the_nearest_first() -> None:
     scores = evaluate(JUDGED, Run(ROWS), "RR", buckets=2)
     assert scores["RR"] == 1
     assert "distance" in codes(scores)
-    task = Task((parse("RR"),), Judging(), "strict", __version__, query_columns=("query_id", "query_id"))
+    task = Task(
+        (parse("RR"),), Judging(), "strict", __version__, query_columns=("query_id", "query_id")
+    )
     judgments = [
         {"query_id": query, "doc_id": doc, "relevance": grade}
         for query, docs in JUDGED.items()

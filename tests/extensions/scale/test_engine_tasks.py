@@ -24,7 +24,7 @@ from cranfield.extensions.scale.group_sums import (
     sum_pairs,
     sum_scores,
 )
-from cranfield.extensions.scale.tasks import Task, score_bucket, score_partition, score_arrays
+from cranfield.extensions.scale.tasks import Task, score_arrays, score_bucket, score_partition
 from cranfield.measures import Measure
 from cranfield.version import __version__
 
@@ -276,7 +276,9 @@ def test_names_that_any_table_takes() -> None:
 # ---- totals -------------------------------------------------------------------------------------
 
 NAMES = "nDCG@5 AP GMAP NumRet RR"
-KINDS = [ScoreColumn(str(one), str(one), one.definition.aggregation, True) for one in measures(NAMES)]
+KINDS = [
+    ScoreColumn(str(one), str(one), one.definition.aggregation, True) for one in measures(NAMES)
+]
 
 
 def merged(groups: Sequence[str], made: Any, table: pa.Table, n: int) -> Iterator[pa.RecordBatch]:
@@ -425,5 +427,7 @@ def test_the_limit_of_threads_ends_with_a_batch() -> None:
 def test_the_limit_of_threads_applies_to_what_threads_start() -> None:
     """With a limit, a thread starts none of its own."""
     with threads.limit_threads(2):
-        assert list(threads.map_in_threads(lambda _: threads._MAX_THREADS.get(), range(4))) == [1] * 4
+        assert (
+            list(threads.map_in_threads(lambda _: threads._MAX_THREADS.get(), range(4))) == [1] * 4
+        )
         assert threads._MAX_THREADS.get() == 2

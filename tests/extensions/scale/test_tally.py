@@ -28,12 +28,12 @@ from cranfield import (
     parse_all,
 )
 from cranfield.arrays.exact import (
+    count_square_units,
+    count_units,
     fraction_of_units,
     mean_of_units,
     text_to_units,
     units_to_text,
-    count_units,
-    count_square_units,
     variance_of_units,
 )
 from cranfield.extensions.scale.tally import depends_on_top_grade
@@ -50,7 +50,9 @@ def test_a_sum_is_that_of_the_fractions(values: list[float]) -> None:
     assert fraction_of_units(found) == sum(map(Fraction, values))
     assert text_to_units(units_to_text(found)) == found
     assert found == count_units(np.array(values[::-1], float))
-    assert found == count_units(np.array(values[:7], float)) + count_units(np.array(values[7:], float))
+    assert found == count_units(np.array(values[:7], float)) + count_units(
+        np.array(values[7:], float)
+    )
 
 
 @given(SCORES)
@@ -211,7 +213,11 @@ def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings
     run = {query: chance.sample(docs, 6) for query in judged}
     depend = set()
     for definition in definitions():
-        if definition.is_user_defined or definition.traits.takes_groups or definition.traits.takes_cost:
+        if (
+            definition.is_user_defined
+            or definition.traits.takes_groups
+            or definition.traits.takes_cost
+        ):
             continue
         if definition.cutoff_kind == "recall":
             continue

@@ -313,11 +313,17 @@ def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() 
         old = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4))
         new = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4)) - margin
         new += random.normal(0, 0.07, (n, 1))
-        groups = [SeedGroup(name, tuple("1234"), one[None]) for name, one in (("o", old), ("n", new))]
+        groups = [
+            SeedGroup(name, tuple("1234"), one[None]) for name, one in (("o", old), ("n", new))
+        ]
         every = seed_variance(groups, None, 0, EACH_QUERY)
         gains = (new.mean(axis=1) - old.mean(axis=1))[:, None]
         for i, seeds in enumerate(((), (every.select_systems([1]), every.select_systems([0])))):
-            passed[i] += bool(run_gain_tests(GainSample(gains, margin, added_variances=seeds), settings).is_above[0, 0])
+            passed[i] += bool(
+                run_gain_tests(GainSample(gains, margin, added_variances=seeds), settings).is_above[
+                    0, 0
+                ]
+            )
     low, high = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
     assert low <= passed[1] <= high
     assert passed[0] > 2 * high

@@ -110,7 +110,12 @@ def test_the_stored_values_of_a_tool(tool: str, data: Path) -> None:
             score = evaluate(collection["qrels"], run, text, convention=name)[text]
             tolerance = 2e-7 if tool.startswith("torchmetrics") else 1e-9
             is_equal = math.isclose(score, value, rel_tol=0, abs_tol=tolerance)
-            assert is_equal == (measure not in expected_to_differ), (measure_text, measure, score, value)
+            assert is_equal == (measure not in expected_to_differ), (
+                measure_text,
+                measure,
+                score,
+                value,
+            )
             n_equal += is_equal
     assert n_equal >= 3
 
@@ -129,7 +134,9 @@ def test_a_convention_names_what_there_is(name: str) -> None:
                 assert definition in DEFINITIONS
             elif bare is not None:
                 changed_measure = bare.with_parameters(definition)
-                assert len(changed_measure.given) >= len(definition)  # each differs from the default
+                assert len(changed_measure.given) >= len(
+                    definition
+                )  # each differs from the default
 
 
 QRELS = {"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"d": 1, "e": 1}, "q3": {"f": 0}, "q4": {"g": 1}}
@@ -330,7 +337,9 @@ def test_a_number_under_every_convention() -> None:
     }
     assert line.most == max(alone, key=alone.__getitem__)
     assert line.moves == alone[line.most] - (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4
-    near = [line for line in numbers.every if line.value is not None and abs(line.value - 1 / 3) < 1e-3]
+    near = [
+        line for line in numbers.every if line.value is not None and abs(line.value - 1 / 3) < 1e-3
+    ]
     assert numbers.same == [line.convention for line in near]
     assert "sentence-transformers" in numbers.same
     assert {"same", "lacking"} <= {*codes(numbers.notes)}
@@ -442,7 +451,9 @@ MEANS = ("RR@2", "P@2")
 
 def test_a_query_that_a_measure_is_not_averaged_over_has_no_row() -> None:
     rows = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir").rows(per_query=True)
-    queries = {measure: {row["query_id"] for row in rows if row["measure"] == measure} for measure in MEANS}
+    queries = {
+        measure: {row["query_id"] for row in rows if row["measure"] == measure} for measure in MEANS
+    }
     assert queries == {"RR@2": {*QRELS, "all"}, "P@2": {*RUN, "all"}}
 
 
@@ -470,7 +481,9 @@ def test_scores_over_other_queries_are_compared_as_missing_says(
     n_queries, means = MISSING[missing]
     comparison = compare(score_source, missing=missing)
     assert len(comparison.aligned.query_ids) == n_queries
-    assert comparison.aligned.measure_scores("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
+    assert comparison.aligned.measure_scores("P@2").mean(axis=0).tolist() == pytest.approx(
+        means, abs=1e-12
+    )
     assert compare(score_source, measures="RR@2")["RR@2"]["all"].difference == 1 / 4
     verdicts = gate(score_source, baseline="one", margin=0.1, missing=missing).verdicts
     assert [verdict.measure for verdict in verdicts] == ["RR@2", "P@2"]

@@ -34,7 +34,9 @@ COLLECTIONS = range(int(ASKED)) if ASKED else seeds(600, step=6)
 def collections() -> Iterator[tuple[oracle.Qrels, oracle.Run]]:
     for seed in COLLECTIONS:
         # Grades as pytrec_eval takes them: negative ones as trec_eval does.
-        qrels, run = oracle.make_collection(seed, 8, depth=(8, 15, 40)[seed % 3], tie_share=seed % 5 / 5)
+        qrels, run = oracle.make_collection(
+            seed, 8, depth=(8, 15, 40)[seed % 3], tie_share=seed % 5 / 5
+        )
         run = {query: docs for query, docs in run.items() if docs}
         # A topic all of whose grades are negative makes trec_eval 9 read stale memory.
         qrels = {q: docs for q, docs in qrels.items() if max(docs.values()) >= 0}

@@ -191,7 +191,10 @@ def test_a_topic_without_results(write: Write) -> None:
         called("-qc", "--version-9", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
     )
     assert ("map", "t2") not in padded_values, "version 9 prints no lines for them"
-    assert (padded_values["num_q", "all"], padded_values["map", "all"]) == ("3", f"{(1 / 2) / 3:6.4f}")
+    assert (padded_values["num_q", "all"], padded_values["map", "all"]) == (
+        "3",
+        f"{(1 / 2) / 3:6.4f}",
+    )
     assert padded_values["yaap", "all"] == f"{math.log((1 + 1) / (1 + 2 - 1)) / 3:6.4f}"
 
 
@@ -208,7 +211,8 @@ def test_odd_parameters(files: list[str]) -> None:
     printed_values = values(called("-q", "-m", "relstring.0", "-m", "set_F.1,2", *files))
     assert printed_values["relstring_0", "t1"] == "'2'"
     assert (
-        printed_values["set_F_1,2", "t1"] == values(called("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
+        printed_values["set_F_1,2", "t1"]
+        == values(called("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
     )
 
 
@@ -220,7 +224,9 @@ def test_the_tag_is_that_of_the_last_line_of_data(write: Write) -> None:
 
     packed_path = Path(write("r", "")).with_suffix(".gz")
     packed_path.write_bytes(compressor.compress((RUN + "# end\n").encode()))
-    assert values(called("-m", "runid", write("q", QRELS), str(packed_path)))["runid", "all"] == "last"
+    assert (
+        values(called("-m", "runid", write("q", QRELS), str(packed_path)))["runid", "all"] == "last"
+    )
 
 
 def test_counts_that_c_counts_anew(files: list[str]) -> None:
@@ -251,13 +257,19 @@ def test_version_9(write: Write) -> None:
 
 def test_d_evaluates_a_single_topic(files: list[str]) -> None:
     printed_values = values(called("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
-    assert printed_values == {("map", "t2"): "0.5000", ("num_q", "all"): "1", ("map", "all"): "0.5000"}
+    assert printed_values == {
+        ("map", "t2"): "0.5000",
+        ("num_q", "all"): "1",
+        ("map", "all"): "0.5000",
+    }
     assert called("-D", "2", *files).stdout == called(*files).stdout
     assert called("-o", *files).stdout == called(*files).stdout, "has no effect"
 
 
 def test_standard_input_and_odd_files(files: list[str]) -> None:
-    pipe_outcome = CliRunner().invoke(cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n"))
+    pipe_outcome = CliRunner().invoke(
+        cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n")
+    )
     assert pipe_outcome.stdout == called(*files).stdout
 
 
@@ -351,7 +363,9 @@ def test_files_that_are_refused(
 
 def test_zscores(files: list[str], write: Write) -> None:
     lines = "t1 map 0.5 0.25\nt2 map 0.5 0\nt10 map 0.5 0\nt1 gm_map -1 2\nt1 num_ret 1 4\n"
-    printed_values = values(called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files))
+    printed_values = values(
+        called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files)
+    )
     ap = (1 / 1 + 2 / 3) / 2
     assert printed_values["Zmap", "t1"] == f"{(ap - 0.5) / 0.25:6.4f}"
     assert printed_values["Zmap", "t2"] == "0.0000", "no deviation, and the mean itself"
@@ -395,7 +409,9 @@ def test_its_names_mean_the_same_in_evaluate(files: list[str]) -> None:
         measure = parse(name.strip())
         scores = evaluate(files[0], files[1], measure)
         mine: Any = scores[measure] if topic == "all" else scores.per_query(measure)[topic]
-        number_format = {"none": "'{}'", "sum": "{:.0f}"}.get(measure.definition.aggregation, "{:6.4f}")
+        number_format = {"none": "'{}'", "sum": "{:.0f}"}.get(
+            measure.definition.aggregation, "{:6.4f}"
+        )
         assert number_format.format(mine) == value
         n_compared += 1
     assert n_compared > 300

@@ -63,9 +63,13 @@ def brute(top: int) -> tuple[Judged, np.ndarray, Judged]:
     """Return (all completions of all cases, the case of each, the cases themselves)."""
     if top not in _BRUTE:
         cases = [small(seed, top) for seed in SEEDS]
-        completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completions(case, top)]
+        completions_of_case = [
+            (i, completion) for i, case in enumerate(cases) for completion in completions(case, top)
+        ]
         owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
-        completed_judged = judge(*collection([completion for _, completion in completions_of_case], top)).judged
+        completed_judged = judge(
+            *collection([completion for _, completion in completions_of_case], top)
+        ).judged
         _BRUTE[top] = completed_judged, owner, judge(*collection(cases, top)).judged
     return _BRUTE[top]
 
@@ -145,7 +149,9 @@ def test_grades_in_order_are_enough_for_nerr_and_all_for_q(top: int, at: str) ->
 def test_the_lowest_q_may_have_its_grades_in_no_order() -> None:
     """The four unjudged at 0, 1, 0 and 3; with 0, 0, 1, 3, in order, it is higher."""
     measure, ranking = parse("Q"), ["u", "v", "n", "r", "w", "x"]
-    bounds = find_bounds([measure], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
+    bounds = find_bounds(
+        [measure], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged
+    )
     # At the ranks 2, 4 and 6; gains so far 1, 4, 7; the ideal's 6, 7, 7.
     lowest = ((1 + 1) / (2 + 6) + (2 + 4) / (4 + 7) + (3 + 7) / (6 + 7)) / 3
     assert bounds.low[0, 0] == pytest.approx(lowest, abs=1e-15)
@@ -287,7 +293,9 @@ def test_queries_that_grades_decide_on_have_no_bounds(queries: Queries) -> None:
     """Where a is relevant, r is averaged, too: the mean rises from 1/2 to 3/4."""
     qrels, ranked = {"q": {"b": 1}, "r": {"c": 0}}, {"q": ["x", "b"], "r": ["a"]}
     judged = {**qrels, "r": {"c": 0, "a": 1}}
-    means = [evaluate(judgments, ranked, "RR", queries=queries)["RR"] for judgments in (qrels, judged)]
+    means = [
+        evaluate(judgments, ranked, "RR", queries=queries)["RR"] for judgments in (qrels, judged)
+    ]
     assert means == [1 / 2, (1 / 2 + 1) / 2]
     with pytest.raises(OptionError, match=queries):
         evaluate(qrels, ranked, "RR", bounds=True, queries=queries)

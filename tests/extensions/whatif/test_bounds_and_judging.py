@@ -3,12 +3,22 @@
 import itertools
 
 import pytest
-from helpers.judging_loop import CHOICES, OPTION_CASES, Options, nest_rows, make_collection, list_rankings, select_docs
+from helpers.judging_loop import (
+    CHOICES,
+    OPTION_CASES,
+    Options,
+    list_rankings,
+    make_collection,
+    nest_rows,
+    select_docs,
+)
 
 from cranfield import evaluate, joint_bounds
 
 
-@pytest.mark.parametrize("chosen", [options for options in OPTION_CASES if len(options) < 3 and "ties" not in options])
+@pytest.mark.parametrize(
+    "chosen", [options for options in OPTION_CASES if len(options) < 3 and "ties" not in options]
+)
 def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
     n_seen = 0
     for seed in range(40):
@@ -21,8 +31,14 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
         lowest, highest = scores.per_query("AP low"), scores.per_query("AP high")
         for query in queries:
             all_options = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-            docs = [doc for doc in dict(select_docs(rows, query, all_options)) if doc not in qrels[query]]
-            ranked = next(list_rankings(select_docs(rows, query, all_options), qrels[query], all_options))
+            docs = [
+                doc
+                for doc in dict(select_docs(rows, query, all_options))
+                if doc not in qrels[query]
+            ]
+            ranked = next(
+                list_rankings(select_docs(rows, query, all_options), qrels[query], all_options)
+            )
             docs = [doc for doc in docs if doc in ranked]
             values = [
                 evaluate(
@@ -51,7 +67,9 @@ def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
         values = []
         for grades in itertools.product([0, 1], repeat=4):
             completion = dict(zip(["u", "v", "w", "d1"], grades, strict=True))
-            first_scores, other = evaluate({"d1": qrels["d1"] | completion}, runs, measure, **chosen).values()
+            first_scores, other = evaluate(
+                {"d1": qrels["d1"] | completion}, runs, measure, **chosen
+            ).values()
             values.append(first_scores[measure] - other[measure])
         assert (bounds.low[i], bounds.high[i]) == pytest.approx((min(values), max(values)))
     with pytest.raises(TypeError, match="unretrieved"):

@@ -28,7 +28,8 @@ BOUNDED = [
     for name in NAMES
     for measure in list_measures(name)
     if measure.bounds not in ("none", "refused") and not measure.definition.traits.takes_groups
-    if measure.parameters.get("rel", 0.5) in (0, 0.5, 2) and measure.parameters.get("depth") in (None, 20)
+    if measure.parameters.get("rel", 0.5) in (0, 0.5, 2)
+    and measure.parameters.get("depth") in (None, 20)
 ]
 
 
@@ -48,7 +49,9 @@ def test_no_completion_is_beyond_the_bounds() -> None:
             for n, completion in enumerate(completions)
         }
         values = evaluate(
-            {**completed_qrels, "top": {"d": 1.25}}, dict.fromkeys(completed_qrels, ranking), BOUNDED
+            {**completed_qrels, "top": {"d": 1.25}},
+            dict.fromkeys(completed_qrels, ranking),
+            BOUNDED,
         ).values[: len(completions)]
         for column, measure in enumerate(BOUNDED):
             low, high = values[:, column].min(), values[:, column].max()
@@ -99,7 +102,9 @@ def test_differences_stay_within_joint_bounds(text: str) -> None:
         unjudged = [doc for doc in ranking if doc not in judged]
         for completion in itertools.product(GRID, repeat=len(unjudged)):
             completed_qrels = {**qrels, "q": judged | dict(zip(unjudged, completion, strict=True))}
-            a, b = (evaluate(completed_qrels, run, text).per_query(text)["q"] for run in runs.values())
+            a, b = (
+                evaluate(completed_qrels, run, text).per_query(text)["q"] for run in runs.values()
+            )
             assert bounds.query_low[0, 0] - 1e-12 <= a - b <= bounds.query_high[0, 0] + 1e-12
 
 

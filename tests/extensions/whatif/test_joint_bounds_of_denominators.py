@@ -11,7 +11,9 @@ def test_joint_bounds_where_documents_add_one_by_one() -> None:
     bounds = joint_bounds(qrels, runs, "P(over='returned')@2 MeanP@2")
     assert bounds.methods == ("exact", "exact")
     assert bounds.difference.tolist() == pytest.approx([1 / 2, (1 + 1 / 2) / 2])
-    assert bounds.low.tolist() == pytest.approx([1 / 2 - 1 / 2, (3 / 2 + 1 / 2 - 3 / 2 - 1 / 2) / 2])
+    assert bounds.low.tolist() == pytest.approx(
+        [1 / 2 - 1 / 2, (3 / 2 + 1 / 2 - 3 / 2 - 1 / 2) / 2]
+    )
     assert bounds.high.tolist() == pytest.approx([1 / 2, (3 / 2) / 2])
     assert joint_bounds(qrels, runs, "AP(over='cutoff')@2").methods == ("separate",)
     with pytest.raises(MeasureError, match="no bounds of the difference"):

@@ -3,14 +3,16 @@
 from pathlib import Path
 
 import pytest
-from helpers.explained import explain_pair, rank_docs, join_notes
+from helpers.explained import explain_pair, join_notes, rank_docs
 
 from cranfield import Run, evaluate, read_qrels, read_run
 
 
 def test_how_many_documents_were_moved_is_said() -> None:
     docs = [f"d{i}" for i in range(120)]
-    explanation = explain_pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": docs}}, "RR")
+    explanation = explain_pair(
+        {"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": docs}}, "RR"
+    )
     assert "this one document of the first 100 ranks where y has it" in join_notes(explanation)
 
 

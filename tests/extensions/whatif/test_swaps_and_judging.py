@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from helpers.judging_loop import OPTION_CASES, Options, nest_rows, make_collection
+from helpers.judging_loop import OPTION_CASES, Options, make_collection, nest_rows
 from helpers.profile import seeds
 
 from cranfield import evaluate, explain
@@ -26,7 +26,8 @@ def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
             i, j = explanation.swap.i - 1, explanation.swap.j - 1
             docs[i], docs[j] = docs[j], docs[i]
             assert (
-                explanation.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
+                explanation.swap.value
+                == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
             )
             n_seen += 1
     assert n_seen > len(seeds(60, step=2)) / 20 or chosen.get("ties") == "expected"

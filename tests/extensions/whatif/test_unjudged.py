@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.profile import seeds, sample_cases
+from helpers.profile import sample_cases, seeds
 from helpers.variants import variants
 
 from cranfield import (
@@ -177,9 +177,13 @@ SHORT = [
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     cases = [small(1000 * top + i, top) for i in seeds(110)]
-    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    completions_of_case = [
+        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+    ]
     owner = np.array([i for i, _ in completions_of_case] + [N_CASES])
-    values = differences(*together([completion for _, completion in completions_of_case], top), SHORT)
+    values = differences(
+        *together([completion for _, completion in completions_of_case], top), SHORT
+    )
     low, high = (np.full((N_CASES + 1, len(SHORT)), end) for end in (np.inf, -np.inf))
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
@@ -202,8 +206,12 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
         parts = [{}, *({doc: grade} for doc, grade in grades.items())]
         qrels = {f"q{i}": part for i, part in enumerate([grades, *parts])}
         run = dict.fromkeys(qrels, ranking)
-        value, none, *document_values = evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
-        assert value - none == pytest.approx(sum(part - none for part in document_values), abs=1e-12)
+        value, none, *document_values = (
+            evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
+        )
+        assert value - none == pytest.approx(
+            sum(part - none for part in document_values), abs=1e-12
+        )
 
 
 SEPARATE = [
@@ -229,10 +237,14 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     systems = evaluate(qrels, runs, measures)
     bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     measure_indices = [i for i, measure_bounds in enumerate(bounds) if measure_bounds is not None]
-    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    completions_of_case = [
+        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+    ]
     owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
     bounded_measures = [measures[i] for i in measure_indices]
-    values = differences(*together([completion for _, completion in completions_of_case], top), bounded_measures)
+    values = differences(
+        *together([completion for _, completion in completions_of_case], top), bounded_measures
+    )
     for i, measure, column in zip(measure_indices, bounded_measures, values.T, strict=True):
         measure_bounds = bounds[i]
         assert measure_bounds is not None
@@ -288,11 +300,19 @@ SOME = "P@3 DCG@5 nDCG@4 nDCG RBP CWL('SDCG')@4 SetP NumRelRet ERR RR"
 def test_a_run_beside_itself_and_a_swapped_pair() -> None:
     qrels, left, right = together([small(i, 2) for i in range(50)], 2)
     equal_bounds = joint_bounds(qrels, [left, left], SOME.removesuffix(" ERR RR"))
-    for column in (equal_bounds.low, equal_bounds.high, equal_bounds.query_low, equal_bounds.query_high):
+    for column in (
+        equal_bounds.low,
+        equal_bounds.high,
+        equal_bounds.query_low,
+        equal_bounds.query_high,
+    ):
         assert not column.any()
         assert not np.signbit(column).any()
     assert not equal_bounds.robust.any()
-    forward_bounds, other = joint_bounds(qrels, [left, right], SOME), joint_bounds(qrels, [right, left], SOME)
+    forward_bounds, other = (
+        joint_bounds(qrels, [left, right], SOME),
+        joint_bounds(qrels, [right, left], SOME),
+    )
     assert forward_bounds.low.tolist() == (-other.high).tolist()
     assert forward_bounds.high.tolist() == (-other.low).tolist()
     assert forward_bounds.query_low.tolist() == (-other.query_high).tolist()
@@ -314,11 +334,18 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
         alone = joint_bounds(qrels, [runs[names[0]], runs[names[1]]], SOME)
         for i, measure_bounds in enumerate(bounds):
             assert measure_bounds is not None
-            assert (measure_bounds.low[pair], measure_bounds.high[pair]) == (alone.low[i], alone.high[i])
+            assert (measure_bounds.low[pair], measure_bounds.high[pair]) == (
+                alone.low[i],
+                alone.high[i],
+            )
             assert measure_bounds.query_low[:, pair].tolist() == alone.query_low[:, i].tolist()
             assert measure_bounds.robust[pair] == alone.robust[i]
     linear = pair_bounds(qrels, runs, systems, first, second, shared(systems), separate=False)
-    without = [name for name, measure_bounds in zip(SOME.split(), linear, strict=True) if measure_bounds is None]
+    without = [
+        name
+        for name, measure_bounds in zip(SOME.split(), linear, strict=True)
+        if measure_bounds is None
+    ]
     assert without == ["ERR", "RR"]
 
 
@@ -355,9 +382,13 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
     measures = parse_all("nDCG nDCG@2 nDCG(gain='exp2')@3 P@2")
     cases = [small(9000 * top + i, top) for i in range(150)]
     cases += [({"q": {"a": 0}}, {"q": ["u", "a"]}, {"q": ["a", "u"]})] * 2  # without any gain
-    completions_of_case = [(i, completion) for i, case in enumerate(cases) for completion in completed(case, top)]
+    completions_of_case = [
+        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+    ]
     owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
-    values = differences(*together([completion for _, completion in completions_of_case], top), measures)
+    values = differences(
+        *together([completion for _, completion in completions_of_case], top), measures
+    )
     lowest, highest = (np.full((len(cases) + 1, len(measures)), end) for end in (np.inf, -np.inf))
     np.minimum.at(lowest, owner, values)
     np.maximum.at(highest, owner, values)
@@ -496,7 +527,9 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
         if unjudged_is_0:
             assert (low <= difference + 1e-12).all(), measure
             assert (difference <= high + 1e-12).all(), measure
-        in_range = (lowest <= values[..., m]).all() and (values[..., m] <= (highest or np.inf)).all()
+        in_range = (lowest <= values[..., m]).all() and (
+            values[..., m] <= (highest or np.inf)
+        ).all()
         if highest is not None and in_range:
             assert (low >= lowest - highest).all(), measure
             assert (high <= highest - lowest).all(), measure
@@ -513,7 +546,9 @@ def test_compare_of_hostile_runs_shows_no_bound_that_cannot_be() -> None:
     judged, runs = hostile(0)
     run_list = [Run(run, name) for name, run in runs.items()]
     measures = "nDCG@10 nDCG P@5 RR ERR@10 RBP Success@3 SetP Judged@10 AP"
-    comparison = compare(judged, run_list, measures, all_pairs=True, bounds=True, flips=999, test="t")
+    comparison = compare(
+        judged, run_list, measures, all_pairs=True, bounds=True, flips=999, test="t"
+    )
     for measure_result in comparison.results:
         for pair in measure_result.pairs:
             ends = [pair.low, pair.high, pair.unjudged_low, pair.unjudged_high]
@@ -693,7 +728,9 @@ def test_costs_of_a_run_are_not_taken() -> None:
     rows = [{"query_id": "q", "doc_id": "u", "score": 1.0, "cost": 3.0}]
     runs = {"a": Run(rows, "a"), "b": Run(B, "b")}
     systems = evaluate(JUDGED, runs, "CWL('P')@1 P@1")
-    bounds = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]), shared(systems))
+    bounds = pair_bounds(
+        Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]), shared(systems)
+    )
     assert bounds[0] is None
     assert bounds[1] is not None
 
@@ -703,7 +740,9 @@ def test_judged_beside_a_measure() -> None:
     assert str(judged_share_measure(parse("P@R"))) == "Judged@R"
     assert str(judged_share_measure(parse("AP"))) == "Judged"
     assert str(judged_share_measure(parse("IPrec@0.1"))) == "Judged"
-    of = evaluate(JUDGED, A, [judged_share_measure(parse("P@2")), judged_share_measure(parse("RBP"))])
+    of = evaluate(
+        JUDGED, A, [judged_share_measure(parse("P@2")), judged_share_measure(parse("RBP"))]
+    )
     assert of.means() == {"Judged@2": 1 / 2, "Judged": 3 / 5}
 
 
@@ -724,7 +763,11 @@ def test_how_it_is_shown() -> None:
     assert "<table" in bounds._repr_html_()
     bounds_dict = bounds.to_dict()
     assert bounds_dict["measures"]["P@3"]["bounds"] == "exact"
-    assert (bounds_dict["left"], bounds_dict["right"], bounds_dict["n_queries"]) == ("mine", "theirs", 1)
+    assert (bounds_dict["left"], bounds_dict["right"], bounds_dict["n_queries"]) == (
+        "mine",
+        "theirs",
+        1,
+    )
     assert bounds_dict["recipe"]["ties"] == "document"
     assert json.loads(json.dumps(bounds_dict)) == bounds_dict
     equal = joint_bounds(JUDGED, [A, A], "P@3")

@@ -1,7 +1,7 @@
 """What unjudged documents may change is not looked for in all pairs."""
 
 from cranfield import compare
-from cranfield.comparison.compare import compare_scores, compare_all_pairs
+from cranfield.comparison.compare import compare_all_pairs, compare_scores
 
 
 def test_what_unjudged_documents_may_change_is_not_looked_for() -> None:
@@ -10,4 +10,6 @@ def test_what_unjudged_documents_may_change_is_not_looked_for() -> None:
     comparison = compare(qrels, runs, "P@2", baseline="y")
     assert comparison["P@2"]["x"].unjudged_low is not None
     assert compare_all_pairs(comparison)["P@2"]["x"].unjudged_low is None
-    assert compare_scores(comparison.aligned, comparison.settings)["P@2"]["x"].unjudged_low is not None
+    assert (
+        compare_scores(comparison.aligned, comparison.settings)["P@2"]["x"].unjudged_low is not None
+    )

@@ -11,12 +11,12 @@ from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
 from cranfield.extensions.whatif import variants as builder
 from cranfield.extensions.whatif.variants import (
-    regrade_ideal,
-    split_variants,
-    pack_variants,
     make_rankings,
-    repeat_ranking,
     measure_variants,
+    pack_variants,
+    regrade_ideal,
+    repeat_ranking,
+    split_variants,
 )
 
 
@@ -28,13 +28,17 @@ def test_a_block_holds_every_variant_once_and_few_rows(
     monkeypatch.setattr(builder, "ROWS", 10)
     parts = [(i, chance.randint(0, 9), chance.randint(1, 15)) for i in range(9)]
     blocks = [*pack_variants(parts)]
-    variant_list = [(part, i) for block in blocks for part, rows in block for i in range(*rows.indices(99))]
+    variant_list = [
+        (part, i) for block in blocks for part, rows in block for i in range(*rows.indices(99))
+    ]
     assert variant_list == [(part, i) for part, n, _ in parts for i in range(n)]
     rows = {part: n_rows for part, _, n_rows in parts}
     for block in blocks:
         sizes = [rows[part] * (variants.stop - variants.start) for part, variants in block]
         assert sum(sizes) - rows[block[-1][0]] < 10  # without the last variant
-    assert [variants for block in pack_variants([("a", 7, 4)]) for _, variants in block] == [*split_variants(7, 4)]
+    assert [variants for block in pack_variants([("a", 7, 4)]) for _, variants in block] == [
+        *split_variants(7, 4)
+    ]
     assert [variants.stop - variants.start for variants in split_variants(7, 4)] == [2, 2, 2, 1]
 
 

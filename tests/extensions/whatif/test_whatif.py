@@ -16,20 +16,22 @@ from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.extensions.whatif import swaps as whatif
 from cranfield.extensions.whatif.swaps import (
-    RankableDocuments,
     Judgment,
+    RankableDocuments,
     Swap,
     Tie,
     find_best_swap,
     find_judgments,
-    measure_moves,
     find_ties,
+    measure_moves,
 )
 from cranfield.measures import make_example
 
 EXAMPLES = [make_example(definition)[0] for definition in definitions()]
 EXAMPLES += [parse("CWL('TBG', value='EC')"), parse("nDCG@3"), parse("AP@R"), parse("RR(rel=2)")]
-EXAMPLES = [measure(depth=20) if measure.name == "CWL" else measure for measure in EXAMPLES]  # it looks at each
+EXAMPLES = [
+    measure(depth=20) if measure.name == "CWL" else measure for measure in EXAMPLES
+]  # it looks at each
 POOL = [f"d{i}" for i in range(24)]
 Order = Sequence[str]
 
@@ -54,7 +56,10 @@ class Case:
             return Run({"q": scores})
         column_names = ("query_id", "doc_id", "score", "cost")
         return Run(
-            [dict(zip(column_names, ("q", d, scores[d], self.costs[d]), strict=True)) for d in scores]
+            [
+                dict(zip(column_names, ("q", d, scores[d], self.costs[d]), strict=True))
+                for d in scores
+            ]
         )
 
     def scene(self) -> Scene:
@@ -72,7 +77,9 @@ class Case:
         """Return the value of every measure that takes such data."""
         measures = self.measures()
         # Ranks that are stated leave nothing to cut, and no ties.
-        evaluate_options = {key: value for key, value in self.options.items() if key == "judged_only"}
+        evaluate_options = {
+            key: value for key, value in self.options.items() if key == "judged_only"
+        }
         scores = evaluate(qrels, run, measures, **(options or evaluate_options))
         return {measure: scores.per_query(measure)["q"] for measure in measures}
 
@@ -189,7 +196,9 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
             now = measure.values(scene.judged)[0, 0]
         except MeasureError:  # of judgments in groups
             continue
-        assert measure.values(documents.judge_rankings(rankings))[:, 0].tolist() == [now] * 3, measure
+        assert measure.values(documents.judge_rankings(rankings))[:, 0].tolist() == [now] * 3, (
+            measure
+        )
 
 
 @pytest.mark.parametrize("order", ["expected", "best", "worst"])
@@ -199,7 +208,9 @@ def test_of_other_orders_of_ties(order: str) -> None:
     documents = RankableDocuments(scene, scene.measured_ranking)
     ranking = np.arange(len(scene.docs))[None]
     for measure in case.measures():
-        assert measure.values(documents.judge_rankings(ranking)) == measure.values(scene.judged), measure
+        assert measure.values(documents.judge_rankings(ranking)) == measure.values(scene.judged), (
+            measure
+        )
 
 
 def swapped(order: Order, i: int, j: int) -> list[str]:
@@ -218,7 +229,14 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
     for scene, measure, now in compared(case):
         sign = -1 if measure.definition.higher_is_better is False else 1
         swap_list = [
-            Swap(i, j, scene.docs[i - 1], scene.docs[j - 1], values[measure], sign * (values[measure] - now))
+            Swap(
+                i,
+                j,
+                scene.docs[i - 1],
+                scene.docs[j - 1],
+                values[measure],
+                sign * (values[measure] - now),
+            )
             for i, j, values in swaps
         ]
         best = max(swap_list, key=lambda swap: swap.gain)  # the first of these
@@ -239,7 +257,9 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
             scores = {**case.scores, first_doc: case.scores[other], other: case.scores[first_doc]}
             real = case.measured(case.qrels(), case.run(scores), ties="expected")
             for measure, value in real.items():
-                assert measure.values(documents.judge_rankings(ranking[None]))[0, 0] == value, measure
+                assert measure.values(documents.judge_rankings(ranking[None]))[0, 0] == value, (
+                    measure
+                )
 
 
 def test_only_the_first_hundred_ranks_are_swapped() -> None:
@@ -293,7 +313,9 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
                 [*docs[: at[0]], *order, *docs[at[-1] + 1 :]]
                 for order in (by_grade + unjudged_docs, unjudged_docs + worst)
             ]
-            values = [case.of_order(order, depth=depth, judged_only=only_judged) for order in orders]
+            values = [
+                case.of_order(order, depth=depth, judged_only=only_judged) for order in orders
+            ]
             kept_docs = docs[: depth or len(docs)][at[0] : at[-1] + 1]
             if only_judged:
                 kept_docs = [doc for doc in kept_docs if best.get(doc, -1) >= 0]
@@ -355,7 +377,10 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
         if case is cases()["stratum"] and measure.name in ("xinfAP", "statAP"):
             assert find_judgments(scene, measure) == whatif.Judgments(None, None)
             continue
-        judgment_list = [Judgment(d, r, g, values[measure], values[measure] - now) for r, d, g, values in judgments]
+        judgment_list = [
+            Judgment(d, r, g, values[measure], values[measure] - now)
+            for r, d, g, values in judgments
+        ]
         up = max(judgment_list, key=lambda judgment: judgment.value)
         down = min(judgment_list, key=lambda judgment: judgment.value)
         found_judgments = find_judgments(scene, measure)
@@ -473,7 +498,12 @@ def test_an_empty_ranking_and_a_query_without_judgments() -> None:
 
 def every_answer(case: Case) -> list[Any]:
     return [
-        (find_best_swap(*case_measure), find_judgments(*case_measure), find_ties(*case_measure), measure_moves(case_measure[0], POOL, case_measure[1]))
+        (
+            find_best_swap(*case_measure),
+            find_judgments(*case_measure),
+            find_ties(*case_measure),
+            measure_moves(case_measure[0], POOL, case_measure[1]),
+        )
         for case_measure in [(scene, measure) for scene, measure, _ in compared(case)][::3]
     ]
 

@@ -66,10 +66,14 @@ def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -
     """
     if lowest >= 0:  # the claim is impossible
         return math.inf
-    counts_column = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[:, None]
+    counts_column = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[
+        :, None
+    ]
     log_wealths = np.concatenate(
         [
-            matrix_product(np.log1p(_SHARES[shares, None] * (differences / -lowest)), counts_column)[:, 0]
+            matrix_product(
+                np.log1p(_SHARES[shares, None] * (differences / -lowest)), counts_column
+            )[:, 0]
             for shares in block_slices(N_BETS, len(differences))
         ]
     )
@@ -78,7 +82,11 @@ def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -
 
 
 def bet_on_bounds(
-    differences: Floats, bounds: Floats, difference_range: DifferenceRange, alpha: float, weights: Floats | None = None
+    differences: Floats,
+    bounds: Floats,
+    difference_range: DifferenceRange,
+    alpha: float,
+    weights: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Test mean differences against bounds from either side, as `randomization.one_sided` does.
 
@@ -115,8 +123,12 @@ class _CountedDifferences:
     difference_range: DifferenceRange
 
     @classmethod
-    def from_queries(cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange) -> "_CountedDifferences":
-        weighted_differences = np.stack((differences, np.ones(len(differences)) if weights is None else weights))
+    def from_queries(
+        cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange
+    ) -> "_CountedDifferences":
+        weighted_differences = np.stack(
+            (differences, np.ones(len(differences)) if weights is None else weights)
+        )
         distinct, counts = np.unique(weighted_differences, axis=1, return_counts=True)
         return cls(distinct[0], distinct[1], counts, difference_range)
 
@@ -128,7 +140,10 @@ class _CountedDifferences:
 
     def find_limit(self, sign: int, alpha: float) -> float:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
-        log_threshold, score_range = -math.log(alpha), self.difference_range.high - self.difference_range.low
+        log_threshold, score_range = (
+            -math.log(alpha),
+            self.difference_range.high - self.difference_range.low,
+        )
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.
         inner_limit = float((self.differences * self.counts).sum()) / int(self.counts.sum())
         step = score_range

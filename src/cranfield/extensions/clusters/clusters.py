@@ -16,9 +16,12 @@ from cranfield.errors import InputError
 from cranfield.extensions.clusters.units import Clusters
 from cranfield.formats.small.labels import read_cluster_labels
 from cranfield.notes import Note
-from cranfield.render.numbers import format_number, format_count
+from cranfield.render.numbers import format_count, format_number
 
-_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
+_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = (
+    5,
+    50,
+)  # what looks like clusters: so many groups at least, of so many ids at most
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
 _ID_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
@@ -48,7 +51,9 @@ def find_clusters(
         )
     code_of_label: dict[str | tuple[int], int] = {}
     keys = ((i,) if label is None else label for i, label in enumerate(labels))
-    code = np.fromiter((code_of_label.setdefault(key, len(code_of_label)) for key in keys), np.int64, n_queries)
+    code = np.fromiter(
+        (code_of_label.setdefault(key, len(code_of_label)) for key in keys), np.int64, n_queries
+    )
     if len(code_of_label) == 1 < n_queries:
         raise InputError(
             f"the clusters: all {n_queries:,} queries are in one, {labels[0]!r:.80}",
@@ -80,7 +85,11 @@ def find_clusters(
 def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
     """Yield a note if the ids look like clusters: q1-a, q1-b, q2-a, or en-1, de-1, en-2."""
     id_matches = ((query_id, _ID_PARTS.fullmatch(query_id)) for query_id in query_ids)
-    split_ids = [(query_id, match[1] or match[3], match[2] or match[4]) for query_id, match in id_matches if match]
+    split_ids = [
+        (query_id, match[1] or match[3], match[2] or match[4])
+        for query_id, match in id_matches
+        if match
+    ]
     if len(split_ids) < 0.9 * len(query_ids) or not split_ids:
         return
     for part_index in (1, 2):
@@ -88,7 +97,11 @@ def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
         for split_id in split_ids:
             ids_of_part.setdefault(split_id[part_index], []).append(split_id[0])
         largest = max(ids_of_part.values(), key=len)
-        if len(ids_of_part) >= _MIN_CLUSTERS and len(split_ids) >= 2 * len(ids_of_part) and len(largest) <= _MAX_CLUSTER_SIZE:
+        if (
+            len(ids_of_part) >= _MIN_CLUSTERS
+            and len(split_ids) >= 2 * len(ids_of_part)
+            and len(largest) <= _MAX_CLUSTER_SIZE
+        ):
             text = (
                 f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and {largest[1]}: "
                 "if such queries depend on one another, p is too small and intervals are too "

@@ -11,7 +11,7 @@ from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.read import TableForm, Table, read_table
+from cranfield.formats.small.read import Table, TableForm, read_table
 from cranfield.formats.source import Source
 from cranfield.formats.url import URL
 from cranfield.notes import Note
@@ -21,7 +21,9 @@ _TABLE_COLUMNS = ("collection", "qrels", "run", "path")
 _TABLE_FORM = TableForm("the collections", _TABLE_COLUMNS, required_names=_TABLE_COLUMNS)
 _MEASURE_COLUMN = "measure"
 _QRELS_NAME = re.compile(r"(.*[0-9._-])?qrels?(?![a-z]).*", re.IGNORECASE)
-_RUN_NAME = re.compile(r".*\.(run|runs|res|results|trec)(\..*)?|(run|runs|res)[._-].*", re.IGNORECASE)
+_RUN_NAME = re.compile(
+    r".*\.(run|runs|res|results|trec)(\..*)?|(run|runs|res)[._-].*", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,26 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
     entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
     file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
     qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]
-    run_files = [file for file in file_names if _RUN_NAME.fullmatch(file) and file not in qrels_files]
+    run_files = [
+        file for file in file_names if _RUN_NAME.fullmatch(file) and file not in qrels_files
+    ]
     for entry in entries:
         if os.path.isdir(os.path.join(folder, entry)) and entry in ("qrels", "runs"):
             file_names_inside = sorted(os.listdir(os.path.join(folder, entry)))
-            file_names_inside = [f"{entry}/{file}" for file in file_names_inside if not file.startswith(".")]
+            file_names_inside = [
+                f"{entry}/{file}" for file in file_names_inside if not file.startswith(".")
+            ]
             if entry == "runs":
                 run_files += file_names_inside
             elif not qrels_files:
                 test_files = [file for file in file_names_inside if file.startswith("qrels/test.")]
                 qrels_files = test_files or file_names_inside
     if len(qrels_files) != 1:
-        problem = "no file of judgments" if not qrels_files else f"{format_count(len(qrels_files), 'file')} of them"
+        problem = (
+            "no file of judgments"
+            if not qrels_files
+            else f"{format_count(len(qrels_files), 'file')} of them"
+        )
         raise InputError(
             f"the collection {name!r:.80}: expected one file of judgments, got {problem}"
             + (f": {format_names(qrels_files)}" if qrels_files else ""),
@@ -96,7 +106,9 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
         )
     paths = [os.path.join(folder, file) for file in run_files]
     other_files = [file for file in file_names if file not in (*qrels_files, *run_files)]
-    return CollectionFiles(os.path.join(folder, qrels_files[0]), _path_of_system(name, paths)), other_files
+    return CollectionFiles(
+        os.path.join(folder, qrels_files[0]), _path_of_system(name, paths)
+    ), other_files
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
@@ -121,10 +133,18 @@ def _read_table(path: str) -> dict[str, CollectionFiles]:
         raise table.row_error(None, "expected a table: collection,qrels,run,path")
     problem = _TABLE_FORM.find_missing_names(table.names)
     if problem:
-        raise table.row_error(0 if table.n_rows else None, f"{problem}, got {', '.join(table.names)}")
-    columns = [table.columns[position] for column_name in _TABLE_COLUMNS if (position := table.find_column([column_name])) is not None]
+        raise table.row_error(
+            0 if table.n_rows else None, f"{problem}, got {', '.join(table.names)}"
+        )
+    columns = [
+        table.columns[position]
+        for column_name in _TABLE_COLUMNS
+        if (position := table.find_column([column_name])) is not None
+    ]
     measure_position = table.find_column([_MEASURE_COLUMN])
-    measures = [None] * table.n_rows if measure_position is None else table.columns[measure_position]
+    measures = (
+        [None] * table.n_rows if measure_position is None else table.columns[measure_position]
+    )
     folder, files_of_collection = os.path.dirname(path), dict[str, CollectionFiles]()
     for row, (*cells, measure) in enumerate(zip(*columns, measures, strict=True)):
         if not all(map(_cell_text, cells)):
@@ -133,8 +153,12 @@ def _read_table(path: str) -> dict[str, CollectionFiles]:
         row_files = CollectionFiles(_resolve_path(folder, qrels), {}, _cell_text(measure))
         files = files_of_collection.setdefault(collection, row_files)
         if (files.qrels, files.measure) != (row_files.qrels, row_files.measure):
-            kind_of_conflict = "files of judgments" if files.qrels != row_files.qrels else "measures"
-            raise table.row_error(row, f"the collection {collection!r:.80} has two {kind_of_conflict}")
+            kind_of_conflict = (
+                "files of judgments" if files.qrels != row_files.qrels else "measures"
+            )
+            raise table.row_error(
+                row, f"the collection {collection!r:.80} has two {kind_of_conflict}"
+            )
         if system in files.runs:
             problem = f"the collection {collection!r:.80} has two runs of {system!r:.80}"
             raise table.row_error(row, problem, kind=DuplicateError)

@@ -32,7 +32,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import format_number, format_count, format_names
+from cranfield.render.numbers import format_count, format_names, format_number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
@@ -85,14 +85,18 @@ class CollectionComparison(Shown):
         Those on the tests of a collection alone are in its comparison.
         """
         named_notes = (
-            (name, note) for name, comparison in self.comparisons.items() for note in comparison.data_notes
+            (name, note)
+            for name, comparison in self.comparisons.items()
+            for note in comparison.data_notes
         )
         collection_notes = merge_notes(named_notes, len(self.comparisons), format_names)
         return (*self.data_notes, *self.own_notes, *collection_notes)
 
     def tables(self) -> list[Table]:
         """Return, for each measure, a table of the collections, and one for each question."""
-        return make_macro_tables(self.results, self.comparisons, self.settings, [*self._page_notes()])
+        return make_macro_tables(
+            self.results, self.comparisons, self.settings, [*self._page_notes()]
+        )
 
     def _page_notes(self) -> Iterator[Note]:
         """Yield the notes that a page has room for, and how many others there are."""
@@ -127,7 +131,9 @@ class CollectionComparison(Shown):
         """Return everything as plain values, as for JSON, with what is needed to repeat it."""
         return {
             "settings": vars(self.settings),
-            "collections": {name: comparison.to_dict() for name, comparison in self.comparisons.items()},
+            "collections": {
+                name: comparison.to_dict() for name, comparison in self.comparisons.items()
+            },
             "results": [asdict(result) for result in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }
@@ -187,7 +193,10 @@ def compare_collections(
     option_groups = Alignment.of(options), Judging.of(options), Reading.of(options)
     inputs_of_collection, notes = _find_inputs(collections)
     notes += _own_measures_notes(inputs_of_collection, measures)
-    aligned_scores = {name: _align_collection(name, inputs, measures, option_groups) for name, inputs in inputs_of_collection.items()}
+    aligned_scores = {
+        name: _align_collection(name, inputs, measures, option_groups)
+        for name, inputs in inputs_of_collection.items()
+    }
     comparison = compare_aligned(aligned_scores, settings, notes)
     warn_about(comparison.notes)
     return comparison
@@ -197,7 +206,10 @@ def _find_inputs(collections: Any) -> tuple[dict[str, Any], list[Note]]:
     """Return what each collection has, and notes on files that are not read."""
     if isinstance(collections, str | os.PathLike):
         files_of_collection, notes = find_collections(os.fspath(collections))
-        return {name: (files.qrels, files.runs, files.measure) for name, files in files_of_collection.items()}, notes
+        return {
+            name: (files.qrels, files.runs, files.measure)
+            for name, files in files_of_collection.items()
+        }, notes
     if not isinstance(collections, Mapping):
         raise InputError(
             f"expected collections, got a {type(collections).__name__}",
@@ -206,7 +218,9 @@ def _find_inputs(collections: Any) -> tuple[dict[str, Any], list[Note]]:
     return {str(name): inputs for name, inputs in collections.items()}, []
 
 
-def _own_measures_notes(inputs_of_collection: Mapping[str, Any], measures: MeasuresLike | None) -> Iterator[Note]:
+def _own_measures_notes(
+    inputs_of_collection: Mapping[str, Any], measures: MeasuresLike | None
+) -> Iterator[Note]:
     """Yield a note if collections have measures of their own, in place of those for all."""
     collections = [
         escape_unprintable(name)
@@ -224,7 +238,10 @@ def _own_measures_notes(inputs_of_collection: Mapping[str, Any], measures: Measu
 
 
 def _align_collection(
-    name: str, inputs: Any, measures: MeasuresLike | None, option_groups: tuple[Alignment, Judging, Reading]
+    name: str,
+    inputs: Any,
+    measures: MeasuresLike | None,
+    option_groups: tuple[Alignment, Judging, Reading],
 ) -> AlignedScores:
     """Return the scores on one collection."""
     qrels, runs, collection_measures = inputs, None, measures
@@ -236,7 +253,11 @@ def _align_collection(
             )
         qrels, runs = inputs[:2]
         own_measures = inputs[2] if len(inputs) == 3 else None
-        collection_measures = (DEFAULT_MEASURES if measures is None else measures) if own_measures is None else own_measures
+        collection_measures = (
+            (DEFAULT_MEASURES if measures is None else measures)
+            if own_measures is None
+            else own_measures
+        )
     try:
         return align(qrels, runs, collection_measures, *option_groups)
     except InputError as error:
@@ -244,7 +265,9 @@ def _align_collection(
 
 
 def compare_aligned(
-    aligned_scores: Mapping[str, AlignedScores], settings: CollectionSettings, notes: Sequence[Note] = ()
+    aligned_scores: Mapping[str, AlignedScores],
+    settings: CollectionSettings,
+    notes: Sequence[Note] = (),
 ) -> CollectionComparison:
     """Compare aligned scores of several collections as `compare_collections` does."""
     if len(aligned_scores) < 2:
@@ -252,9 +275,20 @@ def compare_aligned(
             f"{format_count(len(aligned_scores), 'collection')}: expected two or more",
             hint="Systems on one collection are compared by compare(qrels, runs).",
         )
-    system_names = dict.fromkeys(name for scores in aligned_scores.values() for name in scores.system_names)
-    collections_of_system = {name: [collection for collection, scores in aligned_scores.items() if name in scores.system_names] for name in system_names}
-    complete = [name for name in system_names if len(collections_of_system[name]) == len(aligned_scores)]
+    system_names = dict.fromkeys(
+        name for scores in aligned_scores.values() for name in scores.system_names
+    )
+    collections_of_system = {
+        name: [
+            collection
+            for collection, scores in aligned_scores.items()
+            if name in scores.system_names
+        ]
+        for name in system_names
+    }
+    complete = [
+        name for name in system_names if len(collections_of_system[name]) == len(aligned_scores)
+    ]
     baseline = None
     if not settings.all_pairs:
         baseline = settings.baseline or next(iter(complete), None)
@@ -263,7 +297,9 @@ def compare_aligned(
             f"the baseline: there is no system {baseline!r:.80}",
             hint=f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
-    average_notes = [*_lacking_notes(collections_of_system, len(aligned_scores), list(aligned_scores))]
+    average_notes = [
+        *_lacking_notes(collections_of_system, len(aligned_scores), list(aligned_scores))
+    ]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
         problem = "no two systems have a run on every collection"
         if len(complete) > 1:
@@ -274,7 +310,10 @@ def compare_aligned(
             or f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
     collection_settings = Settings(**{**settings.to_dict(), "baseline": baseline})
-    comparisons = {name: compare_scores(scores, collection_settings, with_slow_columns=False) for name, scores in aligned_scores.items()}
+    comparisons = {
+        name: compare_scores(scores, collection_settings, with_slow_columns=False)
+        for name, scores in aligned_scores.items()
+    }
     measures = _match_measures(aligned_scores)
     results = [
         compare_averages(aligned_scores, complete, settings, baseline, measure_name, measure_names)
@@ -289,10 +328,16 @@ def compare_aligned(
     return CollectionComparison(comparisons, settings, results, tuple(average_notes), tuple(notes))
 
 
-def _lacking_notes(collections_of_system: Mapping[str, Sequence[str]], n_collections: int, all_collections: Sequence[str]) -> Iterator[Note]:
+def _lacking_notes(
+    collections_of_system: Mapping[str, Sequence[str]],
+    n_collections: int,
+    all_collections: Sequence[str],
+) -> Iterator[Note]:
     """Yield a note on each system that some collection lacks."""
     for name, collections in collections_of_system.items():
-        missing_collections = [collection for collection in all_collections if collection not in collections]
+        missing_collections = [
+            collection for collection in all_collections if collection not in collections
+        ]
         if missing_collections:
             text = (
                 f"{escape_unprintable(name)} has runs on {len(collections)} of {n_collections} collections, and no "
@@ -306,9 +351,12 @@ def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[s
     measure_lists = [scores.measures for scores in aligned_scores.values()]
     if len({len(measure_names) for measure_names in measure_lists}) > 1:
         measures_text = "; ".join(
-            f"{escape_unprintable(name)} {', '.join(scores.measures)}" for name, scores in aligned_scores.items()
+            f"{escape_unprintable(name)} {', '.join(scores.measures)}"
+            for name, scores in aligned_scores.items()
         )
-        raise MeasureError(f"the collections have different numbers of measures: {measures_text:.300}")
+        raise MeasureError(
+            f"the collections have different numbers of measures: {measures_text:.300}"
+        )
     averages: list[tuple[str, Sequence[str]]] = []
     for columns in zip(*measure_lists, strict=True):
         for name, measure in zip(aligned_scores, columns, strict=True):
@@ -318,7 +366,8 @@ def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[s
                     "collections; its arithmetic counterpart, such as AP, has one"
                 )
         directions = {
-            scores.is_higher_better(measure) for scores, measure in zip(aligned_scores.values(), columns, strict=True)
+            scores.is_higher_better(measure)
+            for scores, measure in zip(aligned_scores.values(), columns, strict=True)
         }
         if len(directions) > 1:
             raise MeasureError(
@@ -329,7 +378,9 @@ def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[s
     return averages
 
 
-def _far_apart_notes(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
+def _far_apart_notes(
+    results: Sequence[MacroResult], settings: CollectionSettings
+) -> Iterator[Note]:
     """Warn where flips find less than a t-test, as differences vary between the collections."""
     from scipy.special import stdtrit
 
@@ -356,7 +407,9 @@ _MAX_WIDTH_RATIO = 1.5  # times the t interval
 
 
 def _doubt_notes(
-    aligned_scores: Mapping[str, AlignedScores], results: Sequence[MacroResult], settings: CollectionSettings
+    aligned_scores: Mapping[str, AlignedScores],
+    results: Sequence[MacroResult],
+    settings: CollectionSettings,
 ) -> Iterator[Note]:
     """Yield what so few collections, or queries of one, cannot show."""
     n_collections, alpha = len(aligned_scores), settings.alpha
@@ -370,7 +423,11 @@ def _doubt_notes(
                 "which so few cannot show."
             )
             yield Note("few-collections", "warning", text, n_collections)
-        single_query_collections = [escape_unprintable(name) for name, scores in aligned_scores.items() if len(scores.query_ids) == 1]
+        single_query_collections = [
+            escape_unprintable(name)
+            for name, scores in aligned_scores.items()
+            if len(scores.query_ids) == 1
+        ]
         if single_query_collections:
             text = (
                 f"{format_names(single_query_collections)}: one query, which has no variance, so that there is no t-test "

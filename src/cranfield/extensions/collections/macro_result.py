@@ -82,10 +82,16 @@ def compare_averages(
     first_scores = next(iter(aligned_scores.values()))
     higher_is_better = first_scores.is_higher_better(measure_names[0])
     scores_of_collection = {
-        collection: collection_scores.measure_scores(measure_name)[:, [collection_scores.system_names.index(system_name) for system_name in system_names]]
-        for (collection, collection_scores), measure_name in zip(aligned_scores.items(), measure_names, strict=True)
+        collection: collection_scores.measure_scores(measure_name)[
+            :, [collection_scores.system_names.index(system_name) for system_name in system_names]
+        ]
+        for (collection, collection_scores), measure_name in zip(
+            aligned_scores.items(), measure_names, strict=True
+        )
     }
-    index_of_collection = {collection: i for i, collection in enumerate(sorted(scores_of_collection))}  # who is flipped when: by name alone
+    index_of_collection = {
+        collection: i for i, collection in enumerate(sorted(scores_of_collection))
+    }  # who is flipped when: by name alone
     score_tables = [scores_of_collection[collection] for collection in index_of_collection]
     code = np.repeat(np.arange(len(score_tables)), [len(scores) for scores in score_tables])
     strata = Strata(np.concatenate(score_tables), code)
@@ -101,19 +107,36 @@ def compare_averages(
         "other": [system_names[i] for i in right_column.tolist()],
         "mean": macro_means[left_column],
         "other_mean": macro_means[right_column],
-        **compare_on_these(strata, left_column, right_column, settings, higher_is_better=higher_is_better),
-        **compare_on_others(means, left_column, right_column, settings, higher_is_better=higher_is_better),
+        **compare_on_these(
+            strata, left_column, right_column, settings, higher_is_better=higher_is_better
+        ),
+        **compare_on_others(
+            means, left_column, right_column, settings, higher_is_better=higher_is_better
+        ),
     }
     ranges = [
         score_range(collection_scores.find_measure(measure_name), scores_of_collection[collection])
-        for (collection, collection_scores), measure_name in zip(aligned_scores.items(), measure_names, strict=True)
+        for (collection, collection_scores), measure_name in zip(
+            aligned_scores.items(), measure_names, strict=True
+        )
     ]
     largest_difference = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
     for low, high in (("low", "high"), ("others_low", "others_high")):
-        pairs |= zip((low, high), clip_ends(pairs[low], pairs[high], -largest_difference, largest_difference), strict=True)
+        pairs |= zip(
+            (low, high),
+            clip_ends(pairs[low], pairs[high], -largest_difference, largest_difference),
+            strict=True,
+        )
     rows = zip(*(column_to_list(column) for column in pairs.values()), strict=True)
     systems = [
-        MacroSystem(name, float(macro_means[i]), {collection: float(means[index_of_collection[collection], i]) for collection in aligned_scores})
+        MacroSystem(
+            name,
+            float(macro_means[i]),
+            {
+                collection: float(means[index_of_collection[collection], i])
+                for collection in aligned_scores
+            },
+        )
         for i, name in enumerate(system_names)
     ]
     macro_pairs = [MacroPair(**dict(zip(pairs, cells, strict=True))) for cells in rows]

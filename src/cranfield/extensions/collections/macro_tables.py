@@ -9,7 +9,14 @@ from cranfield.comparison.tables import MARKS
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.notes import Note, lines_below_table
-from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_p, format_signed
+from cranfield.render.numbers import (
+    format_count,
+    format_interval,
+    format_number,
+    format_p,
+    format_percent,
+    format_signed,
+)
 from cranfield.render.table import Column, Table, legend, select_shown
 
 _TESTS = {"randomization": "randomization test", "t": "t-test"}
@@ -25,7 +32,9 @@ def make_macro_tables(
     tables: list[Table] = []
     for measure_index, result in enumerate(results):
         tables += [
-            _make_collections_table(result, measure_index, comparisons, settings, () if tables else notes),
+            _make_collections_table(
+                result, measure_index, comparisons, settings, () if tables else notes
+            ),
             _make_averages_table(result, comparisons, settings, about_others=False),
             _make_averages_table(result, comparisons, settings, about_others=True),
         ]
@@ -40,10 +49,14 @@ def _make_collections_table(
     notes: Sequence[Note],
 ) -> Table:
     """Return a row for each collection, and one of the averages: a column for each system."""
-    system_names = dict.fromkeys(name for comparison in comparisons.values() for name in comparison.aligned.system_names)
+    system_names = dict.fromkeys(
+        name for comparison in comparisons.values() for name in comparison.aligned.system_names
+    )
     mean_of_system = {system.name: system.mean for system in result.systems}
     rows, best_cells = [], set()
-    measure_of_collection = {name: comparison.aligned.measures[measure_index] for name, comparison in comparisons.items()}
+    measure_of_collection = {
+        name: comparison.aligned.measures[measure_index] for name, comparison in comparisons.items()
+    }
     has_own_measures = len({*measure_of_collection.values()}) > 1
     for row, (name, comparison) in enumerate(comparisons.items()):
         collection_result = comparison[measure_of_collection[name]]
@@ -54,15 +67,32 @@ def _make_collections_table(
                 cells.append("-  ")
                 continue
             pair = collection_result.pair_of_names.get((system, str(comparison.settings.baseline)))
-            cells.append(f"{format_number(mean_on_collection[system])} {MARKS[None if pair is None else pair.verdict]}")
+            cells.append(
+                f"{format_number(mean_on_collection[system])} {MARKS[None if pair is None else pair.verdict]}"
+            )
             if system == collection_result.ranked_systems[0].name:
                 best_cells.add((row, column))
-        rows.append([name, *[measure_of_collection[name]] * has_own_measures, f"{len(comparison.aligned.query_ids):,}", *cells])
-    average_cells = [f"{format_number(mean_of_system[system])}  " if system in mean_of_system else "-  " for system in system_names]
+        rows.append(
+            [
+                name,
+                *[measure_of_collection[name]] * has_own_measures,
+                f"{len(comparison.aligned.query_ids):,}",
+                *cells,
+            ]
+        )
+    average_cells = [
+        f"{format_number(mean_of_system[system])}  " if system in mean_of_system else "-  "
+        for system in system_names
+    ]
     n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
     rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
     if result.ranked_systems:
-        best_cells.add((len(comparisons), 2 + has_own_measures + [*system_names].index(result.ranked_systems[0].name)))
+        best_cells.add(
+            (
+                len(comparisons),
+                2 + has_own_measures + [*system_names].index(result.ranked_systems[0].name),
+            )
+        )
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
@@ -104,7 +134,9 @@ def _make_averages_table(
     lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
     if baseline is not None:
         pair_of_system = {pair.system: pair for pair in result.pairs}
-        lines = [_TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems]
+        lines = [
+            _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
+        ]
         lines.sort(key=lambda line: line.system.name != baseline)
     columns = select_shown(_list_columns(result, settings, baseline, about_others=about_others))
     scope = "other collections like these" if about_others else "these collections"
@@ -115,7 +147,10 @@ def _make_averages_table(
         [[column.cell(line) for column in columns] for line in lines],
         legend(columns),
         n_labels,
-        title=[f"{result.measure}   {scope}   {rivals}", _describe_test(result, settings, about_others=about_others)],
+        title=[
+            f"{result.measure}   {scope}   {rivals}",
+            _describe_test(result, settings, about_others=about_others),
+        ],
     )
 
 
@@ -133,7 +168,11 @@ def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_o
         test_text += f", {prefix}{settings.flips:,} flips of {unit}, seed {settings.seed}"
     comparisons_text = format_count(len(result.pairs), "comparison")
     correction = CORRECTIONS.get(settings.correction)
-    test_text += f"; {correction} over {comparisons_text}" if correction and len(result.pairs) > 1 else f"; {comparisons_text}"
+    test_text += (
+        f"; {correction} over {comparisons_text}"
+        if correction and len(result.pairs) > 1
+        else f"; {comparisons_text}"
+    )
     return f"{test_text}; alpha {settings.alpha:g}"
 
 

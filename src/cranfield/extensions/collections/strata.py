@@ -19,12 +19,12 @@ from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.randomization import invert_sign_flips, step_down_p_values
 from cranfield.comparison.result import Method, find_verdicts
 from cranfield.comparison.significance import (
-    Moments,
     CombinedError,
-    count_wins,
+    Moments,
     combine_errors,
-    t_interval_ends,
+    count_wins,
     t_interval,
+    t_interval_ends,
     t_p_values,
     t_test,
 )
@@ -64,7 +64,12 @@ class Strata(NamedTuple):
     def welch_errors(self, left_column: Ints, right_column: Ints) -> CombinedError:
         """Return the standard errors of the pairs' macro averages, by Student's t."""
         n = len(self.group_sizes)
-        collection_moments = [Moments.of(PairedScores(self.scores[self.code == collection], left_column, right_column)) for collection in range(n)]
+        collection_moments = [
+            Moments.of(
+                PairedScores(self.scores[self.code == collection], left_column, right_column)
+            )
+            for collection in range(n)
+        ]
         return combine_errors(collection_moments, 1 / n)
 
 
@@ -77,7 +82,9 @@ class FlipTests(NamedTuple):
     method: Method
 
 
-def flip_pairs(paired_scores: PairedScores, flips: Flips, alpha: float, many_units: int = MANY_UNITS) -> FlipTests:
+def flip_pairs(
+    paired_scores: PairedScores, flips: Flips, alpha: float, many_units: int = MANY_UNITS
+) -> FlipTests:
     """Test weighted mean differences against 0, and invert the test for intervals.
 
     With more than `many` queries, no more flips are drawn than p needs, and intervals come from the
@@ -87,18 +94,33 @@ def flip_pairs(paired_scores: PairedScores, flips: Flips, alpha: float, many_uni
     if paired_scores.n_units <= many_units:
         p, low, high = invert_sign_flips(paired_scores, flips, alpha)
         return FlipTests(p, low, high, "exact" if flips.is_exact else "drawn")
-    weights = np.ones(paired_scores.n_units) if paired_scores.unit_size is None else paired_scores.unit_size
+    weights = (
+        np.ones(paired_scores.n_units)
+        if paired_scores.unit_size is None
+        else paired_scores.unit_size
+    )
     low, high = flip_limits(paired_scores.differences, weights, alpha / 2)
     p = p_values(paired_scores, flips, many_units)
-    far_index = np.flatnonzero(~limits_agree(paired_scores.differences, low, high, alpha / 2, weights))
+    far_index = np.flatnonzero(
+        ~limits_agree(paired_scores.differences, low, high, alpha / 2, weights)
+    )
     if len(far_index):
-        far_pairs = replace(paired_scores, left_column=paired_scores.left_column[far_index], right_column=paired_scores.right_column[far_index])
+        far_pairs = replace(
+            paired_scores,
+            left_column=paired_scores.left_column[far_index],
+            right_column=paired_scores.right_column[far_index],
+        )
         p[far_index], low[far_index], high[far_index] = invert_sign_flips(far_pairs, flips, alpha)
     return FlipTests(p, low, high, "sequential")
 
 
 def compare_on_these(
-    strata: Strata, left_column: Ints, right_column: Ints, settings: CollectionSettings, *, higher_is_better: bool
+    strata: Strata,
+    left_column: Ints,
+    right_column: Ints,
+    settings: CollectionSettings,
+    *,
+    higher_is_better: bool,
 ) -> dict[str, Any]:
     """Return whether the systems differ on these collections: columns of (n_pairs,)."""
     paired_scores = strata.pair_systems(left_column, right_column)
@@ -123,16 +145,26 @@ def compare_on_these(
         "error": error,
         "df": np.where(np.isnan(by_t), np.nan, degrees),
         "method": [method] * len(left_column),
-        "verdict": find_verdicts(p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better),
+        "verdict": find_verdicts(
+            p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better
+        ),
     }
 
 
 def compare_on_others(
-    means: Floats, left_column: Ints, right_column: Ints, settings: CollectionSettings, *, higher_is_better: bool
+    means: Floats,
+    left_column: Ints,
+    right_column: Ints,
+    settings: CollectionSettings,
+    *,
+    higher_is_better: bool,
 ) -> dict[str, Any]:
     """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
     paired_scores = PairedScores(means, left_column, right_column)
-    moments, flips = Moments.of(paired_scores), Flips(paired_scores.n_units, settings.flips, settings.seed)
+    moments, flips = (
+        Moments.of(paired_scores),
+        Flips(paired_scores.n_units, settings.flips, settings.seed),
+    )
     by_t = t_test(moments)
     if settings.test == "t":
         p, (low, high) = by_t, t_interval(moments, settings.alpha)
@@ -149,11 +181,15 @@ def compare_on_others(
         "others_p": p,
         "others_p_adjusted": p_adjusted,
         "others_p_t": by_t,
-        "others_verdict": find_verdicts(p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better),
+        "others_verdict": find_verdicts(
+            p_adjusted <= settings.alpha, paired_scores.means, higher_is_better=higher_is_better
+        ),
     }
 
 
-def _correct_p(p: Floats, paired_scores: PairedScores, flips: Flips, settings: CollectionSettings) -> Floats:
+def _correct_p(
+    p: Floats, paired_scores: PairedScores, flips: Flips, settings: CollectionSettings
+) -> Floats:
     """Return p-values corrected for all pairs: (n_pairs,)."""
     if settings.correction == "maxt":
         return np.where(np.isnan(p), np.nan, step_down_p_values(paired_scores, flips))

@@ -123,8 +123,12 @@ def fuse(
         **judging.changed_options(),
         "runs": {run_name: run.origin for run_name, run in run_of_name.items()},
     }
-    other_keys = _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
-    option_texts = (f"{key} {_format_option(recipe[key])}" for key in recipe if key not in other_keys)
+    other_keys = (
+        _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
+    )
+    option_texts = (
+        f"{key} {_format_option(recipe[key])}" for key in recipe if key not in other_keys
+    )
     form = f"{method} of {format_names([*map(escape_unprintable, run_of_name)])} ({', '.join(option_texts)})"
     fused_run = Run(FusedRows(run_of_name, method, fusing, weights, judging, form), name or method)
     fused_run.recipe = recipe
@@ -135,7 +139,11 @@ _KEYS_NOT_IN_FORM = ("cranfield", "method", "runs")
 
 
 def _format_option(option_value: Any) -> str:
-    return format_names([f"{number:g}" for number in option_value]) if isinstance(option_value, list) else f"{option_value}"
+    return (
+        format_names([f"{number:g}" for number in option_value])
+        if isinstance(option_value, list)
+        else f"{option_value}"
+    )
 
 
 def _check_distances(run: Run) -> None:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.convert import refuse_own_input, print_written
+from cranfield.cli.convert import print_written, refuse_own_input
 from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
 from cranfield.cli.terminal import print_notes
 from cranfield.data.judging import Judging
@@ -62,5 +62,11 @@ def command(
     refuse_own_input([source.path for run in opened_runs for source in run.sources], target)
     fused_run = fuse(opened_runs, method, name, **options)
     write_counts = fused_run.write(target, format)
-    print_written(f"made {fused_run.description}", write_counts.left_out, write_counts.rows, target, "the runs")
+    print_written(
+        f"made {fused_run.description}",
+        write_counts.left_out,
+        write_counts.rows,
+        target,
+        "the runs",
+    )
     print_notes(fused_run.rows.notes)

@@ -23,7 +23,7 @@ from cranfield.extensions.fusion.methods import fuse_lists, needs_scores
 from cranfield.extensions.fusion.run_lists import RunLists
 from cranfield.formats.block import Block, Errors, FaultyRows, Load, Role, Rows
 from cranfield.notes import Note, warn_about
-from cranfield.render.numbers import format_query_count, format_names
+from cranfield.render.numbers import format_names, format_query_count
 
 _ROWS_PER_BATCH = 1 << 17  # rows of all runs together that are fused at once, about
 _LAG_BLOCKS = 24  # blocks: more than threads read at the same time
@@ -92,7 +92,8 @@ class FusedRows(Rows):
         `apart`: the runs whose rows of a query are known to be apart.
         """
         readings = [
-            _RunReader(self, run, i, self._judging, is_apart=i in apart_runs) for i, run in enumerate(runs)
+            _RunReader(self, run, i, self._judging, is_apart=i in apart_runs)
+            for i, run in enumerate(runs)
         ]
         unfinished_runs = set(range(len(runs)))  # the runs that have not ended
         waiting_lists: dict[bytes, list[tuple[int, RankedBlock, int]]] = {}
@@ -108,7 +109,9 @@ class FusedRows(Rows):
             blocks_read.append((i, 0 if block is None else len(block.queries)))
             if block is None:
                 unfinished_runs.discard(i)
-                new_queries = [query_id for query_id in waiting_lists if query_id not in released_queries]
+                new_queries = [
+                    query_id for query_id in waiting_lists if query_id not in released_queries
+                ]
             else:
                 new_queries, left_out = block.queries, left_out + block.left_out
                 query_counts[i] += len(new_queries)
@@ -128,12 +131,22 @@ class FusedRows(Rows):
                     n_rows += sum(one.count_rows(at) for _, one, at in waiting_lists[query])
                     if n_rows >= rows_per_batch:
                         has_yielded = True
-                        yield _QueryBatch(ready_queries, [waiting_lists.pop(ready_query) for ready_query in ready_queries], left_out)
+                        yield _QueryBatch(
+                            ready_queries,
+                            [waiting_lists.pop(ready_query) for ready_query in ready_queries],
+                            left_out,
+                        )
                         ready_queries, n_rows, left_out = [], 0, FaultyRows()
-        yield _QueryBatch(ready_queries, [waiting_lists.pop(ready_query) for ready_query in ready_queries], left_out)
+        yield _QueryBatch(
+            ready_queries,
+            [waiting_lists.pop(ready_query) for ready_query in ready_queries],
+            left_out,
+        )
         self._make_notes(query_counts, repeated, len(released_queries))
 
-    def _make_notes(self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int) -> None:
+    def _make_notes(
+        self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int
+    ) -> None:
         """Note which runs lack queries that others have, or have documents more than once.
 
         Refuses runs that share no query.
@@ -211,7 +224,9 @@ class FusedRows(Rows):
         if lists is None:
             no_ids = Ids.of([])
             columns = {"score": np.zeros(0)} if with_scores else {}
-            return Block(no_ids, no_ids, columns, left_out=batch.left_out, empty_queries=batch.queries)
+            return Block(
+                no_ids, no_ids, columns, left_out=batch.left_out, empty_queries=batch.queries
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             rows, score = fuse_lists(lists, self._method, self._fusing, self._weights)
         query = lists.query.take(rows)
@@ -224,7 +239,9 @@ class FusedRows(Rows):
                 hint="Scores, weights or options are too large: choose a norm, or a method of "
                 "ranks such as rrf.",
             )
-        smallest_type = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
+        smallest_type = np.min_scalar_type(
+            len(batch.queries)
+        )  # of which up to two bytes take one pass
         query_order = query.astype(smallest_type).argsort(kind="stable")
         query, rows = query.take(query_order), rows.take(query_order)
         score = score.take(query_order) + 0.0  # no -0.0
@@ -260,7 +277,8 @@ class FusedRows(Rows):
                 places.append(at)
                 queries.append(j)
         every = [
-            (i, *_take_queries(part, places, queries)) for (i, _), (part, places, queries) in parts.items()
+            (i, *_take_queries(part, places, queries))
+            for (i, _), (part, places, queries) in parts.items()
         ]
         every = [one for one in every if len(one[3])]
         if not every:
@@ -344,7 +362,13 @@ def _take_queries(block: RankedBlock, positions: list[int], queries: list[int]) 
         rows = slice(int(block.starts[position[0]]), int(block.starts[position[-1] + 1]))
     score = None if block.score is None else block.score[rows]
     has_rows = np.flatnonzero(counts)
-    return np.array(queries)[has_rows], counts[has_rows], block.docs.take(rows), block.rank[rows], score
+    return (
+        np.array(queries)[has_rows],
+        counts[has_rows],
+        block.docs.take(rows),
+        block.rank[rows],
+        score,
+    )
 
 
 def _return_block(block: Block) -> Block:

@@ -40,10 +40,19 @@ def _read_weights(weights: Any) -> list[float] | dict[str, float]:
         if isinstance(texts, Set):
             raise TypeError
         raw_numbers = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
-        checked_numbers = [finite_number(float(number_or_text) if isinstance(number_or_text, str) else number_or_text) for number_or_text in raw_numbers]
+        checked_numbers = [
+            finite_number(
+                float(number_or_text) if isinstance(number_or_text, str) else number_or_text
+            )
+            for number_or_text in raw_numbers
+        ]
     except (TypeError, ValueError):
         checked_numbers = []
-    numbers = [float(number_or_none) for number_or_none in checked_numbers if number_or_none is not None and number_or_none >= 0]
+    numbers = [
+        float(number_or_none)
+        for number_or_none in checked_numbers
+        if number_or_none is not None and number_or_none >= 0
+    ]
     if not checked_numbers or len(numbers) < len(checked_numbers) or not any(numbers):
         raise ValueError(
             "a number of at least 0 for each run, not all 0: [0.7, 0.3] or {'bm25': 0.7, ...} "
@@ -81,8 +90,12 @@ class Fusing(Options):
     )
     k: float = option(60, "Of rrf: 1 / (k + rank).", number_check(0))
     gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number_check(0))
-    sigma: float = option(0.01, "Of logn_isr: what is added to the number of runs.", number_check(0))
-    phi: float = option(0.8, "Of rbc: how likely a user goes on to the next document.", share_check())
+    sigma: float = option(
+        0.01, "Of logn_isr: what is added to the number of runs.", number_check(0)
+    )
+    phi: float = option(
+        0.8, "Of rbc: how likely a user goes on to the next document.", share_check()
+    )
 
     def weights_of(self, names: tuple[str, ...]) -> list[float]:
         """Return the weight of each run, in their order; 1 for each without weights."""
@@ -93,9 +106,15 @@ class Fusing(Options):
             unknown_names = [name for name in weights if name not in names]
             missing_names = [name for name in names if name not in weights]
             if unknown_names or missing_names:
-                problem = f"there is no run {unknown_names[0]!r:.80}" if unknown_names else f"none of {missing_names[0]!r}"
+                problem = (
+                    f"there is no run {unknown_names[0]!r:.80}"
+                    if unknown_names
+                    else f"none of {missing_names[0]!r}"
+                )
                 raise OptionError(f"weights: {problem}; the runs are {format_names(names)}")
             return [weights[name] for name in names]
         if len(weights) != len(names):
-            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {format_names(names)}")
+            raise OptionError(
+                f"{len(weights)} weights for {len(names)} runs: {format_names(names)}"
+            )
         return list(weights)

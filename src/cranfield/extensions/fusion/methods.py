@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.elementary import log, powers, power
+from cranfield.arrays.elementary import log, power, powers
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.slots import number_pairs
 from cranfield.errors import OptionError
@@ -35,7 +35,10 @@ def none(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
 
 def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores from 0, the list's lowest, to 1, its highest."""
-    half_score, half_lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
+    half_score, half_lowest = (
+        lists.score / 2,
+        lists.lowest / 2,
+    )  # so that no difference is too large
     return _divide(half_score - half_lowest, lists.highest / 2 - half_lowest)
 
 
@@ -56,7 +59,9 @@ def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Float
 def zmuv(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return standard deviations from the list's mean (zero mean, unit variance)."""
     deviation = lists.score - lists.total(lists.score) / lists.length
-    deviation = _divide(deviation, lists.greatest_size(deviation))  # so that no square is too large, or too small
+    deviation = _divide(
+        deviation, lists.greatest_size(deviation)
+    )  # so that no square is too large, or too small
     sd = np.sqrt(lists.total(deviation * deviation) / lists.length)
     return _divide(deviation, np.where(lists.highest > lists.lowest, sd, 0.0))
 
@@ -107,7 +112,9 @@ def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
-    return doc_values.total(doc_values.value) * doc_values.total(doc_values.weight * doc_values.is_returned)
+    return doc_values.total(doc_values.value) * doc_values.total(
+        doc_values.weight * doc_values.is_returned
+    )
 
 
 def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -123,7 +130,9 @@ def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 def _anz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted mean: CombANZ (Fox & Shaw)."""
-    return _divide(doc_values.total(doc_values.weight * doc_values.value), doc_values.total(doc_values.weight))
+    return _divide(
+        doc_values.total(doc_values.weight * doc_values.value), doc_values.total(doc_values.weight)
+    )
 
 
 def _mixed(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -204,7 +213,9 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
             )
     if fusing.weights is not None and not way.is_weighted:
         weighted_methods = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
-        raise OptionError(f"weights: {method} has no form with weights; {weighted_methods} have one")
+        raise OptionError(
+            f"weights: {method} has no form with weights; {weighted_methods} have one"
+        )
     if way.points is not None and norm not in (None, "none", "min-max-inverted"):
         raise OptionError(
             f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
@@ -215,10 +226,14 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
             "norm='borda' gives absent documents a share of the points: leave absent out"
         )
     absent = fusing.absent or (None if "borda" in (method, norm) else "left-out")
-    return replace(fusing, norm=norm or ("min-max" if way.points is None else "none"), absent=absent)
+    return replace(
+        fusing, norm=norm or ("min-max" if way.points is None else "none"), absent=absent
+    )
 
 
-def fuse_lists(lists: RunLists, method: Method, fusing: Fusing, weights: Floats) -> tuple[Ints, Floats]:
+def fuse_lists(
+    lists: RunLists, method: Method, fusing: Fusing, weights: Floats
+) -> tuple[Ints, Floats]:
     """Return a row of each document, (n,), and its score.
 
     `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
@@ -231,12 +246,20 @@ def fuse_lists(lists: RunLists, method: Method, fusing: Fusing, weights: Floats)
     if fusing.absent != "left-out":
         takes_borda_share = fusing.absent is None  # of Borda's points
         by_norm = method != "borda"
-        doc_values = _add_absent(doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm)
+        doc_values = _add_absent(
+            doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm
+        )
     return rows, way.combined(doc_values, fusing)
 
 
 def _add_absent(
-    doc_values: DocumentValues, lists: RunLists, weights: Floats, fusing: Fusing, *, takes_borda_share: bool, is_norm: bool
+    doc_values: DocumentValues,
+    lists: RunLists,
+    weights: Floats,
+    fusing: Fusing,
+    *,
+    takes_borda_share: bool,
+    is_norm: bool,
 ) -> DocumentValues:
     """Return the same with a value of each document for each run that did not return it.
 
@@ -263,7 +286,9 @@ def _add_absent(
             low = np.full((n_runs, n_queries), np.inf)
             np.minimum.at(low, (lists.run, lists.query), doc_values.value)
             value = low[run, query]
-    counts_as_returned = np.full(len(doc), takes_borda_share and is_norm)  # by the norm, each is in every list
+    counts_as_returned = np.full(
+        len(doc), takes_borda_share and is_norm
+    )  # by the norm, each is in every list
     return replace(
         doc_values,
         doc=np.append(doc_values.doc, doc),

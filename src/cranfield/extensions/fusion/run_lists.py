@@ -69,7 +69,9 @@ class DocumentValues:
     doc: Ints  # numbered from 0
     value: Floats
     weight: Floats  # of the run
-    is_returned: Bools  # whether the run returned it; else it is absent, and has a value nevertheless
+    is_returned: (
+        Bools  # whether the run returned it; else it is absent, and has a value nevertheless
+    )
 
     def total(self, values: Floats) -> Floats:
         """Return each document's sum, rounded once: (rows,) to (n,)."""
@@ -104,7 +106,9 @@ class DocumentValues:
     def median(self) -> Floats:
         """Each document's median value: (n,); of an even number, the mean of the middle two."""
         values, first_row, counts = self._sorted_values
-        median: Floats = (values[first_row + (counts - 1) // 2] + values[first_row + counts // 2]) / 2
+        median: Floats = (
+            values[first_row + (counts - 1) // 2] + values[first_row + counts // 2]
+        ) / 2
         return median
 
 

@@ -67,7 +67,9 @@ class Trials:
     def score_all(self, untuned_run: Run) -> tuple[list[str], Floats, Floats]:
         """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
         scores = [self._score(untuned_run)]
-        scores += [self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")]
+        scores += [
+            self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")
+        ]
         query_ids = [*scores[0]]
         table = np.array([[by_query[query] for query in query_ids] for by_query in scores])
         return query_ids, table[0], table[1:]
@@ -128,7 +130,9 @@ def list_settings(
         return settings, {way.parameter: getattr(fusing, way.parameter)}
     if not way.is_weighted:
         able_methods = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
-        raise OptionError(f"over='weights': {method} has no form with weights; {able_methods} have one")
+        raise OptionError(
+            f"over='weights': {method} has no form with weights; {able_methods} have one"
+        )
     n_parts = count_parts(n_parts, len(names))
     n = _count_settings(n_parts, len(names))
     if n > _MAX_SETTINGS:
@@ -150,7 +154,9 @@ def count_parts(n_stated: int | None, n_runs: int) -> int:
     """
     if n_stated is not None:
         return n_stated
-    return max((n for n in range(1, 11) if _count_settings(n, n_runs) <= _MAX_DEFAULT_SETTINGS), default=1)
+    return max(
+        (n for n in range(1, 11) if _count_settings(n, n_runs) <= _MAX_DEFAULT_SETTINGS), default=1
+    )
 
 
 def _count_settings(n_parts: int, n_runs: int) -> int:

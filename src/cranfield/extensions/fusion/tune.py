@@ -25,7 +25,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import NOT_FOR_FUSION
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
-from cranfield.extensions.fusion.trials import TuningTarget, Trials, count_parts, list_settings
+from cranfield.extensions.fusion.trials import Trials, TuningTarget, count_parts, list_settings
 from cranfield.formats.columns import Side
 from cranfield.formats.small.labels import read_cluster_labels
 from cranfield.formats.stated_columns import select_columns
@@ -34,16 +34,16 @@ from cranfield.notes import Note, warn_about
 from cranfield.options import Options, is_whole_number, option, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import (
-    format_interval,
-    format_number,
-    format_count,
     finite_or_none,
-    format_percent,
+    format_count,
+    format_interval,
+    format_names,
+    format_number,
     format_p,
+    format_percent,
     format_query_count,
     format_short,
     format_signed,
-    format_names,
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -161,7 +161,8 @@ class Tuned(Shown):
         best = self.means[self.place]
         setting_rows = zip(self.settings, self.means, self.errors, fold_counts, strict=True)
         return self._rows_as_dicts(
-            (*setting.values(), mean, mean - best, error, n) for setting, mean, error, n in setting_rows
+            (*setting.values(), mean, mean - best, error, n)
+            for setting, mean, error, n in setting_rows
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,18 +187,27 @@ class Tuned(Shown):
         systems: dict[str, System] = {system.name: system for system in result.systems}
         level = format_percent(1 - self.recipe["alpha"])
         setting_labels = {
-            _UNTUNED_NAME: "equal weights" if self.over == "weights" else _describe_setting(self.recipe["untuned"]),
+            _UNTUNED_NAME: "equal weights"
+            if self.over == "weights"
+            else _describe_setting(self.recipe["untuned"]),
             _TUNED_NAME: f"chosen on the other {format_count(self.folds - 1, 'fold')}",
         }
         choose_better = max if result.higher_is_better else min
         best_run = choose_better(self.alone, key=self.alone.__getitem__)
-        change = [format_signed(pair.difference), format_interval(pair.low, pair.high), format_p(pair.p)]
+        change = [
+            format_signed(pair.difference),
+            format_interval(pair.low, pair.high),
+            format_p(pair.p),
+        ]
         rows = [
             [setting_labels[_UNTUNED_NAME], format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
             [setting_labels[_TUNED_NAME], format_number(systems[_TUNED_NAME].mean), *change],
             [f"{best_run} alone, the best run", format_number(self.alone[best_run]), "", "", ""],
         ]
-        verdict_phrases = {None: "not significantly other than", "better": "significantly better than"}
+        verdict_phrases = {
+            None: "not significantly other than",
+            "better": "significantly better than",
+        }
         verdict = verdict_phrases.get(pair.verdict, "significantly worse than")
         sentences = [
             f"On queries that it was not chosen on, the tuned fusion is {verdict} the untuned one: "
@@ -216,18 +226,30 @@ class Tuned(Shown):
         if len(self.settings[0]) > 2:
             sign = -1 if self.held_out[self.measure].higher_is_better else 1
             # Of settings with the same mean, the one that was taken is the first.
-            shown_settings = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_MAX_LISTED]
+            shown_settings = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[
+                :_MAX_LISTED
+            ]
         low, high = min(self.means), max(self.means)
         fold_counts = [list(self.chosen.values()).count(i) for i in order]
         names = [*self.settings[0]]
         has_weight_columns = sum(len(name) + 3 for name in names) <= _MAX_NAMES_WIDTH
         rows = []
         for i in shown_settings:
-            values, mean = [format_short(value) for value in self.settings[i].values()], self.means[i]
+            values, mean = (
+                [format_short(value) for value in self.settings[i].values()],
+                self.means[i],
+            )
             fold_count = f"{fold_counts[i]}" if fold_counts[i] else ""
             share = (mean - low) / (high - low) if high > low else 1.0
             bar = "=" * max(1, round(10 * share))
-            rows.append([*(values if has_weight_columns else ["  ".join(values)]), format_number(mean), fold_count, bar])
+            rows.append(
+                [
+                    *(values if has_weight_columns else ["  ".join(values)]),
+                    format_number(mean),
+                    fold_count,
+                    bar,
+                ]
+            )
         n = len(self.settings)
         verb, is_flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         sentences = [
@@ -241,7 +263,11 @@ class Tuned(Shown):
         ]
         labels = names if has_weight_columns else ["weights"]
         best = frozenset({(shown_settings.index(self.place), len(labels))})
-        title = "Settings" if len(shown_settings) == n else f"The best {len(shown_settings)} of {n:,} settings"
+        title = (
+            "Settings"
+            if len(shown_settings) == n
+            else f"The best {len(shown_settings)} of {n:,} settings"
+        )
         header = [*labels, "mean", "chosen", ""]
         return Table(header, rows, sentences, len(labels), best, title=[title], n_sentences=1)
 
@@ -314,16 +340,22 @@ def tune(
         verb=tune,
     )
     over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
-    settings, untuned_setting = list_settings(method, over, tuple(run_of_name), tuning.steps, fusing)
+    settings, untuned_setting = list_settings(
+        method, over, tuple(run_of_name), tuning.steps, fusing
+    )
     judged_runs = {name: run.only(queries=judgments) for name, run in run_of_name.items()}
     fixed_options = {**fusing.changed_options(), **judging.changed_options()}
-    trials = Trials(judgments, judged_runs, method, over, aim, fixed_options, settings, untuned_setting)
+    trials = Trials(
+        judgments, judged_runs, method, over, aim, fixed_options, settings, untuned_setting
+    )
     tuning_result = _choose_settings(trials, run_of_name, judging, tuning)
     warn_about(tuning_result.notes)
     return tuning_result
 
 
-def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning) -> Tuned:
+def _choose_settings(
+    trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning
+) -> Tuned:
     """Return the best of some settings, on all queries and for each fold on the other folds.
 
     `runs` have all queries, those of the trials the judged ones.
@@ -351,7 +383,9 @@ def _choose_settings(trials: Trials, runs: Mapping[str, Run], judging: Judging, 
         over=trials.over,
         settings=trials.settings,
         means=means.tolist(),
-        errors=[finite_or_none(error) or None for error in _standard_errors(scores - scores[place])],
+        errors=[
+            finite_or_none(error) or None for error in _standard_errors(scores - scores[place])
+        ],
         chosen=setting_of_fold,
         place=place,
         held_out=held_out,
@@ -388,7 +422,9 @@ def _compare_with_untuned(
     return compare_scores(align(scores, None, None), settings)
 
 
-def _gain_warnings(alone: Mapping[str, float], tuned_mean: float, *, rising: bool) -> Iterator[Note]:
+def _gain_warnings(
+    alone: Mapping[str, float], tuned_mean: float, *, rising: bool
+) -> Iterator[Note]:
     """Say where one run alone is as good as the tuned fusion."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
     gap = tuned_mean - alone[best]

@@ -33,7 +33,9 @@ def command(
         help="How a document's values become its score, as of `cranfield fuse`.",
     ),
     tuning: Tuning = flags.family_options(Tuning, folds={"metavar": "N or FILE"}),
-    how: Fusing = flags.family_options(Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}),
+    how: Fusing = flags.family_options(
+        Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}
+    ),
     target: str | None = flags.option(
         "--write-run",
         group="Output",
@@ -60,10 +62,16 @@ def command(
         refuse_own_input([qrels, *runs, *filter(None, [data.map_docs])], target)
         refuse_outputs([target])  # before all is computed
         choose_format(target, None)
-    options: Any = {**tuning.changed_options(), **how.changed_options(), **judging.changed_options()}
+    options: Any = {
+        **tuning.changed_options(),
+        **how.changed_options(),
+        **judging.changed_options(),
+    }
     judgments = data.read_qrels(qrels, judging.duplicates)
     tuning_result = tune(judgments, data.read_runs(runs), method, measure, **options)
     show(tuning_result, form)
     if target is not None:
         write_counts = tuning_result.run.write(target)
-        print_note(f"made {tuning_result.run.description}; wrote {write_counts.rows:,} rows to {target}")
+        print_note(
+            f"made {tuning_result.run.description}; wrote {write_counts.rows:,} rows to {target}"
+        )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked
-from cranfield.data.judged import NO_CUTOFF, MAX_ROWS, Judged
+from cranfield.data.judged import MAX_ROWS, NO_CUTOFF, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
@@ -34,10 +34,14 @@ def score_contributions(measure: Measure, judged: Judged) -> Floats:
         single_hits = Ranked(n, np.arange(n), hits.rank[block_rows], grade)
         single_ideal = Ranked(n, np.arange(n), np.ones(n, np.int64), grade)
         n_retrieved = judged.n_retrieved[hits.query[block_rows]]
-        block_scores = measure.values(Judged(single_hits, single_ideal, n_retrieved, judged.top_grade))
+        block_scores = measure.values(
+            Judged(single_hits, single_ideal, n_retrieved, judged.top_grade)
+        )
         contributions[block_rows] = block_scores[:, 0]
     query_sums = np.bincount(hits.query, contributions, hits.n_queries)
-    if not np.allclose(query_sums, measure.values(judged)[:, 0], rtol=_SUM_TOLERANCE, atol=_SUM_TOLERANCE):
+    if not np.allclose(
+        query_sums, measure.values(judged)[:, 0], rtol=_SUM_TOLERANCE, atol=_SUM_TOLERANCE
+    ):
         raise _not_additive_error(measure)  # as where gains are scaled by the query's highest
     return contributions
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.identifiers import escape_surrogates
-from cranfield.formats.small.read import NestedObject, TableForm, Origin, Table, read_table
+from cranfield.formats.small.read import NestedObject, Origin, Table, TableForm, read_table
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
@@ -68,17 +68,27 @@ def _read_table_rows(table: Table) -> Iterator[Label]:
         if column is None:
             column_names = ", ".join(table.names)
             raise table.row_error(None, f"has no column {name}; it has {column_names:.200}", _HINT)
-    drawing = {role: column for role in DRAWING if (column := table.find_column(COLUMNS[role].names)) is not None}
+    drawing = {
+        role: column
+        for role in DRAWING
+        if (column := table.find_column(COLUMNS[role].names)) is not None
+    }
     assessor_column = table.find_column(ASSESSOR)
     for row, cells in enumerate(table.rows()):
-        query, doc, grade_cell = (cells[column] for column in column_of_name.values() if column is not None)
+        query, doc, grade_cell = (
+            cells[column] for column in column_of_name.values() if column is not None
+        )
         if all(_strip_cell(cell) is None for cell in (query, doc, grade_cell)):
             continue  # as a spreadsheet leaves below the last row
         label, problem = _read_label(grade_cell)
         yield Label(
             *(table, row, table.read_id(row, query), table.read_id(row, doc), label),
             None if assessor_column is None else _read_assessor(cells[assessor_column]),
-            {role: drawing_cell for role, column in drawing.items() if (drawing_cell := _strip_cell(cells[column])) is not None},
+            {
+                role: drawing_cell
+                for role, column in drawing.items()
+                if (drawing_cell := _strip_cell(cells[column])) is not None
+            },
             problem=problem,
         )
 
@@ -88,8 +98,13 @@ def _read_label_studio(table: Table) -> Iterator[Label]:
     column = table.find_column(["annotations"])
     annotation_lists = [None] * table.n_rows if column is None else table.columns[column]
     tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(task_data)]
-    annotations_of_task = [_list_annotations(table, row, annotations) for row, annotations in enumerate(annotation_lists)]
-    question = _find_question(table, (names for annotations in annotations_of_task for _, names in annotations))
+    annotations_of_task = [
+        _list_annotations(table, row, annotations)
+        for row, annotations in enumerate(annotation_lists)
+    ]
+    question = _find_question(
+        table, (names for annotations in annotations_of_task for _, names in annotations)
+    )
     for task, annotations in zip(tasks, annotations_of_task, strict=True):
         if not annotations:
             yield task
@@ -97,42 +112,66 @@ def _read_label_studio(table: Table) -> Iterator[Label]:
             discarded = bool(annotation.get("was_cancelled"))
             label, problem = _read_label(None if discarded else answers.get(question))
             assessor = _read_assessor(annotation.get("completed_by"))
-            yield task._replace(label=label, assessor=assessor, is_discarded=discarded, problem=problem)
+            yield task._replace(
+                label=label, assessor=assessor, is_discarded=discarded, problem=problem
+            )
 
 
 _Answers = Mapping[str, list[Any]]  # by the name of the question
 
 
-def _list_annotations(table: Table, row: int, annotations: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
+def _list_annotations(
+    table: Table, row: int, annotations: Any
+) -> list[tuple[Mapping[str, Any], _Answers]]:
     """Return the annotations of a task, the oldest first, each with its answers."""
     answered_annotations = []
     for annotation in _list_objects(table, row, annotations, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for answer in _list_objects(table, row, annotation.get("result"), "a result of an annotation"):
+        for answer in _list_objects(
+            table, row, annotation.get("result"), "a result of an annotation"
+        ):
             answers.setdefault(str(answer.get("from_name")), []).append(answer.get("value"))
         answered_annotations.append((annotation, answers))
-    return sorted(answered_annotations, key=lambda annotation_and_answers: str(annotation_and_answers[0].get("updated_at") or annotation_and_answers[0].get("created_at")))
+    return sorted(
+        answered_annotations,
+        key=lambda annotation_and_answers: str(
+            annotation_and_answers[0].get("updated_at")
+            or annotation_and_answers[0].get("created_at")
+        ),
+    )
 
 
-def _list_objects(table: Table, row: int, json_value: Any, description: str) -> Sequence[Mapping[str, Any]]:
+def _list_objects(
+    table: Table, row: int, json_value: Any, description: str
+) -> Sequence[Mapping[str, Any]]:
     """Return a list of objects in JSON, empty where there is none; InputError for another value."""
     objects = [] if json_value is None else json_value
-    if not isinstance(objects, list) or not all(isinstance(json_object, Mapping) for json_object in objects):
-        raise table.row_error(row, f"expected {description}, an object in a list, got {json_value!r:.80}", _HINT)
+    if not isinstance(objects, list) or not all(
+        isinstance(json_object, Mapping) for json_object in objects
+    ):
+        raise table.row_error(
+            row, f"expected {description}, an object in a list, got {json_value!r:.80}", _HINT
+        )
     return objects
 
 
 def _read_argilla(table: Table) -> Iterator[Label]:
     if "metadata" not in table.names:
-        raise table.row_error(0, "a record has no metadata, which name its query and document", _HINT)
-    metadata, responses = (table.columns[table.names.index(name)] for name in ("metadata", "responses"))
+        raise table.row_error(
+            0, "a record has no metadata, which name its query and document", _HINT
+        )
+    metadata, responses = (
+        table.columns[table.names.index(name)] for name in ("metadata", "responses")
+    )
     for row, answers in enumerate(responses):
         if not isinstance(answers or {}, Mapping):
             raise table.row_error(row, f"expected answers by question, got {answers!r:.80}", _HINT)
     question = _find_question(table, (answers or {} for answers in responses))
     for row, (metadata_of_row, answers) in enumerate(zip(metadata, responses, strict=True)):
         task = _unlabelled_row(table, row, metadata_of_row)
-        for response in _list_objects(table, row, (answers or {}).get(question), "a response") or [{}]:
+        for response in _list_objects(table, row, (answers or {}).get(question), "a response") or [
+            {}
+        ]:
             is_final = response.get("status") in (None, "submitted")
             label, problem = _read_label(response.get("value") if is_final else None)
             yield task._replace(
@@ -186,7 +225,9 @@ def _strip_cell(cell: Any) -> Any:
 def _read_assessor(person: Any) -> str | None:
     """Return the name of a person: Label Studio has a number, or {"id": 1, "email": "..."}."""
     if isinstance(person, Mapping):
-        person = next((person[name] for name in ("email", "username", "id") if person.get(name)), None)
+        person = next(
+            (person[name] for name in ("email", "username", "id") if person.get(name)), None
+        )
     return None if _strip_cell(person) is None else escape_surrogates(str(person))
 
 
@@ -234,4 +275,8 @@ def _row_ids(row: Mapping[str, Any]) -> dict[str, str]:
 def _row_texts(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of a row that has such columns, or the ids where there is no text."""
     id_column_of_text = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
-    return {text_column: row[text_column] or row[id_column] for text_column, id_column in id_column_of_text.items() if text_column in row}
+    return {
+        text_column: row[text_column] or row[id_column]
+        for text_column, id_column in id_column_of_text.items()
+        if text_column in row
+    }

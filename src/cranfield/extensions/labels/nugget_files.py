@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import plain_name
-from cranfield.formats.small.read import TableForm, Table, not_a_table_error, read_table
+from cranfield.formats.small.read import Table, TableForm, not_a_table_error, read_table
 
 # The names of the columns: the first one that a row has is used.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -57,8 +57,12 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     for row_number, cells in enumerate(table.rows()):
         row = dict(zip(names, cells, strict=True))
         if row.get("nuggets") == []:
-            query, answer = (_read_column(table, row_number, row, name) for name in ("query", "answer"))
-            without_nuggets.append((table.read_id(row_number, query), table.read_id(row_number, answer)))
+            query, answer = (
+                _read_column(table, row_number, row, name) for name in ("query", "answer")
+            )
+            without_nuggets.append(
+                (table.read_id(row_number, query), table.read_id(row_number, answer))
+            )
         for nugget in _list_nuggets(table, row_number, row):
             if nugget[:3] in nugget_of_key:
                 raise table.row_error(
@@ -67,7 +71,9 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
                     f"answer {nugget.answer!r}",
                     kind=DuplicateError,
                 )
-            first_importance = importance_of_nugget.setdefault((nugget.query, nugget.nugget), nugget.importance)
+            first_importance = importance_of_nugget.setdefault(
+                (nugget.query, nugget.nugget), nugget.importance
+            )
             if nugget.importance != first_importance:
                 raise table.row_error(
                     row_number,
@@ -85,7 +91,9 @@ def _list_nuggets(table: Table, row_number: int, row: Mapping[str, Any]) -> Iter
     inner_rows = row.get("nuggets")
     for inner_row in inner_rows if isinstance(inner_rows, list) else [{}]:
         if not isinstance(inner_row, Mapping):
-            raise table.row_error(row_number, f"expected a nugget as an object, got {inner_row!r:.80}")
+            raise table.row_error(
+                row_number, f"expected a nugget as an object, got {inner_row!r:.80}"
+            )
         yield _read_nugget(table, row_number, {**row, **inner_row})
 
 
@@ -96,8 +104,12 @@ def _read_nugget(table: Table, row_number: int, row: Mapping[str, Any]) -> Nugge
         cells[column] = cell.strip().lower() if isinstance(cell, str) else cell
         if cells[column] not in (*words, FAILED):
             allowed_words = ", ".join(words)
-            raise table.row_error(row_number, f"expected one of {allowed_words} as the {column}, got {cell!r:.80}")
-    ids = {column: table.read_id(row_number, cells[column]) for column in ("query", "answer", "nugget")}
+            raise table.row_error(
+                row_number, f"expected one of {allowed_words} as the {column}, got {cell!r:.80}"
+            )
+    ids = {
+        column: table.read_id(row_number, cells[column]) for column in ("query", "answer", "nugget")
+    }
     return Nugget(**{**cells, **ids})
 
 

@@ -103,7 +103,9 @@ class NuggetScores(Shown):
         notes = [Note("queries", "info", f"{format_query_count(n_queries)} averaged.", n_queries)]
         for answer, n in zip(self.answers, self.missing, strict=True):
             if n:
-                text = f"{format_count(n, 'nugget')} without an assignment: counted as not supported."
+                text = (
+                    f"{format_count(n, 'nugget')} without an assignment: counted as not supported."
+                )
                 notes.append(Note("unassigned", "info", text, source=answer, count=n))
         return (*notes, *self.remarks)
 
@@ -168,7 +170,10 @@ def nugget_recall(
 
     def share(weight: Floats, nugget_weight: Floats, support: Floats) -> Floats:
         """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
-        cell, n_cells = answer_row * len(row_of_query) + query_row, len(row_of_answer) * len(row_of_query)
+        cell, n_cells = (
+            answer_row * len(row_of_query) + query_row,
+            len(row_of_answer) * len(row_of_query),
+        )
         support_sum = np.bincount(cell, weight * support, n_cells).reshape(len(row_of_answer), -1)
         return ratio(support_sum, np.bincount(nugget_query_row, nugget_weight, len(row_of_query)))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import TableForm, Table, parse_number, read_table
+from cranfield.formats.small.read import Table, TableForm, parse_number, read_table
 
 _COLUMNS = ("grade", "given", "rate")
 _FORM = TableForm("the rates", _COLUMNS, required_names=_COLUMNS)
@@ -22,7 +22,9 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
     rates: dict[int, dict[int, float]] = {}
     for row, cell in enumerate(cells):
         row_number = row if isinstance(document, Table) else None
-        true_grade, given_grade, rate = (math.nan if number is None else number for number in map(parse_number, cell))
+        true_grade, given_grade, rate = (
+            math.nan if number is None else number for number in map(parse_number, cell)
+        )
         if not (true_grade.is_integer() and given_grade.is_integer() and 0 <= rate < math.inf):
             cell_texts = ", ".join(map(repr, cell))
             problem = f"expected two whole grades and a rate of at least 0, got {cell_texts:.80}"

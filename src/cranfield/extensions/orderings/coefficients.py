@@ -48,7 +48,9 @@ class Kendall:
         """Tau-a, divided by what the ties leave possible; None if either ties all systems."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
-        return (self.concordant - self.discordant) / math.sqrt(squared_norm) if squared_norm else None
+        return (
+            (self.concordant - self.discordant) / math.sqrt(squared_norm) if squared_norm else None
+        )
 
 
 def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
@@ -139,7 +141,9 @@ def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     first = (-y[order]).searchsorted(-y[order])  # how many are strictly above: (n,)
     # At each rank: what one of its tie has above the tie, and half of those that the tie puts
     # above it.
-    mean_better_above = ratio(np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n))
+    mean_better_above = ratio(
+        np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n)
+    )
     position = np.arange(n)
     n_better_above = mean_better_above[first] + (position - first) / 2
     return 2 * total(n_better_above[1:] / position[1:]) / (n - 1) - 1

@@ -87,7 +87,8 @@ def correlate(
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _compare_orderings(systems, first, second, settings) for first, second in _pair_orderings(orderings, reference)
+        _compare_orderings(systems, first, second, settings)
+        for first, second in _pair_orderings(orderings, reference)
     )
     discrimination = Discrimination.of(orderings, settings) if settings.discrimination else None
     notes = (*_interval_notes(pairs, orderings), *notes)
@@ -114,18 +115,39 @@ def _pair_orderings(
     for ordering in orderings:
         measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
     first_measures, *other_measures = measures_of_source.values()
-    is_crossed = bool(other_measures) and len(first_measures) > 1 and all(source_measures == first_measures for source_measures in other_measures)
+    is_crossed = (
+        bool(other_measures)
+        and len(first_measures) > 1
+        and all(source_measures == first_measures for source_measures in other_measures)
+    )
     pairs = list(combinations(orderings, 2))
     if reference is not None:
         reference_names = {str(reference), _canonical_name(str(reference))}
-        references = [ordering for ordering in orderings if reference_names & {ordering.label, ordering.source}]
+        references = [
+            ordering
+            for ordering in orderings
+            if reference_names & {ordering.label, ordering.source}
+        ]
         if not references:
-            valid_names = ", ".join([*(ordering.label for ordering in orderings), *filter(None, measures_of_source)])
-            raise OptionError(f"reference={str(reference)!r:.80} is not there; there are {valid_names}")
+            valid_names = ", ".join(
+                [*(ordering.label for ordering in orderings), *filter(None, measures_of_source)]
+            )
+            raise OptionError(
+                f"reference={str(reference)!r:.80} is not there; there are {valid_names}"
+            )
         if len(references) == len(orderings):
             raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
-        pairs = [(first, second) for first in references for second in orderings if second not in references]
-    return [(first, second) for first, second in pairs if not is_crossed or first.measure == second.measure]
+        pairs = [
+            (first, second)
+            for first in references
+            for second in orderings
+            if second not in references
+        ]
+    return [
+        (first, second)
+        for first, second in pairs
+        if not is_crossed or first.measure == second.measure
+    ]
 
 
 def _canonical_name(name: str) -> str:
@@ -164,7 +186,9 @@ def _compare_orderings(
         interval,
         len(taus),
         swapped_pairs,
-        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs) if has_several_queries else None,
+        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs)
+        if has_several_queries
+        else None,
     )
 
 

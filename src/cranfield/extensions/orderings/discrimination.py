@@ -21,10 +21,10 @@ from cranfield.extensions.orderings.options import (
     SignFlips,
     SwapSettings,
 )
-from cranfield.extensions.orderings.ordering import Ordering, make_orderings, describe_flips
+from cranfield.extensions.orderings.ordering import Ordering, describe_flips, make_orderings
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.options import refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_slices, add_progress
+from cranfield.progress import Watching, add_progress, watch_slices
 from cranfield.render.numbers import format_number, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -206,12 +206,19 @@ def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePowe
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
-    n_flips_needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
-    n_significant_holm = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
+    n_flips_needed = (
+        int(np.ceil(n_pairs / alpha)) - 1
+    )  # of which the least p-value is alpha / n_pairs
+    n_significant_holm = int(
+        np.count_nonzero(holm(p) <= alpha)
+    )  # of many queries, p needs no flips
     exact = Flips(len(ordering.query_ids)).is_exact
     has_enough_flips = exact or n_flips_needed <= settings.flips or n_significant_holm > 0
     return DiscriminativePower(
-        n_pairs, int(np.count_nonzero(p <= alpha)), n_significant_holm, None if has_enough_flips else n_flips_needed
+        n_pairs,
+        int(np.count_nonzero(p <= alpha)),
+        n_significant_holm,
+        None if has_enough_flips else n_flips_needed,
     )
 
 
@@ -222,11 +229,22 @@ def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
     half = n_queries // 2
     n_seen, n_swapped = np.zeros((2, len(bins) + 1), np.int64)
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    for block in watch_slices(split_variants(splits if half else 0, max(n_queries, len(first))), "splits", splits):
-        order = generator.permuted(np.tile(np.arange(n_queries), (block.stop - block.start, 1)), axis=1)
+    for block in watch_slices(
+        split_variants(splits if half else 0, max(n_queries, len(first))), "splits", splits
+    ):
+        order = generator.permuted(
+            np.tile(np.arange(n_queries), (block.stop - block.start, 1)), axis=1
+        )
         halves = order[:, :half], order[:, half : 2 * half]
-        means = (round_scores(matrix_product(_membership(queries, n_queries), ordering.query_merits) / half) for queries in halves)
-        first_difference, second_difference = (round_scores(half_means[:, first] - half_means[:, second]) for half_means in means)
+        means = (
+            round_scores(
+                matrix_product(_membership(queries, n_queries), ordering.query_merits) / half
+            )
+            for queries in halves
+        )
+        first_difference, second_difference = (
+            round_scores(half_means[:, first] - half_means[:, second]) for half_means in means
+        )
         bin_of = np.searchsorted(bins, np.abs(first_difference).ravel(), side="right")
         is_swapped = (first_difference * second_difference < 0).ravel()
         n_seen += np.bincount(bin_of, minlength=len(n_seen))
@@ -271,7 +289,9 @@ class Discrimination:
         edges = [f"{edge:g}" for edge in BINS]
         bin_headings = [f"<{edges[0]}", *(f"{a}-{b}" for a, b in pairwise(edges)), f">={edges[-1]}"]
         bin_headings = [f"swaps {heading}" for heading in bin_headings]
-        half_sizes = " or ".join(f"{n:,}" for n in sorted({swap_rate.queries for swap_rate in self.swaps.values()}))
+        half_sizes = " or ".join(
+            f"{n:,}" for n in sorted({swap_rate.queries for swap_rate in self.swaps.values()})
+        )
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
             f"power: discriminative power, the share of the {n_pairs:,} pairs of systems with "

@@ -61,7 +61,9 @@ class CorrelationSettings(SignFlips):
 class ReproductionSettings(Options):
     """How an experiment is compared with its reproduction."""
 
-    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share_check(upper=0.5))
+    alpha: float = option(
+        0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share_check(upper=0.5)
+    )
     rbo_p: float = option(*_RBO_P)
 
 

@@ -102,7 +102,11 @@ def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is to be aligned for each label; "" if there is no choice of judgments."""
     accepted_type: Any = Systems if runs is None else Qrels | str | PathLike
     is_labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
-    if is_labelled and qrels and all(isinstance(judgments, accepted_type) for judgments in qrels.values()):
+    if (
+        is_labelled
+        and qrels
+        and all(isinstance(judgments, accepted_type) for judgments in qrels.values())
+    ):
         return {str(label): (judgments, runs) for label, judgments in qrels.items()}
     return {"": (qrels, runs)}
 
@@ -110,13 +114,31 @@ def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
 def _make_ordering(
     label: str, source: str, measure: str, aligned: AlignedScores, names: Sequence[str]
 ) -> Ordering:
-    query_scores = aligned.measure_scores(measure)[:, [aligned.system_names.index(name) for name in names]]
+    query_scores = aligned.measure_scores(measure)[
+        :, [aligned.system_names.index(name) for name in names]
+    ]
     parsed_measure = aligned.find_measure(measure)
-    scores = np.array([parsed_measure.aggregate(column) if parsed_measure else mean(column) for column in query_scores.T])
+    scores = np.array(
+        [
+            parsed_measure.aggregate(column) if parsed_measure else mean(column)
+            for column in query_scores.T
+        ]
+    )
     higher_is_better = aligned.is_higher_better(measure)
-    query_merits = to_compared_unit(parsed_measure, query_scores) if higher_is_better else -to_compared_unit(parsed_measure, query_scores)
+    query_merits = (
+        to_compared_unit(parsed_measure, query_scores)
+        if higher_is_better
+        else -to_compared_unit(parsed_measure, query_scores)
+    )
     return Ordering(
-        label, source, measure, higher_is_better, aligned.query_ids, scores, query_merits, aligned.recipe
+        label,
+        source,
+        measure,
+        higher_is_better,
+        aligned.query_ids,
+        scores,
+        query_merits,
+        aligned.recipe,
     )
 
 

@@ -10,7 +10,14 @@ from cranfield.extensions.orderings.options import CorrelationSettings
 from cranfield.extensions.orderings.ordering import Ordering, describe_flips
 from cranfield.extensions.orderings.rbo import RBO
 from cranfield.notes import Note
-from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_query_count, format_names
+from cranfield.render.numbers import (
+    format_count,
+    format_interval,
+    format_names,
+    format_number,
+    format_percent,
+    format_query_count,
+)
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 from cranfield.version import __version__
@@ -133,7 +140,9 @@ class Correlation(Shown):
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
         tables = [
-            self._pairs_table(self._tau_columns(), self._title_lines(), self._pair_sentences(), self.notes),
+            self._pairs_table(
+                self._tau_columns(), self._title_lines(), self._pair_sentences(), self.notes
+            ),
             self._pairs_table(self._coefficient_columns(), ["Other coefficients"]),
         ]
         if self.discrimination is not None:
@@ -228,7 +237,8 @@ class Correlation(Shown):
                 "systems followed.",
             ),
             Column(
-                "RBO at least, most", lambda pair: format_interval(pair.rbo.min, pair.rbo.max, signs=False)
+                "RBO at least, most",
+                lambda pair: format_interval(pair.rbo.min, pair.rbo.max, signs=False),
             ),
         ]
 
@@ -256,7 +266,9 @@ class Correlation(Shown):
                 yield f"{pair.label}: tau-b had a value in {pair.resamples:,} resamples only."
             swaps: dict[bool, list[str]] = {True: [], False: []}
             for swapped_pair in pair.swapped:
-                swaps[swapped_pair.is_sure(self.settings.alpha)].append(f"{swapped_pair.better} above {swapped_pair.worse}")
+                swaps[swapped_pair.is_sure(self.settings.alpha)].append(
+                    f"{swapped_pair.better} above {swapped_pair.worse}"
+                )
             sure_sentence, unsure_sentence = (
                 f"{pair.label}: {pair.reference} has {format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
                 for is_sure in (True, False)
@@ -273,10 +285,14 @@ class Correlation(Shown):
         """
         rows: list[tuple[str, str, str, Cell]] = []
         for pair in self.pairs:
-            rows += [(pair.reference, pair.other, name, number) for name, number in pair.values().items()]
+            rows += [
+                (pair.reference, pair.other, name, number) for name, number in pair.values().items()
+            ]
         if self.discrimination is not None:
             for label in self.discrimination.powers:
-                rows += [("", label, *named_number) for named_number in self.discrimination.values(label)]
+                rows += [
+                    ("", label, *named_number) for named_number in self.discrimination.values(label)
+                ]
         return self._rows_as_dicts(rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -311,6 +327,8 @@ class Correlation(Shown):
             fields["discrimination"] = {
                 "splits": settings.splits,
                 "power": {label: power.to_dict() for label, power in discrimination.powers.items()},
-                "swap_rate": {label: swap_rate.to_dict() for label, swap_rate in discrimination.swaps.items()},
+                "swap_rate": {
+                    label: swap_rate.to_dict() for label, swap_rate in discrimination.swaps.items()
+                },
             }
         return fields

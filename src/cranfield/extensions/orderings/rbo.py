@@ -17,7 +17,7 @@ from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.values import to_scores
 from cranfield.notes import Note, format_notes
 from cranfield.options import finite_number
-from cranfield.render.numbers import format_number, format_count, format_query_count
+from cranfield.render.numbers import format_count, format_number, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -155,19 +155,30 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     if not 0 < (finite_number(p) or 0) < 1:
         raise OptionError(f"p={p!r:.40}: expected a number between 0 and 1, neither of which it is")
     if not (_is_run(a) or _is_run(b)):
-        return _compute_rbo(_read_ranking("the first list", a), _read_ranking("the second list", b), p, ties)
+        return _compute_rbo(
+            _read_ranking("the first list", a), _read_ranking("the second list", b), p, ties
+        )
     first, second = make_run(a), make_run(b)
     first_rankings, second_rankings = first.to_dict(), second.to_dict()
     shared_queries = sorted(first_rankings.keys() & second_rankings.keys(), key=encode)
     if not shared_queries:
         raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
     per_query = {
-        query: _compute_rbo(_read_ranking(query, first_rankings[query]), _read_ranking(query, second_rankings[query]), p, ties)
+        query: _compute_rbo(
+            _read_ranking(query, first_rankings[query]),
+            _read_ranking(query, second_rankings[query]),
+            p,
+            ties,
+        )
         for query in shared_queries
     }
-    columns = np.array([(overlap.ext, overlap.min, overlap.max) for overlap in per_query.values()]).T
+    columns = np.array(
+        [(overlap.ext, overlap.min, overlap.max) for overlap in per_query.values()]
+    ).T
     ext, low, high = map(mean, columns)
-    return RunRBO(per_query, RBO(ext, low, high), len(first_rankings.keys() ^ second_rankings.keys()))
+    return RunRBO(
+        per_query, RBO(ext, low, high), len(first_rankings.keys() ^ second_rankings.keys())
+    )
 
 
 def _is_run(ranking: Any) -> bool:
@@ -213,29 +224,42 @@ def _read_ranking(name: str, ranking: Any) -> _Ranking:
     if isinstance(ranking, Mapping):
         negated_scores = -to_scores(name, ranking)[0] if ranking else np.zeros(0)
         order = negated_scores.argsort(kind="stable")
-        sorted_scores, unsorted_docs = negated_scores[order], [to_id_text(doc, name) for doc in ranking]
+        sorted_scores, unsorted_docs = (
+            negated_scores[order],
+            [to_id_text(doc, name) for doc in ranking],
+        )
         docs = [unsorted_docs[i] for i in order.tolist()]
         first = sorted_scores.searchsorted(sorted_scores) + 1
         return docs, _RankSpans.of(first, sorted_scores.searchsorted(sorted_scores, "right"))
     if isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
         raise InputError(f"{name}: expected a list or a dict, got {type(ranking).__name__}")
-    ties = [list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie] for doc_or_tie in ranking]
+    ties = [
+        list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie]
+        for doc_or_tie in ranking
+    ]
     tie_sizes = np.array(list(map(len, ties)), np.int64)
     last_ranks = np.cumsum(tie_sizes)
     docs = [to_id_text(doc, name) for tie in ties for doc in tie]
     if len(set(docs)) < len(docs):
         repeated_doc = next(doc for doc in docs if docs.count(doc) > 1)
         raise InputError(f"{name}: the document {repeated_doc!r} occurs twice")
-    return docs, _RankSpans.of(np.repeat(last_ranks - tie_sizes + 1, tie_sizes), np.repeat(last_ranks, tie_sizes))
+    return docs, _RankSpans.of(
+        np.repeat(last_ranks - tie_sizes + 1, tie_sizes), np.repeat(last_ranks, tie_sizes)
+    )
 
 
 def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
-    (short_docs, short_ranks), (long_docs, long_ranks) = (a, b) if len(a[0]) <= len(b[0]) else (b, a)
+    (short_docs, short_ranks), (long_docs, long_ranks) = (
+        (a, b) if len(a[0]) <= len(b[0]) else (b, a)
+    )
     s, l = len(short_docs), len(long_docs)
     if l == 0:
         return RBO(0.0, 0.0, 1.0)
     if ties == "w":
-        short_ranks, long_ranks = _RankSpans.at_first_rank(short_ranks.first), _RankSpans.at_first_rank(long_ranks.first)
+        short_ranks, long_ranks = (
+            _RankSpans.at_first_rank(short_ranks.first),
+            _RankSpans.at_first_rank(long_ranks.first),
+        )
     row_of_doc = {doc: i for i, doc in enumerate(long_docs)}
     long_rows = np.array([row_of_doc.get(doc, -1) for doc in short_docs], np.int64)
     is_only_in_long = np.ones(l, np.bool_)
@@ -244,15 +268,26 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
 
     depth = np.arange(1, l + 1)
     n_unseen = np.maximum(depth - s, 0)  # of the shorter one
-    overlap = _compute_overlap(short_ranks.take(long_rows >= 0), long_ranks.take(long_rows[long_rows >= 0]), l)
+    overlap = _compute_overlap(
+        short_ranks.take(long_rows >= 0), long_ranks.take(long_rows[long_rows >= 0]), l
+    )
     norm: Floats = depth * 1.0
     if ties != "a":
-        self_overlaps = _compute_overlap(short_ranks, short_ranks, l) + n_unseen, _compute_overlap(long_ranks, long_ranks, l)
-        norm = np.sqrt(self_overlaps[0] * self_overlaps[1]) if ties == "b" else (self_overlaps[0] + self_overlaps[1]) / 2
+        self_overlaps = (
+            _compute_overlap(short_ranks, short_ranks, l) + n_unseen,
+            _compute_overlap(long_ranks, long_ranks, l),
+        )
+        norm = (
+            np.sqrt(self_overlaps[0] * self_overlaps[1])
+            if ties == "b"
+            else (self_overlaps[0] + self_overlaps[1]) / 2
+        )
     weight = (1 - p) * powers(p, depth - 1)
     weight_below = p**l  # all that weighs below
 
-    n_reached = _compute_overlap(only_long_ranks, _RankSpans.at_first_rank(np.ones_like(only_long_ranks.first)), l)
+    n_reached = _compute_overlap(
+        only_long_ranks, _RankSpans.at_first_rank(np.ones_like(only_long_ranks.first)), l
+    )
     first_ranks = _RankSpans.at_first_rank(only_long_ranks.first)
     mean_share = ratio(n_reached, _compute_overlap(first_ranks, first_ranks, l))
     agreement_at_end = overlap[s - 1] / norm[s - 1] if s else 0.0
@@ -260,7 +295,9 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     ext = total(weight * agreement) + float(agreement[-1]) * weight_below
 
     unseen_weight = -math.log1p(-p) - total(powers(p, depth) / depth)
-    lowest = total(weight * overlap / norm) + float(overlap[-1]) * (1 - p) / p * max(unseen_weight, 0.0)
+    lowest = total(weight * overlap / norm) + float(overlap[-1]) * (1 - p) / p * max(
+        unseen_weight, 0.0
+    )
 
     # At best, the shorter one goes on with what only the longer one has, in its order; below,
     # each goes on with what the other one has had, and they agree wholly from a depth on.
@@ -290,8 +327,13 @@ def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
 
     tie_share_a, tie_share_b = a.tie_shares(depth), b.tie_shares(depth)
     n_complete = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
-    n_partial_a, n_partial_b = (count_between(middle[rows], end[rows]) for rows in (a_ends_later, ~a_ends_later))
+    n_partial_a, n_partial_b = (
+        count_between(middle[rows], end[rows]) for rows in (a_ends_later, ~a_ends_later)
+    )
     overlap: Floats = (
-        n_complete + tie_share_a * n_partial_a + tie_share_b * n_partial_b + tie_share_a * tie_share_b * count_between(begin, middle)
+        n_complete
+        + tie_share_a * n_partial_a
+        + tie_share_b * n_partial_b
+        + tie_share_a * tie_share_b * count_between(begin, middle)
     )
     return overlap

@@ -15,22 +15,35 @@ from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.remarks import note_few_queries
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import Moments, fieller_interval, combine_errors, t_interval_ends
+from cranfield.comparison.significance import (
+    Moments,
+    combine_errors,
+    fieller_interval,
+    t_interval_ends,
+)
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, escape_unprintable
+from cranfield.errors import (
+    InputError,
+    MeasureError,
+    NothingSharedError,
+    OptionError,
+    escape_unprintable,
+)
 from cranfield.extensions import keywords
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
 from cranfield.notes import Note, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_steps, add_progress
-from cranfield.render.numbers import format_count, finite_or_none
+from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.render.numbers import finite_or_none, format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_RELIABLE_QUERIES = 97  # queries: measured of so many, the interval of RMSE holds about as often as it says
+_MIN_RELIABLE_QUERIES = (
+    97  # queries: measured of so many, the interval of RMSE holds about as often as it says
+)
 
 
 @add_progress
@@ -94,7 +107,9 @@ def reproduce(
         raise OptionError("other_qrels applies to judgments and runs, and these are scores")
     reproduced_qrels = qrels if other_qrels is None else other_qrels
     original_scores, reproduced_scores = (
-        align(side_runs, None, measures, *how) if side_qrels is None else align(side_qrels, side_runs, measures, *how)
+        align(side_runs, None, measures, *how)
+        if side_qrels is None
+        else align(side_qrels, side_runs, measures, *how)
         for side_qrels, side_runs in ((qrels, original), (reproduced_qrels, reproduced))
     )
     if len(original_scores.system_names) != len(reproduced_scores.system_names):
@@ -110,29 +125,55 @@ def reproduce(
             hint="Give the baseline before it, on both sides.",
         )
     sides = ("original", original_scores), ("reproduced", reproduced_scores)
-    notes = merge_notes([(name, note) for name, scores in sides for note in scores.notes], n_sources=2)
+    notes = merge_notes(
+        [(name, note) for name, scores in sides for note in scores.notes], n_sources=2
+    )
     same_queries = other_qrels is None
     notes += _pairing_warnings(original_scores, reproduced_scores, same_queries=same_queries)
     ranking_estimates: list[dict[str, Estimate]] = [{} for _ in original_scores.system_names]
     if same_queries:
-        original_scores, reproduced_scores, shared_notes = _select_shared_queries(original_scores, reproduced_scores)
-        ranking_estimates, ranking_notes = _compare_rankings(original_scores, reproduced_scores, settings)
+        original_scores, reproduced_scores, shared_notes = _select_shared_queries(
+            original_scores, reproduced_scores
+        )
+        ranking_estimates, ranking_notes = _compare_rankings(
+            original_scores, reproduced_scores, settings
+        )
         notes += [*shared_notes, *ranking_notes]
     runs_of_measure = {
-        measure: _compare_runs(measure, original_scores, reproduced_scores, settings, ranking_estimates, same_queries=same_queries)
+        measure: _compare_runs(
+            measure,
+            original_scores,
+            reproduced_scores,
+            settings,
+            ranking_estimates,
+            same_queries=same_queries,
+        )
         for measure in original_scores.measures
     }
     n_queries, n_reproduced = len(original_scores.query_ids), len(reproduced_scores.query_ids)
-    notes += [*note_few_queries(min(n_queries, n_reproduced), "queries"), *_list_remarks(runs_of_measure, n_queries)]
+    notes += [
+        *note_few_queries(min(n_queries, n_reproduced), "queries"),
+        *_list_remarks(runs_of_measure, n_queries),
+    ]
     warn_about(notes)
     return Reproduction(
-        runs_of_measure, n_queries, None if same_queries else n_reproduced, tuple(notes), settings, (original_scores.recipe, reproduced_scores.recipe)
+        runs_of_measure,
+        n_queries,
+        None if same_queries else n_reproduced,
+        tuple(notes),
+        settings,
+        (original_scores.recipe, reproduced_scores.recipe),
     )
 
 
-def _pairing_warnings(original_scores: AlignedScores, reproduced_scores: AlignedScores, *, same_queries: bool) -> Iterator[Note]:
+def _pairing_warnings(
+    original_scores: AlignedScores, reproduced_scores: AlignedScores, *, same_queries: bool
+) -> Iterator[Note]:
     """Warn where names or queries say that runs are not paired as they should be."""
-    if set(original_scores.system_names) == set(reproduced_scores.system_names) and original_scores.system_names != reproduced_scores.system_names:
+    if (
+        set(original_scores.system_names) == set(reproduced_scores.system_names)
+        and original_scores.system_names != reproduced_scores.system_names
+    ):
         text = (
             "Both sides have the same names, in another order, and runs are paired by their "
             f"places: {escape_unprintable(original_scores.system_names[0])} with {escape_unprintable(reproduced_scores.system_names[0])}."
@@ -146,7 +187,9 @@ def _pairing_warnings(original_scores: AlignedScores, reproduced_scores: Aligned
         yield Note("same-queries", "warning", text, len(original_scores.query_ids))
 
 
-def _select_shared_queries(original_scores: AlignedScores, reproduced_scores: AlignedScores) -> tuple[AlignedScores, AlignedScores, list[Note]]:
+def _select_shared_queries(
+    original_scores: AlignedScores, reproduced_scores: AlignedScores
+) -> tuple[AlignedScores, AlignedScores, list[Note]]:
     """Return both for the queries that both have, and a note on the others."""
     shared_ids = set(original_scores.query_ids) & set(reproduced_scores.query_ids)
     if not shared_ids:
@@ -159,11 +202,13 @@ def _select_shared_queries(original_scores: AlignedScores, reproduced_scores: Al
     n_unshared = len(set(original_scores.query_ids) ^ set(reproduced_scores.query_ids))
     notes = []
     if n_unshared:
-        text = (
-            f"{format_count(n_unshared, 'query is', 'queries are')} in one of the experiments only: left out."
-        )
+        text = f"{format_count(n_unshared, 'query is', 'queries are')} in one of the experiments only: left out."
         notes.append(Note("in-one", "info", text, n_unshared))
-    return _select_queries(original_scores, shared_ids), _select_queries(reproduced_scores, shared_ids), notes
+    return (
+        _select_queries(original_scores, shared_ids),
+        _select_queries(reproduced_scores, shared_ids),
+        notes,
+    )
 
 
 def _select_queries(scores: AlignedScores, query_ids: Set[str]) -> AlignedScores:
@@ -192,29 +237,46 @@ def _compare_runs(
         raise MeasureError(f"there are no reproduced scores of {measure}")
     x, y = original_scores.measure_scores(measure), reproduced_scores.measure_scores(measure)
     runs, alpha = {}, settings.alpha
-    for i, (name, reproduced_name) in enumerate(zip(original_scores.system_names, reproduced_scores.system_names, strict=True)):
+    for i, (name, reproduced_name) in enumerate(
+        zip(original_scores.system_names, reproduced_scores.system_names, strict=True)
+    ):
         column, reproduced_column = x[:, i], y[:, i]
         estimates: dict[str, Any] = {}
         if same_queries:
             lowest, highest = score_range(parsed_measure, np.stack((x, y)))
-            estimates |= {**_estimate_errors(column, reproduced_column, lowest, highest, alpha), **ranking_estimates[i]}
+            estimates |= {
+                **_estimate_errors(column, reproduced_column, lowest, highest, alpha),
+                **ranking_estimates[i],
+            }
         if i:
-            estimates |= _estimate_effects((x[:, 0], column), (y[:, 0], reproduced_column), alpha, same_queries=same_queries)
-        runs[name] = ReproducedRun(name, reproduced_name, mean(column), mean(reproduced_column), **estimates)
+            estimates |= _estimate_effects(
+                (x[:, 0], column), (y[:, 0], reproduced_column), alpha, same_queries=same_queries
+            )
+        runs[name] = ReproducedRun(
+            name, reproduced_name, mean(column), mean(reproduced_column), **estimates
+        )
     return runs
 
 
-def _estimate_errors(x: Floats, y: Floats, lowest: float, highest: float, alpha: float) -> dict[str, Estimate]:
+def _estimate_errors(
+    x: Floats, y: Floats, lowest: float, highest: float, alpha: float
+) -> dict[str, Estimate]:
     """Return RMSE, and nRMSE for scores that end at `least` and `most`."""
     squared_error = (x - y) ** 2
-    greatest_squared_error = np.maximum(x - lowest, highest - x) ** 2  # infinite without a greatest score
-    estimates = {"rmse": _estimate_root_ratio(squared_error, np.ones(len(x)), highest - lowest, alpha)}
+    greatest_squared_error = (
+        np.maximum(x - lowest, highest - x) ** 2
+    )  # infinite without a greatest score
+    estimates = {
+        "rmse": _estimate_root_ratio(squared_error, np.ones(len(x)), highest - lowest, alpha)
+    }
     if np.isfinite(greatest_squared_error).all():
         estimates["nrmse"] = _estimate_root_ratio(squared_error, greatest_squared_error, 1.0, alpha)
     return estimates
 
 
-def _estimate_root_ratio(numerator: Floats, denominator: Floats, upper_limit: float, alpha: float) -> Estimate:
+def _estimate_root_ratio(
+    numerator: Floats, denominator: Floats, upper_limit: float, alpha: float
+) -> Estimate:
     """Return the root of a ratio of two means, with the interval of its logarithm."""
     ratio = mean(numerator) / mean(denominator)
     half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
@@ -241,7 +303,8 @@ def _estimate_effects(
     gain, reproduced_gain = (pair.differences[:, 0] for pair in gain_pairs)
     if gain_pairs[0].means[0]:  # not only rounding
         estimates["effect_ratio"] = Estimate(
-            mean(reproduced_gain) / mean(gain), *_fieller_interval(reproduced_gain, gain, alpha, same_queries=same_queries)
+            mean(reproduced_gain) / mean(gain),
+            *_fieller_interval(reproduced_gain, gain, alpha, same_queries=same_queries),
         )
     if not (mean(original[0]) and mean(reproduced[0])):
         return estimates
@@ -251,7 +314,11 @@ def _estimate_effects(
         improvements.append((mean(new) - mean(base)) / mean(base))
         influences.append((new - ratio * base) / mean(base))  # what each query adds to the ratio
     estimates["improvement"], estimates["reproduced_improvement"] = improvements
-    half_width = _half_width(alpha, influences[0] - influences[1]) if same_queries else _half_width(alpha, *influences)
+    half_width = (
+        _half_width(alpha, influences[0] - influences[1])
+        if same_queries
+        else _half_width(alpha, *influences)
+    )
     delta = improvements[0] - improvements[1]
     interval_ends = (None, None) if half_width is None else (delta - half_width, delta + half_width)
     estimates["delta_improvement"] = Estimate(delta, *interval_ends)
@@ -265,7 +332,9 @@ def _half_width(alpha: float, *samples: Floats) -> float | None:
     """
     if min(map(len, samples)) < 2:
         return None
-    error, degrees = combine_errors([Moments.of(PairedScores.from_differences(sample[:, None])) for sample in samples])
+    error, degrees = combine_errors(
+        [Moments.of(PairedScores.from_differences(sample[:, None])) for sample in samples]
+    )
     return float(t_interval_ends(np.zeros(1), error, degrees, alpha)[1][0])
 
 
@@ -283,13 +352,21 @@ def _fieller_interval(
     if n_smaller < 2:
         return None, None
     t_quantile = float(stdtrit(n_smaller - 1, 1 - alpha / 2))
-    numerator_variance, denominator_variance = (sample.var(ddof=1, keepdims=True) / len(sample) for sample in (numerator, denominator))
+    numerator_variance, denominator_variance = (
+        sample.var(ddof=1, keepdims=True) / len(sample) for sample in (numerator, denominator)
+    )
     a, b, covariance = mean(numerator), mean(denominator), np.zeros(1)
     error_variance = numerator_variance + (a / b) ** 2 * denominator_variance
     if same_queries:
         covariance[0] = float(np.cov(numerator, denominator)[0, 1]) / n_smaller
         error_variance = (numerator - a / b * denominator).var(ddof=1, keepdims=True) / n_smaller
-    low, high = fieller_interval(np.array([a]), b, (numerator_variance, denominator_variance, covariance), error_variance, t_quantile)
+    low, high = fieller_interval(
+        np.array([a]),
+        b,
+        (numerator_variance, denominator_variance, covariance),
+        error_variance,
+        t_quantile,
+    )
     return finite_or_none(low[0]), finite_or_none(high[0])
 
 
@@ -300,11 +377,17 @@ def _compare_rankings(
     if original_scores.evaluated_runs is None or reproduced_scores.evaluated_runs is None:
         return [{} for _ in original_scores.system_names], []
     estimates_of_runs, n_short, n_empty = [], 0, 0
-    name_pairs, depth = zip(original_scores.system_names, reproduced_scores.system_names, strict=True), original_scores.evaluated_runs.judging.depth
+    name_pairs, depth = (
+        zip(original_scores.system_names, reproduced_scores.system_names, strict=True),
+        original_scores.evaluated_runs.judging.depth,
+    )
     for original_name, reproduced_name in watch_steps([*name_pairs], "rankings"):
         side_rankings = [
             _read_rankings(source, name, original_scores.query_ids)
-            for source, name in ((original_scores.evaluated_runs, original_name), (reproduced_scores.evaluated_runs, reproduced_name))
+            for source, name in (
+                (original_scores.evaluated_runs, original_name),
+                (reproduced_scores.evaluated_runs, reproduced_name),
+            )
         ]
         taus, overlaps = [], []
         for query in original_scores.query_ids:
@@ -316,7 +399,9 @@ def _compare_rankings(
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
         samples = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
         alpha = settings.alpha
-        estimates_of_runs.append({name: _estimate_mean(*one, alpha) for name, one in samples.items() if one[0]})
+        estimates_of_runs.append(
+            {name: _estimate_mean(*one, alpha) for name, one in samples.items() if one[0]}
+        )
     notes = []
     if n_short:
         text = (
@@ -325,15 +410,21 @@ def _compare_rankings(
         )
         notes.append(Note("short-rankings", "info", text, n_short))
     if n_empty:
-        text = f"RBO: {format_count(n_empty, 'pair')} of rankings left out, of which both are empty."
+        text = (
+            f"RBO: {format_count(n_empty, 'pair')} of rankings left out, of which both are empty."
+        )
         notes.append(Note("empty-rankings", "info", text, n_empty))
     return estimates_of_runs, notes
 
 
-def _read_rankings(source: EvaluatedRuns, name: str, query_ids: Sequence[str]) -> dict[str, Rankings]:
+def _read_rankings(
+    source: EvaluatedRuns, name: str, query_ids: Sequence[str]
+) -> dict[str, Rankings]:
     """Return a run's rankings, as its measures see them."""
     judging = source.judging
-    run = source.runs[name].resolve_spans(source.qrels.select_queries(query_ids).spans, judging.overlap)
+    run = source.runs[name].resolve_spans(
+        source.qrels.select_queries(query_ids).spans, judging.overlap
+    )
     return run.read_rankings(query_ids, judging)
 
 
@@ -372,10 +463,14 @@ def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Esti
     return Estimate(average, max(average - half_width, lowest), min(average + half_width, 1.0))
 
 
-def _list_remarks(runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int) -> Iterator[Note]:
+def _list_remarks(
+    runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int
+) -> Iterator[Note]:
     """Yield what to know of the numbers that are there, and of those that are not."""
     all_runs = [run for runs in runs_of_measure.values() for run in runs.values()]
-    if n_queries < _MIN_RELIABLE_QUERIES and any(run.rmse is not None and run.rmse.low is not None for run in all_runs):
+    if n_queries < _MIN_RELIABLE_QUERIES and any(
+        run.rmse is not None and run.rmse.low is not None for run in all_runs
+    ):
         text = (
             "With few queries the intervals of RMSE and nRMSE hold less often than they say: in "
             "trials with TREC systems 95% intervals held in 90% of cases with 25 queries, in 92% "

@@ -59,6 +59,15 @@ def command(
     judgments, opened_runs = inputs.read(files)
     systems: list[Any] = files if opened_runs is None else [*opened_runs]
     judgments = None if opened_runs is None else judgments
-    reproduced_judgments = None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
-    options: Any = {**settings.changed_options(), **inputs.score_options, "other_qrels": reproduced_judgments}
-    show(reproduce(judgments, systems[:n_originals], systems[n_originals:], measures, **options), form)
+    reproduced_judgments = (
+        None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
+    )
+    options: Any = {
+        **settings.changed_options(),
+        **inputs.score_options,
+        "other_qrels": reproduced_judgments,
+    }
+    show(
+        reproduce(judgments, systems[:n_originals], systems[n_originals:], measures, **options),
+        form,
+    )

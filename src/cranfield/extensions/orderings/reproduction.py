@@ -8,7 +8,12 @@ from cranfield.comparison.score_columns import canonical_name
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import format_interval, format_number, format_percent, format_query_count
+from cranfield.render.numbers import (
+    format_interval,
+    format_number,
+    format_percent,
+    format_query_count,
+)
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 from cranfield.version import __version__

@@ -7,17 +7,24 @@ from typing import Any, Literal, Unpack
 from cranfield.comparison.needed import (
     MOST_QUERIES,
     Design,
-    rejection_probability,
-    make_goal_test,
-    find_least,
-    estimate_mean,
     count_clusters,
+    estimate_mean,
+    find_least,
     find_n_queries,
+    make_goal_test,
+    rejection_probability,
 )
 from cranfield.comparison.settings import count_check
 from cranfield.errors import OptionError
 from cranfield.notes import Note
-from cranfield.options import check_option, keywords, number_check, refuse_unknown_options, share_check, takes
+from cranfield.options import (
+    check_option,
+    keywords,
+    number_check,
+    refuse_unknown_options,
+    share_check,
+    takes,
+)
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -112,7 +119,9 @@ def power(
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    return rejection_probability(estimate_mean(count_clusters(n_queries, design), design), effect, alpha, sides)
+    return rejection_probability(
+        estimate_mean(count_clusters(n_queries, design), design), effect, alpha, sides
+    )
 
 
 @takes(Design)
@@ -150,7 +159,10 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     if found <= MOST_QUERIES:
         return found
     [(name, stated)] = design.stated_goals.items()
-    if design.seed_variances and find_n_queries(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES:
+    if (
+        design.seed_variances
+        and find_n_queries(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES
+    ):
         seeds = _seeds_for(design, MOST_QUERIES)
         raise OptionError(
             f"{name}={stated!r}: with {design.seeds} runs of each system, no number of queries is "

@@ -16,7 +16,9 @@ from cranfield.options import whole_check
 @flags.command("power")
 def command(
     design: Design = flags.family_options(Design),
-    n_queries: int | None = flags.checked_option(whole_check(2), type=int, help="How many queries there are."),
+    n_queries: int | None = flags.checked_option(
+        whole_check(2), type=int, help="How many queries there are."
+    ),
     form: Format = format_option,
 ) -> None:
     """Tell how many queries an experiment needs, or what a given number can show.
@@ -46,7 +48,10 @@ def command(
     if design.seed_sd is not None and design.seeds is None:
         rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
     elif n_queries is None:
-        rows, meaning = [{**inputs, "queries": queries_needed(**design.changed_options())}], _MEANING_OF_GOAL[goal]
+        rows, meaning = (
+            [{**inputs, "queries": queries_needed(**design.changed_options())}],
+            _MEANING_OF_GOAL[goal],
+        )
         if goal != "width":
             rows[0]["power"] = design.power
     else:
@@ -56,7 +61,11 @@ def command(
     for row in rows:
         row["alpha"] = alpha
         if design.cluster_size is not None:
-            n_units = None if row["queries"] is None else int(row["queries"]) // design.queries_per_cluster
+            n_units = (
+                None
+                if row["queries"] is None
+                else int(row["queries"]) // design.queries_per_cluster
+            )
             row |= {"clusters": n_units, "deff": design.design_effect}
     if design.cluster_size is not None:
         meaning += (
@@ -81,7 +90,9 @@ def _plan_seeds(
     power_of_goal: Row = {} if goal == "width" else {"power": design.power}
     meaning = "seeds: how many runs of each system"
     if n_queries is not None:
-        planning_options = {key: setting for key, setting in design.changed_options().items() if key != "seeds"}
+        planning_options = {
+            key: setting for key, setting in design.changed_options().items() if key != "seeds"
+        }
         numbers = {"seeds": seeds_needed(n_queries, **planning_options), "queries": n_queries}
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []

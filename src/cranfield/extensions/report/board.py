@@ -6,11 +6,22 @@ from dataclasses import dataclass
 from cranfield.comparison.method import deciding_p_name
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.extensions.report.axis import Axis, percent
-from cranfield.extensions.report.digits import format_change, format_digits, format_interval, format_short
-from cranfield.extensions.report.element import NO_MARKUP, Markup, element, join_markup, name_element
+from cranfield.extensions.report.digits import (
+    format_change,
+    format_digits,
+    format_interval,
+    format_short,
+)
+from cranfield.extensions.report.element import (
+    NO_MARKUP,
+    Markup,
+    element,
+    join_markup,
+    name_element,
+)
 from cranfield.extensions.report.evidence import Evidence
 from cranfield.lazy import cached_property
-from cranfield.render.numbers import format_percent, format_p, format_share
+from cranfield.render.numbers import format_p, format_percent, format_share
 
 _ROW_HEIGHT = 36  # pixels
 _MARKS = {
@@ -105,8 +116,18 @@ class Board:
         pairs, rope = self.result.pairs, self.evidence.comparison.settings.rope
         if all(pair.probability_better is None for pair in pairs):
             return []
-        better_heading = "P(better)", "n wide", "better", "probability that it is better than the baseline"
-        same_heading = "P(same)", "n wide", "same", f"probability that it is within {rope or 0:g} of it"
+        better_heading = (
+            "P(better)",
+            "n wide",
+            "better",
+            "probability that it is better than the baseline",
+        )
+        same_heading = (
+            "P(same)",
+            "n wide",
+            "same",
+            f"probability that it is within {rope or 0:g} of it",
+        )
         return [better_heading, same_heading] if rope else [better_heading]
 
     @property
@@ -148,13 +169,16 @@ class Board:
     def _mean_cell(self, system: System) -> Markup:
         is_best = system.mean == self.result.ranked_systems[0].mean and len(self.result.systems) > 1
         text = format_digits(system.mean)
-        return element("td", text, class_="n v best" if is_best else "n v", data_v=repr(system.mean))
+        return element(
+            "td", text, class_="n v best" if is_best else "n v", data_v=repr(system.mean)
+        )
 
     def _draw_interval(self, system: System) -> Markup:
         """Return a system's mean and interval on the axis, with the baseline's through all rows."""
         marks = [_vertical_line(self.axis.position(tick), "grid") for tick in self.axis.ticks]
         baseline = next(
-            (system for system in self.result.systems if system.name == self.evidence.baseline), None
+            (system for system in self.result.systems if system.name == self.evidence.baseline),
+            None,
         )
         if baseline is not None:
             marks.append(_vertical_line(self.axis.position(baseline.mean), "base"))
@@ -162,7 +186,9 @@ class Board:
             width = percent(system.high - system.low, self.axis.high - self.axis.low)
             x = self.axis.position(system.low)
             marks.append(element("rect", x=x, width=width, y=14, height=8, rx=4, class_="ci"))
-        marks.append(element("circle", cx=self.axis.position(system.mean), cy=18, r=4.5, class_="dot"))
+        marks.append(
+            element("circle", cx=self.axis.position(system.mean), cy=18, r=4.5, class_="dot")
+        )
         return element("svg", *marks, height=_ROW_HEIGHT, width="100%", aria_hidden="true")
 
     def _baseline_cells(self, pair: Pair | None) -> Iterator[Markup]:
@@ -181,12 +207,12 @@ class Board:
         yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
         if has_p:
             p = pair.p_adjusted
-            yield element(
-                "td", format_p(p), class_="n wide", data_v=None if p is None else repr(p)
-            )
+            yield element("td", format_p(p), class_="n wide", data_v=None if p is None else repr(p))
         probabilities = (pair.probability_better, pair.probability_same)
         for probability, _ in zip(probabilities, self._probability_headings, strict=False):
-            yield element("td", format_digits(probability, 2), class_="n wide", data_v=repr(probability))
+            yield element(
+                "td", format_digits(probability, 2), class_="n wide", data_v=repr(probability)
+            )
         yield element("td", _win_bar(pair), class_="wtl mid")
 
     def _letter_cells(self, system_index: int) -> Sequence[Markup]:
@@ -203,7 +229,10 @@ class Board:
         share_text, title = format_share(system.judged), "much less judged than another system"
         is_little = system.little_judged
         mark = element(
-            "span", share_text, class_="warn" if is_little else None, title=title if is_little else None
+            "span",
+            share_text,
+            class_="warn" if is_little else None,
+            title=title if is_little else None,
         )
         return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
 

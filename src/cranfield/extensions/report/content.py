@@ -15,7 +15,10 @@ from cranfield.extensions.report.evidence import Evidence
 from cranfield.extensions.report.figures.choice import find_measure
 from cranfield.extensions.report.figures.forest import by_slice, leaderboard
 from cranfield.extensions.report.figures.matrix import pair_matrix
-from cranfield.extensions.report.figures.relevant_counts import count_relevant, lowest_relevant_grade
+from cranfield.extensions.report.figures.relevant_counts import (
+    count_relevant,
+    lowest_relevant_grade,
+)
 from cranfield.extensions.report.headline import describe_families, describe_means
 from cranfield.extensions.report.scores_block import ScoresBlock
 from cranfield.extensions.report.sheets import find_explain_command
@@ -30,7 +33,11 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     """Return everything except the scores, the rankings and the worksheets."""
     index_of_system = {name: i for i, name in enumerate(evidence.systems)}
     comparison, baseline, rankings = evidence.comparison, evidence.baseline, evidence.rankings
-    settings, sheets, explain_command = comparison.settings, evidence.sheets, find_explain_command(comparison)
+    settings, sheets, explain_command = (
+        comparison.settings,
+        evidence.sheets,
+        find_explain_command(comparison),
+    )
     lowest_grades = _lowest_grades(comparison)
     distinct_grades = list(dict.fromkeys(lowest_grades))
     baseline_family, pair_family = describe_families(evidence)
@@ -50,16 +57,26 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         "n_relevant": _count_relevant(comparison, lowest_grades),
         "level": format_percent(1 - settings.alpha),
         "tests": {"baseline": baseline_family, "pairs": pair_family},
-        "board": [_board_rows(comparison, measure, index_of_system) for measure in evidence.measures],
-        "alike": [[index_of_system[name] for name in evidence.indistinct_systems(measure)] for measure in evidence.measures],
-        "pairs": [_pair_rows(evidence.pair_comparison, measure, index_of_system) for measure in evidence.measures],
+        "board": [
+            _board_rows(comparison, measure, index_of_system) for measure in evidence.measures
+        ],
+        "alike": [
+            [index_of_system[name] for name in evidence.indistinct_systems(measure)]
+            for measure in evidence.measures
+        ],
+        "pairs": [
+            _pair_rows(evidence.pair_comparison, measure, index_of_system)
+            for measure in evidence.measures
+        ],
         "cutoffs": evidence.cutoffs,
         "recall": evidence.recall,
         "judged": evidence.judged,
         "slices": _slice_rows(comparison, index_of_system),
         "grades": _grade_range(comparison),
         "depth": evidence.depth,
-        "lists": {"n": rankings.n_queries, "of": rankings.n_total} if rankings is not None and rankings.n_queries else None,
+        "lists": {"n": rankings.n_queries, "of": rankings.n_total}
+        if rankings is not None and rankings.n_queries
+        else None,
         "sheets": None if sheets is None else {"systems": [*sheets.systems], "n": sheets.n_queries},
         "explain": explain_command and explain_command.template,
         "runs": explain_command and [*explain_command.runs],
@@ -93,10 +110,15 @@ def _list_questions(evidence: Evidence) -> list[str] | None:
         return None
     questions = (texts.get(query, "") for query in evidence.query_ids)
     longest = MAX_QUESTION_LETTERS
-    return [question if len(question) <= longest else f"{question[: longest - 1]}…" for question in questions]
+    return [
+        question if len(question) <= longest else f"{question[: longest - 1]}…"
+        for question in questions
+    ]
 
 
-def _board_rows(comparison: Comparison, measure: str, index_of_system: Mapping[str, int]) -> list[dict[str, Any]]:
+def _board_rows(
+    comparison: Comparison, measure: str, index_of_system: Mapping[str, int]
+) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
     letters = comparison[measure].letters
     return [
@@ -136,10 +158,14 @@ def _change_numbers(point: Point, low: str, high: str) -> dict[str, float | None
     """Return a difference with its interval; for geometric means, their ratio with its interval."""
     by_ratio = point["ratio"] is not None
     names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", low, high)
-    return dict(zip(("diff", "diff_low", "diff_high"), (point[name] for name in names), strict=True))
+    return dict(
+        zip(("diff", "diff_low", "diff_high"), (point[name] for name in names), strict=True)
+    )
 
 
-def _pair_rows(pairs: Comparison, measure: str, index_of_system: Mapping[str, int]) -> list[list[Any]]:
+def _pair_rows(
+    pairs: Comparison, measure: str, index_of_system: Mapping[str, int]
+) -> list[list[Any]]:
     """Return every pair of systems, as compact rows; empty for one system."""
     points = pair_matrix(pairs, measure).points if len(index_of_system) > 1 else []
     return [
@@ -163,7 +189,9 @@ def _slice_rows(comparison: Comparison, index_of_system: Mapping[str, int]) -> l
     slice_of_name: dict[tuple[str, str], dict[str, Any]] = {}
     for point in by_slice(comparison).points:
         fields = {name: point[name] for name in ("label", "slice", "queries")}
-        slice_row = slice_of_name.setdefault((point["label"], point["slice"]), {**fields, "rows": []})
+        slice_row = slice_of_name.setdefault(
+            (point["label"], point["slice"]), {**fields, "rows": []}
+        )
         slice_row["rows"].append(_system_row(point, index_of_system))
     return list(slice_of_name.values())
 
@@ -176,7 +204,9 @@ def _grade_range(comparison: Comparison) -> dict[str, float] | None:
     return {"least": source.qrels.grade.min().item(), "top": source.qrels.top_grade}
 
 
-def _count_relevant(comparison: Comparison, levels: Iterable[float | None]) -> list[list[int]] | None:
+def _count_relevant(
+    comparison: Comparison, levels: Iterable[float | None]
+) -> list[list[int]] | None:
     """Return how many documents of each query are relevant, by the levels: a list for each."""
     source = comparison.aligned.evaluated_runs
     if source is None or source.qrels.has_groups:

@@ -24,7 +24,9 @@ def tabulate_cutoffs(comparison: Comparison) -> dict[str, Any] | None:
         except MeasureError:
             continue
         compared_measure = find_measure(comparison, measure)
-        base_name = measure if compared_measure is None else str(replace(compared_measure, cutoff=None))
+        base_name = (
+            measure if compared_measure is None else str(replace(compared_measure, cutoff=None))
+        )
         return {"measure": base_name, **_system_rows(points, "cutoff", ("mean", "low", "high"))}
     return None
 

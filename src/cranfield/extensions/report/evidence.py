@@ -70,4 +70,8 @@ class Evidence:
         """Return the systems that do not differ significantly from the first, by all pairs."""
         result = self.pair_comparison[measure]
         first, *other_systems = result.ranked_systems
-        return [system.name for system in other_systems if result.between(system.name, first.name)[1] is None]
+        return [
+            system.name
+            for system in other_systems
+            if result.between(system.name, first.name)[1] is None
+        ]

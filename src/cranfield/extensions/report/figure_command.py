@@ -9,7 +9,7 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_stdin
 from cranfield.cli.several import ComparisonOptions, comparison_options
-from cranfield.cli.terminal import print_note, refuse_outputs, print_notes
+from cranfield.cli.terminal import print_note, print_notes, refuse_outputs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, escape_unprintable
@@ -20,7 +20,7 @@ from cranfield.extensions.report.figures.curves import CUTOFFS
 from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed, read_suffix
 from cranfield.extensions.report.figures.matrix import DEPTH as RANKS
 from cranfield.extensions.report.figures.style import STYLES, StyleName
-from cranfield.extensions.report.figures.weights import DEPTH, DEFAULT_MEASURES
+from cranfield.extensions.report.figures.weights import DEFAULT_MEASURES, DEPTH
 from cranfield.options import list_options, whole_check
 
 
@@ -112,7 +112,9 @@ class ComparedSystems:
         comparison = self.compare_systems(allows_slices=kind is figures.by_slice)
         if kind in (figures.differences, figures.scatter, figures.by_relevant):
             drawn_pair = choose_two(comparison, comparison.results[0], *choices[-2:])
-            other_systems = [name for name in comparison.aligned.system_names if name not in drawn_pair]
+            other_systems = [
+                name for name in comparison.aligned.system_names if name not in drawn_pair
+            ]
             if other_systems and None in choices[-2:]:
                 sentence = f"{' and '.join(drawn_pair)} are drawn, of {len(drawn_pair) + len(other_systems)} systems"
                 print_note(f"{sentence}: --system and --other name two")
@@ -233,7 +235,9 @@ def _draw_precision_recall(
     if query is None:
         systems.draw(figures.precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
-    comparison_options = {option.name for family in (Settings, Alignment) for option in list_options(family)}
+    comparison_options = {
+        option.name for family in (Settings, Alignment) for option in list_options(family)
+    }
     comparison_options |= {"names", "saved", "slices", "chosen"}
     flags.refuse_options(comparison_options, "has no effect with --query, which draws one ranking")
     if len(systems.runs) != 1:
@@ -242,7 +246,11 @@ def _draw_precision_recall(
     comparing, canvas = systems.comparing, systems.canvas
     judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
     (system,) = comparing.data.read_runs(list(systems.runs))
-    options: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.changed_options()}
+    options: Any = {
+        "rel": comparing.rel,
+        "style": canvas.style,
+        **comparing.judging.changed_options(),
+    }
     canvas.write(figures.precision_recall(judgments, system, query, **options))
 
 
@@ -275,7 +283,11 @@ def _draw_pair_matrix(systems: ComparedSystems = _compared_options) -> None:
 def _draw_judged_shares(
     systems: ComparedSystems = _compared_options,
     ranks: int = flags.checked_option(
-        whole_check(1, 100), type=int, default=RANKS, show_default=True, help="How many ranks, 1 to 100."
+        whole_check(1, 100),
+        type=int,
+        default=RANKS,
+        show_default=True,
+        help="How many ranks, 1 to 100.",
     ),
 ) -> None:
     """Draw how much is judged at each rank.
@@ -303,7 +315,9 @@ def _draw_relevant_counts(
 
 
 @flags.command("by-slice", command)
-def _draw_slices(systems: ComparedSystems = _compared_options, chosen: tuple[str, ...] = _systems_option) -> None:
+def _draw_slices(
+    systems: ComparedSystems = _compared_options, chosen: tuple[str, ...] = _systems_option
+) -> None:
     """Draw means on slices of the queries.
 
     --slices names the file of their labels.

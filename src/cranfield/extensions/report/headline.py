@@ -27,7 +27,9 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
     pair_family = _describe_family(evidence.pair_comparison, measure, "all {} pairs")
     if evidence.baseline is None:
         return None, pair_family
-    return _describe_family(evidence.comparison, measure, "the {} comparisons with the baseline"), pair_family
+    return _describe_family(
+        evidence.comparison, measure, "the {} comparisons with the baseline"
+    ), pair_family
 
 
 def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:
@@ -49,21 +51,37 @@ def write_headline(evidence: Evidence) -> Markup:
     result = evidence.comparison[measure]
     first, *other_systems = result.ranked_systems
     if not other_systems:
-        return join_markup([_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."])
+        return join_markup(
+            [_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."]
+        )
     tied_systems = [system for system in other_systems if system.mean == first.mean]
     if len(tied_systems) == len(other_systems):
-        subject = "Both systems have" if len(other_systems) == 1 else f"All {len(other_systems) + 1} systems have"
+        subject = (
+            "Both systems have"
+            if len(other_systems) == 1
+            else f"All {len(other_systems) + 1} systems have"
+        )
         return join_markup([f"{subject} the same {measure}, ", _mean_element(first), "."])
     extreme = "highest" if result.higher_is_better else "lowest"
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
     direction_note = "" if result.higher_is_better else " (less is better)"
-    lead = [_name_systems([first, *tied_systems]), f" {verb}: ", *_mean_with_interval(measure, first), direction_note]
-    return join_markup([*lead, *_baseline_clause(evidence, first), ". ", _significance_sentence(evidence)])
+    lead = [
+        _name_systems([first, *tied_systems]),
+        f" {verb}: ",
+        *_mean_with_interval(measure, first),
+        direction_note,
+    ]
+    return join_markup(
+        [*lead, *_baseline_clause(evidence, first), ". ", _significance_sentence(evidence)]
+    )
 
 
 def _name_systems(systems: list[System]) -> Markup:
     """Return the names of the systems that are first."""
-    names = [element("b", name_element(system.name, _MAX_NAME_LETTERS), class_="who") for system in systems[:_MAX_NAMED_SYSTEMS]]
+    names = [
+        element("b", name_element(system.name, _MAX_NAME_LETTERS), class_="who")
+        for system in systems[:_MAX_NAMED_SYSTEMS]
+    ]
     n_more = len(systems) - _MAX_NAMED_SYSTEMS
     if n_more > 0:
         return join_markup([join_markup(names, ", "), f" and {n_more:,} more"])
@@ -90,23 +108,34 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
     """Yield how the first system compares with the baseline."""
     pair = evidence.baseline_pairs(evidence.measures[0]).get(first.name)
     if pair is not None:
-        yield join_markup([", ", element("b", format_change(pair, 3), class_="nw"), " against the baseline "])
+        yield join_markup(
+            [", ", element("b", format_change(pair, 3), class_="nw"), " against the baseline "]
+        )
         yield name_element(pair.other, _MAX_NAME_LETTERS)
 
 
 def _significance_sentence(evidence: Evidence) -> Markup:
     """Return from how many others the first system differs significantly, tested in all pairs."""
-    n_rivals, n_alike = len(evidence.systems) - 1, len(evidence.indistinct_systems(evidence.measures[0]))
+    n_rivals, n_alike = (
+        len(evidence.systems) - 1,
+        len(evidence.indistinct_systems(evidence.measures[0])),
+    )
     queries_text = format_query_count(len(evidence.query_ids))
     rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
     if not n_alike:
         each_text = "" if n_rivals == 1 else "each of "
         return escape(f"It differs significantly from {each_text}{rivals_text}.")
     if n_alike == n_rivals:
-        none_text = "The other system does not differ" if n_rivals == 1 else f"None of {rivals_text} differs"
+        none_text = (
+            "The other system does not differ"
+            if n_rivals == 1
+            else f"None of {rivals_text} differs"
+        )
         return escape(f"{none_text} significantly from it on {queries_text} (marked ≈1).")
     verb = "does" if n_alike == 1 else "do"
-    return escape(f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} (marked ≈1).")
+    return escape(
+        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} (marked ≈1)."
+    )
 
 
 def list_facts(evidence: Evidence) -> Iterator[Markup]:
@@ -150,8 +179,14 @@ def write_board_note(evidence: Evidence) -> Markup:
     baseline_family, pair_family = describe_families(evidence)
     if baseline is not None:
         marks = ((_UP, "up", " significantly better, "), (_DOWN, "down", " significantly worse, "))
-        parts += [" The dashed line is the baseline, ", name_element(baseline, _MAX_NAME_LETTERS), ": "]
-        parts += [join_markup([element("b", sign, class_=kind), clause]) for sign, kind, clause in marks]
+        parts += [
+            " The dashed line is the baseline, ",
+            name_element(baseline, _MAX_NAME_LETTERS),
+            ": ",
+        ]
+        parts += [
+            join_markup([element("b", sign, class_=kind), clause]) for sign, kind, clause in marks
+        ]
         parts += [
             element("b", _NEITHER, class_="none"),
             f" no evidence of a difference ({baseline_family}).",

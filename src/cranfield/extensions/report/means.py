@@ -26,7 +26,9 @@ def means_table(evidence: Evidence) -> Markup:
             class_="n",
             data_key=i,
         )
-        for i, (name, rising) in enumerate((result.measure, result.higher_is_better) for result in results)
+        for i, (name, rising) in enumerate(
+            (result.measure, result.higher_is_better) for result in results
+        )
     )
     head = element("tr", element("th", "System", scope="col", class_="l", data_key="name"), *heads)
     caption = element("caption", "Means over all queries, of every measure", class_="sr")
@@ -38,7 +40,11 @@ def _measure_cells(evidence: Evidence, measure: str) -> dict[str, Markup]:
     """Return the cell of each system under a measure; the best and the second are marked."""
     result = evidence.comparison[measure]
     distinct_means = list(dict.fromkeys(system.mean for system in result.ranked_systems))
-    mark_of_mean = dict(zip(distinct_means, ("best", "second"), strict=False)) if len(distinct_means) > 1 else {}
+    mark_of_mean = (
+        dict(zip(distinct_means, ("best", "second"), strict=False))
+        if len(distinct_means) > 1
+        else {}
+    )
     return {
         system.name: element(
             "td",

@@ -68,7 +68,11 @@ class MeasureColumn:
     def systems_at_place(self, place: int) -> frozenset[str]:
         """Return the systems to mark at a place; the last, which all may share, has no mark."""
         last_place = max(self.place_of_system.values())
-        return frozenset(name for name, system_place in self.place_of_system.items() if system_place == place < last_place)
+        return frozenset(
+            name
+            for name, system_place in self.place_of_system.items()
+            if system_place == place < last_place
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from itertools import groupby
 from string import ascii_lowercase
 from typing import Any, Literal, Unpack
 
-from cranfield.comparison.compare import compare_scores, compare_all_pairs
+from cranfield.comparison.compare import compare_all_pairs, compare_scores
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.method import CORRECTIONS, describe_test
 from cranfield.comparison.settings import Settings
@@ -102,7 +102,9 @@ class PaperTable(Shown):
     @cached_property
     def _measure_columns(self) -> Sequence[MeasureColumn]:
         return [
-            MeasureColumn(name, comparison, comparison[measure], self.style.digits, self.style.percent)
+            MeasureColumn(
+                name, comparison, comparison[measure], self.style.digits, self.style.percent
+            )
             for name, comparison in self.found.items()
             for measure in comparison.aligned.measures
         ]
@@ -114,7 +116,9 @@ class PaperTable(Shown):
             return ()
         n_measures, format_options = len(self.over.results), (self.style.digits, self.style.percent)
         return [
-            AverageColumn("average", columns[0].comparison, columns[0].result, *format_options, macro, columns)
+            AverageColumn(
+                "average", columns[0].comparison, columns[0].result, *format_options, macro, columns
+            )
             for i, macro in enumerate(self.over.results)
             for columns in [self._measure_columns[i::n_measures]]
         ]
@@ -122,7 +126,9 @@ class PaperTable(Shown):
     @cached_property
     def systems(self) -> Sequence[str]:
         """The names of the systems, in the order of the rows."""
-        all_names = (name for comparison in self.found.values() for name in comparison.aligned.system_names)
+        all_names = (
+            name for comparison in self.found.values() for name in comparison.aligned.system_names
+        )
         names = list(dict.fromkeys(all_names))
         if self.style.sort:
             ranked_names = [system.name for system in self._columns[0].result.ranked_systems]
@@ -147,7 +153,11 @@ class PaperTable(Shown):
         worse_letters = [
             self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
-        return "".join(worse_letters) if len(self.systems) <= 26 else _format_ranges(list(map(int, worse_letters)))
+        return (
+            "".join(worse_letters)
+            if len(self.systems) <= 26
+            else _format_ranges(list(map(int, worse_letters)))
+        )
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -156,8 +166,14 @@ class PaperTable(Shown):
             return self.over.notes
         notes: list[Note] = []
         for name, comparison in self.found.items():
-            notes += comparison.notes if name is None else [note.add_source(name) for note in comparison.notes]
-            missing_systems = [system for system in self.systems if system not in comparison.aligned.system_names]
+            notes += (
+                comparison.notes
+                if name is None
+                else [note.add_source(name) for note in comparison.notes]
+            )
+            missing_systems = [
+                system for system in self.systems if system not in comparison.aligned.system_names
+            ]
             if missing_systems:
                 text = f"no run of {', '.join(missing_systems)}: the cells have a dash."
                 notes.append(Note("no-run", "info", text, source=name, count=len(missing_systems)))
@@ -167,7 +183,11 @@ class PaperTable(Shown):
     def _has_one_measure(self) -> bool:
         """Whether there is one measure, the same on each of several collections."""
         measures = {column.result.measure for column in self._measure_columns}
-        return len(self.found) > 1 and len(measures) == 1 and self._measure_columns[0].result.higher_is_better
+        return (
+            len(self.found) > 1
+            and len(measures) == 1
+            and self._measure_columns[0].result.higher_is_better
+        )
 
     @property
     def caption(self) -> Sequence[str]:
@@ -178,19 +198,28 @@ class PaperTable(Shown):
 
     def _describe_means(self) -> str:
         """Return what the numbers are, and how the best are marked."""
-        counts = {name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()}
+        counts = {
+            name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()
+        }
         queries_text = ", ".join(
-            f"{format_query_count(n)} of {name}" if name else format_query_count(n) for name, n in counts.items()
+            f"{format_query_count(n)} of {name}" if name else format_query_count(n)
+            for name, n in counts.items()
         )
         if len(counts) > _MAX_NAMED_COLLECTIONS:
             fewest_queries, most_queries = min(counts.values()), max(counts.values())
             queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of {len(counts)} collections"
         percent_columns = [column for column in self._columns if column.is_percent]
-        percent_measures = ", ".join(dict.fromkeys(column.result.measure for column in percent_columns))
+        percent_measures = ", ".join(
+            dict.fromkeys(column.result.measure for column in percent_columns)
+        )
         unit = f" ({percent_measures} in percent)" if percent_columns else ""
         unit = " in percent" if percent_columns == self._columns else unit
-        has_best, has_second = (any(column.systems_at_place(place) for column in self._columns) for place in (1, 2))
-        subject = f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
+        has_best, has_second = (
+            any(column.systems_at_place(place) for column in self._columns) for place in (1, 2)
+        )
+        subject = (
+            f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
+        )
         sentence = f"{subject}{unit} over {queries_text}"
         sentence += f"; best bold{', second underlined' if has_second else ''}" if has_best else ""
         seeds = {system.seeds for column in self._columns for system in column.systems.values()}
@@ -198,7 +227,9 @@ class PaperTable(Shown):
             fewest_runs, most_runs = min(seeds - {1}), max(seeds)
             runs = f"{fewest_runs} to {most_runs}" if fewest_runs < most_runs else f"{most_runs}"
             sentence += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
-        is_incomplete = any(name not in column.systems for column in self._measure_columns for name in self.systems)
+        is_incomplete = any(
+            name not in column.systems for column in self._measure_columns for name in self.systems
+        )
         if is_incomplete:
             sentence += f"; {ABSENT} not run{' on all collections' * bool(self._average_columns)}"
         return f"{sentence}."
@@ -207,7 +238,9 @@ class PaperTable(Shown):
         """Yield what the superscripts say, and by which test."""
         if self.marks == "none" or len(self.systems) == 1:
             return
-        marks = {self._superscript(column, name) for column in self._columns for name in self.systems} - {""}
+        marks = {
+            self._superscript(column, name) for column in self._columns for name in self.systems
+        } - {""}
         baseline = self._settings.baseline
         if self.marks == "letters":
             kind = "letter" if len(self.systems) <= 26 else "number"
@@ -225,28 +258,41 @@ class PaperTable(Shown):
         if self._average_columns:
             test_text = "a t-test that adds the variances of the collections (Welch)"
             if self._settings.test == "randomization":
-                test_text = "flips of the signs of all queries, each collection with the same weight"
+                test_text = (
+                    "flips of the signs of all queries, each collection with the same weight"
+                )
             yield f"Average: the mean of the collections; its marks are by {test_text}."
 
     def _describe_test(self) -> Iterator[str]:
         """Yield the test, the correction with its family, and the level."""
         settings = self._settings
         paired_word = "paired " if settings.test in ("randomization", "t") else ""
-        yield paired_word + describe_test([column.result for column in self._measure_columns], settings)
+        yield paired_word + describe_test(
+            [column.result for column in self._measure_columns], settings
+        )
         if settings.test == "bayes":
             yield f"with a probability of at least {settings.decisive_probability:g}"
             return
-        n_comparisons = {column.collection: column.result.comparisons for column in self._measure_columns}
+        n_comparisons = {
+            column.collection: column.result.comparisons for column in self._measure_columns
+        }
         comparisons_text = format_count(max(n_comparisons.values()), "comparison")
         scope = "all measures" if settings.family == "all" else "each measure"
         scope = f" of {scope}" if len(self._measure_columns) > len(self.found) else ""
         if len({*n_comparisons.values()}) > 1:
-            comparisons_text = " and ".join(f"{n:,} ({name})" for name, n in n_comparisons.items()) + " comparisons"
+            comparisons_text = (
+                " and ".join(f"{n:,} ({name})" for name, n in n_comparisons.items())
+                + " comparisons"
+            )
         elif len(n_comparisons) > 1:
             scope += " on each collection"
         correction = CORRECTIONS.get(settings.correction, "uncorrected")
         if {*n_comparisons.values()} != {1}:
-            yield f"{correction}, {comparisons_text}{scope}" if correction == "uncorrected" else f"{correction} over {comparisons_text}{scope}"
+            yield (
+                f"{correction}, {comparisons_text}{scope}"
+                if correction == "uncorrected"
+                else f"{correction} over {comparisons_text}{scope}"
+            )
         yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
 
     def tables(self) -> list[Table]:
@@ -254,7 +300,10 @@ class PaperTable(Shown):
         labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
-        headings = [column.result.measure + falling * (not column.result.higher_is_better) for column in columns]
+        headings = [
+            column.result.measure + falling * (not column.result.higher_is_better)
+            for column in columns
+        ]
         groups = [column.collection or "" for column in columns]
         if self._has_one_measure:  # the caption names it
             headings, groups = groups, []
@@ -265,10 +314,16 @@ class PaperTable(Shown):
         }
         marks = {place: self._superscript(*cell) for place, cell in cells.items()}
         best, second = (
-            frozenset(place for place, (column, name) in cells.items() if name in column.systems_at_place(rank))
+            frozenset(
+                place
+                for place, (column, name) in cells.items()
+                if name in column.systems_at_place(rank)
+            )
             for rank in (1, 2)
         )
-        begins_with_baseline = self.marks == "daggers" and self.systems[0] == self._settings.baseline
+        begins_with_baseline = (
+            self.marks == "daggers" and self.systems[0] == self._settings.baseline
+        )
         return [
             Table(
                 [*[""] * (n_labels - 1), "System", *headings],
@@ -387,17 +442,23 @@ def paper_table(
         averages = _average_for_marks(comparison, marks)
         comparisons: dict[str | None, Comparison] = dict(averages.comparisons.items())
         return PaperTable(comparisons, style, marks, averages)
-    named_comparisons: dict[str | None, Comparison] = {None: comparison} if isinstance(comparison, Comparison) else {}
+    named_comparisons: dict[str | None, Comparison] = (
+        {None: comparison} if isinstance(comparison, Comparison) else {}
+    )
     if isinstance(comparison, Mapping):
         named_comparisons = {str(name): member for name, member in comparison.items()}
-    if not named_comparisons or not all(isinstance(member, Comparison) for member in named_comparisons.values()):
+    if not named_comparisons or not all(
+        isinstance(member, Comparison) for member in named_comparisons.values()
+    ):
         raise InputError(
             f"expected what compare(...) returns, or that by collection, got {comparison!r:.60}",
             hint="As in paper_table({'DL 2019': compare(...), 'DL 2020': compare(...)}).",
         )
     first_settings = next(iter(named_comparisons.values())).settings
     marks = style.marks or ("letters" if first_settings.baseline is None else "daggers")
-    marked_comparisons = {name: _compare_for_marks(member, marks) for name, member in named_comparisons.items()}
+    marked_comparisons = {
+        name: _compare_for_marks(member, marks) for name, member in named_comparisons.items()
+    }
     _refuse_mixed_settings(marked_comparisons, marks)
     return PaperTable(marked_comparisons, style, marks)
 
@@ -429,7 +490,10 @@ def _refuse_mixed_settings(comparisons: Mapping[str | None, Comparison], marks: 
     (first_name, first_comparison), *other_comparisons = comparisons.items()
     for name, comparison in other_comparisons if marks != "none" else ():
         for setting in _CAPTION_SETTINGS:
-            first_value, value = (getattr(compared_one.settings, setting) for compared_one in (first_comparison, comparison))
+            first_value, value = (
+                getattr(compared_one.settings, setting)
+                for compared_one in (first_comparison, comparison)
+            )
             if first_value != value:
                 raise InputError(
                     f"the collections were compared in different ways: {setting} is {first_value!r} on "

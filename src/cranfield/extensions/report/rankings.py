@@ -45,15 +45,22 @@ class QueryRankings:
     n_first: int  # how many of `docs` are among the first of some system
 
     @classmethod
-    def of(cls, query_id: str, rankings: Sequence[Ids], judged: Qrels, depth: int) -> "QueryRankings":
+    def of(
+        cls, query_id: str, rankings: Sequence[Ids], judged: Qrels, depth: int
+    ) -> "QueryRankings":
         """Put the rankings of one query side by side; `judged` are its judgments alone."""
         lengths = [*map(len, rankings)]
         all_ids = Ids.concatenate([*rankings, judged.docs])
         _, first_row, code = np.unique(all_ids.sort_keys(), return_index=True, return_inverse=True)
         system = np.repeat(np.arange(len(lengths)), lengths)
-        rank = np.concatenate([*(np.arange(1, size + 1) for size in lengths), np.zeros(0, np.int64)])
+        rank = np.concatenate(
+            [*(np.arange(1, size + 1) for size in lengths), np.zeros(0, np.int64)]
+        )
         no_rank = max(lengths, default=0) + 1  # more than any rank
-        best_rank, grade = np.full((len(lengths), len(first_row)), no_rank), np.full(len(first_row), np.nan)
+        best_rank, grade = (
+            np.full((len(lengths), len(first_row)), no_rank),
+            np.full(len(first_row), np.nan),
+        )
         np.minimum.at(best_rank, (system, code[: len(rank)]), rank)
         grade[code[len(rank) :]] = judged.grade
         top_rank = best_rank.min(axis=0, initial=no_rank)
@@ -62,7 +69,8 @@ class QueryRankings:
         rows = rows[np.lexsort((np.where(is_first, top_rank, -grade)[rows], ~is_first[rows]))]
         has_whole_grades = judged.grade.dtype != np.float64
         grades = [
-            None if number != number else int(number) if has_whole_grades else number for number in grade[rows].tolist()
+            None if number != number else int(number) if has_whole_grades else number
+            for number in grade[rows].tolist()
         ]
         return cls(
             query_id,
@@ -130,10 +138,17 @@ def embed_rankings(
     min_bytes = 32 + len(aligned_scores.system_names) * depth // 2
     max_queries = min(1 + budget // min_bytes, MAX_QUERIES)
     query_ids = [aligned_scores.query_ids[i] for i in order[:max_queries]]
-    index_of_query = dict(zip(aligned_scores.query_ids, range(len(aligned_scores.query_ids)), strict=True))
+    index_of_query = dict(
+        zip(aligned_scores.query_ids, range(len(aligned_scores.query_ids)), strict=True)
+    )
 
-    def write_members(rankings_list: Iterable[QueryRankings], texts: Mapping[str, str] | None) -> Iterator[str]:
-        return (f'"{index_of_query[rankings.query_id]}":{rankings.to_json(texts)}' for rankings in rankings_list)
+    def write_members(
+        rankings_list: Iterable[QueryRankings], texts: Mapping[str, str] | None
+    ) -> Iterator[str]:
+        return (
+            f'"{index_of_query[rankings.query_id]}":{rankings.to_json(texts)}'
+            for rankings in rankings_list
+        )
 
     rankings_list: list[QueryRankings] = []
 
@@ -145,7 +160,11 @@ def embed_rankings(
     archive, n_queries = pack_members(write_members(collect_rankings(), None), budget)
     notes = [*_list_notes(source)]
     if doc_texts is not None:
-        shown_docs = dict.fromkeys(doc for rankings in rankings_list[:n_queries] for doc in rankings.doc_ids[: rankings.n_first])
+        shown_docs = dict.fromkeys(
+            doc
+            for rankings in rankings_list[:n_queries]
+            for doc in rankings.doc_ids[: rankings.n_first]
+        )
         texts = read_texts(doc_texts, shown_docs, "the texts of documents", role="doc")
         archive, n_queries = pack_members(write_members(rankings_list[:n_queries], texts), budget)
         notes += missing_text_notes(shown_docs, texts, "documents")
@@ -169,16 +188,29 @@ def read_rankings(
     qrels, n_rows = source.qrels.select_queries(query_ids), 0
     rankings_of_system: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(watch_steps(source.runs.values(), "rankings"), 1):
-        system_rankings = run.resolve_spans(qrels.spans, judging.overlap).read_rankings(query_ids, judging)
+        system_rankings = run.resolve_spans(qrels.spans, judging.overlap).read_rankings(
+            query_ids, judging
+        )
         rankings_of_system.append(system_rankings)
-        n_rows += sum(system_rankings[query_id].rows_of_query[query_id].stop - system_rankings[query_id].rows_of_query[query_id].start for query_id in system_rankings)
+        n_rows += sum(
+            system_rankings[query_id].rows_of_query[query_id].stop
+            - system_rankings[query_id].rows_of_query[query_id].start
+            for query_id in system_rankings
+        )
         # If the other systems' rankings are as long, so many queries fit.
         n_fit = n * len(query_ids) * MAX_ROWS // max(n_rows * len(source.runs), 1)
         query_ids = query_ids[: max(n_fit, 1)]
     for query_id in query_ids:
         query_qrels = qrels.select_queries([query_id])
-        rankings = (SceneRankings.of(query_qrels, rankings_of_query[query_id].select_query(query_id), judging).measured_ranking for rankings_of_query in rankings_of_system)
-        yield QueryRankings.of(query_id, [encode_ids(ranking.docs) for ranking in rankings], query_qrels, depth)
+        rankings = (
+            SceneRankings.of(
+                query_qrels, rankings_of_query[query_id].select_query(query_id), judging
+            ).measured_ranking
+            for rankings_of_query in rankings_of_system
+        )
+        yield QueryRankings.of(
+            query_id, [encode_ids(ranking.docs) for ranking in rankings], query_qrels, depth
+        )
 
 
 def _list_notes(source: EvaluatedRuns) -> Iterator[Note]:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 def write_recipe(evidence: Evidence) -> Markup:
     """Return what was read and done, as the items of a list of terms."""
     lines = [*_recipe_terms(evidence)]
-    return join_markup(element("div", element("dt", term), element("dd", description)) for term, description in lines)
+    return join_markup(
+        element("div", element("dt", term), element("dd", description))
+        for term, description in lines
+    )
 
 
 def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
@@ -35,7 +38,10 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     aligned_scores = evidence.comparison.aligned
     if aligned_scores.evaluated_runs is None:
         inputs = evidence.provenance.inputs
-        yield "Scores", _list_files(inputs) if inputs else "precomputed, for example by an evaluation"
+        yield (
+            "Scores",
+            _list_files(inputs) if inputs else "precomputed, for example by an evaluation",
+        )
     else:
         yield from _input_terms(aligned_scores.evaluated_runs)
     for system, run_names in aligned_scores.recipe.get("groups", {}).items():
@@ -45,9 +51,19 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     query_hash = evidence.comparison[evidence.measures[0]].queries_hash
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
     clusters_text = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
-    yield "Queries", join_markup([f"{len(evidence.query_ids):,}{clusters_text}, ids ", _hash_element(query_hash)])
+    yield (
+        "Queries",
+        join_markup(
+            [f"{len(evidence.query_ids):,}{clusters_text}, ids ", _hash_element(query_hash)]
+        ),
+    )
     if evidence.baseline is not None:
-        yield "Baseline", join_markup([name_element(evidence.baseline), f": {_describe_method(evidence.comparison)}"])
+        yield (
+            "Baseline",
+            join_markup(
+                [name_element(evidence.baseline), f": {_describe_method(evidence.comparison)}"]
+            ),
+        )
     if len(evidence.systems) > 1:
         yield "All pairs", _describe_method(evidence.pair_comparison)
     yield from _option_terms(evidence)
@@ -59,7 +75,9 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
 
 def _describe_method(comparison: Comparison) -> str:
     """Return how systems were tested, under the first measure."""
-    return " ".join(describe_method([comparison[comparison.aligned.measures[0]]], comparison.settings))
+    return " ".join(
+        describe_method([comparison[comparison.aligned.measures[0]]], comparison.settings)
+    )
 
 
 def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
@@ -72,7 +90,10 @@ def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
 def _list_files(sources: Sequence[Source]) -> Markup:
     if not sources:
         return escape("from Python: no file")
-    return join_markup((join_markup([name_element(source.name), " ", _file_hash(source)]) for source in sources), ", ")
+    return join_markup(
+        (join_markup([name_element(source.name), " ", _file_hash(source)]) for source in sources),
+        ", ",
+    )
 
 
 def _file_hash(source: Source) -> Markup:

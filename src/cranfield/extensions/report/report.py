@@ -11,10 +11,17 @@ from cranfield.extensions.report.blob import safe_json
 from cranfield.extensions.report.board import Board
 from cranfield.extensions.report.content import make_content
 from cranfield.extensions.report.depth import tabulate_cutoffs, tabulate_judged, tabulate_recall
-from cranfield.extensions.report.element import NO_MARKUP, Markup, element, escape, join_markup, name_element
+from cranfield.extensions.report.element import (
+    NO_MARKUP,
+    Markup,
+    element,
+    escape,
+    join_markup,
+    name_element,
+)
 from cranfield.extensions.report.evidence import Evidence, Provenance
 from cranfield.extensions.report.frame import fill_frame
-from cranfield.extensions.report.headline import write_board_note, list_facts, write_headline
+from cranfield.extensions.report.headline import list_facts, write_board_note, write_headline
 from cranfield.extensions.report.means import means_table
 from cranfield.extensions.report.rankings import BUDGET, DEPTH, embed_rankings
 from cranfield.extensions.report.recipe import write_recipe
@@ -22,10 +29,10 @@ from cranfield.extensions.report.scores_block import make_scores_block
 from cranfield.extensions.report.sheets import SHEET_QUERIES, make_sheets
 from cranfield.formats.small.texts import TextsLike, read_texts
 from cranfield.formats.source import Path, Source, open_to_write
-from cranfield.notes import Note, sort_by_severity, merge_notes
+from cranfield.notes import Note, merge_notes, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
-from cranfield.progress import Watching, stage, add_progress
-from cranfield.render.numbers import format_count, format_query_count, format_names
+from cranfield.progress import Watching, add_progress, stage
+from cranfield.render.numbers import format_count, format_names, format_query_count
 
 MAX_DEPTH = 100  # ranks of each system
 MAX_VISIBLE_WARNINGS = 3  # warnings; others are a click away
@@ -188,7 +195,13 @@ def _compose_title(comparison: Comparison) -> str:
     """Return a title in words: what was compared, under which measure, on how many queries."""
     aligned_scores = comparison.aligned
     n_systems = len(aligned_scores.system_names)
-    systems_text = aligned_scores.system_names[0] if n_systems == 1 else " and ".join(aligned_scores.system_names) if n_systems == 2 else f"{n_systems} systems"
+    systems_text = (
+        aligned_scores.system_names[0]
+        if n_systems == 1
+        else " and ".join(aligned_scores.system_names)
+        if n_systems == 2
+        else f"{n_systems} systems"
+    )
     return f"{systems_text}, {aligned_scores.measures[0]}, {format_query_count(len(aligned_scores.query_ids))}"
 
 
@@ -224,7 +237,10 @@ def _note_items(notes: Iterable[Note]) -> Markup:
 
 def _warning_box(notes: Iterable[Note]) -> Markup:
     """Return the warnings, to show beside the numbers; nothing if there are none."""
-    first_warnings, more_warnings = (warnings := [*notes])[:MAX_VISIBLE_WARNINGS], warnings[MAX_VISIBLE_WARNINGS:]
+    first_warnings, more_warnings = (
+        (warnings := [*notes])[:MAX_VISIBLE_WARNINGS],
+        warnings[MAX_VISIBLE_WARNINGS:],
+    )
     if not first_warnings:
         return NO_MARKUP
     parts = [element("ul", _note_items(first_warnings))]

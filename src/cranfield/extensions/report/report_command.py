@@ -9,9 +9,9 @@ from cranfield.cli.several import ComparisonOptions, comparison_options
 from cranfield.cli.terminal import (
     doc_texts_option,
     print_note,
+    print_notes,
     query_texts_option,
     refuse_outputs,
-    print_notes,
 )
 from cranfield.comparison.comparison import Comparison
 from cranfield.errors import OptionError, escape_unprintable

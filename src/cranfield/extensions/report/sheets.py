@@ -41,30 +41,56 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
     if source is None or n_queries == 0:
         return None
     systems = _choose_systems(comparison)
-    number_of_query = {aligned_scores.query_ids[i]: i for i in sorted(order_by_spread(aligned_scores)[:n_queries])}
+    number_of_query = {
+        aligned_scores.query_ids[i]: i for i in sorted(order_by_spread(aligned_scores)[:n_queries])
+    }
     measure = find_measure(comparison, aligned_scores.measures[0])
     assert measure is not None  # noqa: S101 - it was evaluated
     texts: dict[str, str] = {}
     for name in watch_steps(systems, "worksheets"):
-        texts |= _explain_queries(source, name, measure, number_of_query, aligned_scores.system_names.index(name))
+        texts |= _explain_queries(
+            source, name, measure, number_of_query, aligned_scores.system_names.index(name)
+        )
     json_bytes = json.dumps(texts, separators=(",", ":")).encode()
-    return Sheets(pack_bytes(json_bytes), [aligned_scores.system_names.index(name) for name in systems], len(number_of_query))
+    return Sheets(
+        pack_bytes(json_bytes),
+        [aligned_scores.system_names.index(name) for name in systems],
+        len(number_of_query),
+    )
 
 
 def _choose_systems(comparison: Comparison) -> list[str]:
     """Return the best system, and the baseline or, where that is the best, the second."""
-    best_first = [system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems]
+    best_first = [
+        system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
+    ]
     baseline = comparison.settings.baseline
-    return list(dict.fromkeys([best_first[0], best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline)]))
+    return list(
+        dict.fromkeys(
+            [
+                best_first[0],
+                best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline),
+            ]
+        )
+    )
 
 
 def _explain_queries(
-    source: EvaluatedRuns, name: str, measure: Measure, number_of_query: Mapping[str, int], system_index: int
+    source: EvaluatedRuns,
+    name: str,
+    measure: Measure,
+    number_of_query: Mapping[str, int],
+    system_index: int,
 ) -> dict[str, str]:
     """Return the worksheets of one system, {"q,s": text}."""
     judging = source.judging
-    explanations = explain_queries(source.qrels, source.runs[name], measure, [*number_of_query], judging)
-    return {f"{number_of_query[explanation.query]},{system_index}": str(explanation) for explanation in explanations}
+    explanations = explain_queries(
+        source.qrels, source.runs[name], measure, [*number_of_query], judging
+    )
+    return {
+        f"{number_of_query[explanation.query]},{system_index}": str(explanation)
+        for explanation in explanations
+    }
 
 
 @dataclass(frozen=True)
@@ -86,7 +112,10 @@ def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
         return None
     judging_options = Judging.of(aligned_scores.recipe).changed_options()
     judging_options.pop("queries", None)  # it has no effect on one query
-    option_texts = [f" --{name.replace('_', '-')}{_quote_value(value)}" for name, value in judging_options.items()]
+    option_texts = [
+        f" --{name.replace('_', '-')}{_quote_value(value)}"
+        for name, value in judging_options.items()
+    ]
     measure = shlex.quote(aligned_scores.measures[0])
     qrels = _quote_path(source.qrels.sources, "QRELS")
     return ExplainCommand(

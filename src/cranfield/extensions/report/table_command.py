@@ -61,7 +61,9 @@ def command(
             raise OptionError(
                 "--collections takes the place of QRELS, RUN and --collection: leave these out"
             )
-        table = paper_table(compare_collection_files(str(over.collections), comparing), **paper.changed_options())
+        table = paper_table(
+            compare_collection_files(str(over.collections), comparing), **paper.changed_options()
+        )
     elif named_files:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
@@ -72,7 +74,9 @@ def command(
         for path in form.outputs:
             if find_position(path, [*path_of_name.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        comparison_of_name = {name: comparing.compare_files(path, ()) for name, path in path_of_name.items()}
+        comparison_of_name = {
+            name: comparing.compare_files(path, ()) for name, path in path_of_name.items()
+        }
         table = paper_table(comparison_of_name, **paper.changed_options())
     elif qrels is None:
         raise OptionError(
@@ -82,7 +86,9 @@ def command(
         table = paper_table(comparing.compare_files(qrels, runs), **paper.changed_options())
     show(table, form)
     if form.name not in (*ROW_FORMS, "json"):  # there is nothing below the table
-        print_notes(note for note in table.notes if note.is_grave or note.code in ("texts", "percent"))
+        print_notes(
+            note for note in table.notes if note.is_grave or note.code in ("texts", "percent")
+        )
 
 
 def _parse_collection(text: str) -> tuple[str, str]:

@@ -23,13 +23,18 @@ from cranfield.data.counts import Counts
 from cranfield.data.fingerprint import hash_digest
 from cranfield.data.judge import check_judged_run, judge_all
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import MatchedRun, JudgedRun, RunFacts
+from cranfield.data.meeting import JudgedRun, MatchedRun, RunFacts
 from cranfield.data.order import repeats_error
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import assign_buckets
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError
-from cranfield.extensions.scale.collection import HeldJudgments, JudgmentFacts, SpilledJudgments, apply_grade_facts
+from cranfield.extensions.scale.collection import (
+    HeldJudgments,
+    JudgmentFacts,
+    SpilledJudgments,
+    apply_grade_facts,
+)
 from cranfield.extensions.scale.deal import BucketStore
 from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import FaultyRows, Role
@@ -54,21 +59,35 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
     if ends is not None:
         for measure_group in job.measure_groups:
             ends.check(measure_group.measures, measure_group.judging)
-    planned_groups = [_PlannedGroup(measure_group.measures, measure_group.judging, find_plan(measure_group.measures)) for measure_group in job.measure_groups]
+    planned_groups = [
+        _PlannedGroup(
+            measure_group.measures, measure_group.judging, find_plan(measure_group.measures)
+        )
+        for measure_group in job.measure_groups
+    ]
     with Spill(folder) as spill:
         source: HeldJudgments | SpilledJudgments
         files = () if isinstance(judgments, Qrels) else judgments.rows.sources
         with watch_files([*files, *chain.from_iterable(run.sources for run in runs.values())]):
             if isinstance(judgments, Qrels) or judgments.is_in_memory:
-                source = HeldJudgments(judgments if isinstance(judgments, Qrels) else judgments.read())
+                source = HeldJudgments(
+                    judgments if isinstance(judgments, Qrels) else judgments.read()
+                )
             else:
                 source = SpilledJudgments(judgments, n_buckets, spill)
             bucketed_runs = [
-                _BucketedRun(run, _needed_roles(run, planned_groups, has_spans=source.has_spans), n_buckets, spill)
+                _BucketedRun(
+                    run,
+                    _needed_roles(run, planned_groups, has_spans=source.has_spans),
+                    n_buckets,
+                    spill,
+                )
                 for run in runs.values()
             ]
         judged_parts = _JudgedParts(source, n_buckets)
-        scores_of_groups = judged_parts.evaluate_parts(planned_groups, bucketed_runs, ends, with_digest=job.wants_digest)
+        scores_of_groups = judged_parts.evaluate_parts(
+            planned_groups, bucketed_runs, ends, with_digest=job.wants_digest
+        )
         release_free_memory()
         text = (
             f"Evaluated in {format_count(n_buckets, 'bucket')}, one after the other: rows were "
@@ -84,10 +103,14 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
                 check_judged_run(joined_run, joined_run.sample)
                 score_table = joined_run.take_scores()
                 ids, counts = joined_run.query_ids, joined_run.counts
-                scores = assembly.build_scores(name, joined_run, ids, score_table, counts, joined_run.ends)
+                scores = assembly.build_scores(
+                    name, joined_run, ids, score_table, counts, joined_run.ends
+                )
                 system_scores.append(replace(scores, notes=(*scores.notes, note)))
             systems.append(Systems(system_scores))
-    digest = hash_digest(judged_parts.digest, judged_parts.qrels.top_grade) if job.wants_digest else None
+    digest = (
+        hash_digest(judged_parts.digest, judged_parts.qrels.top_grade) if job.wants_digest else None
+    )
     return JobScores(systems, digest)
 
 
@@ -139,7 +162,9 @@ class _JudgedParts:
         if isinstance(source, SpilledJudgments):
             grade_facts = source.store.top_grade, source.store.has_whole_grades
         while True:
-            scores_of_groups: list[list[list[_PartScores]]] = [[[] for _ in runs] for _ in planned_groups]
+            scores_of_groups: list[list[list[_PartScores]]] = [
+                [[] for _ in runs] for _ in planned_groups
+            ]
             facts = JudgmentFacts()
             for buckets in watch_steps(self.bucket_ranges, "buckets"):
                 qrels = source.select_buckets(buckets)
@@ -149,10 +174,16 @@ class _JudgedParts:
                 part_runs = [run.select_buckets(buckets) for run in runs]
                 for group, scores_of_runs in zip(planned_groups, scores_of_groups, strict=True):
                     judged_runs = judge_all(
-                        qrels, part_runs, group.judging, costs=group.plan.takes_cost, defer_check=True
+                        qrels,
+                        part_runs,
+                        group.judging,
+                        costs=group.plan.takes_cost,
+                        defer_check=True,
                     )
                     try:
-                        for scores_of_parts, matched_run in zip(scores_of_runs, judged_runs, strict=True):
+                        for scores_of_parts, matched_run in zip(
+                            scores_of_runs, judged_runs, strict=True
+                        ):
                             scores_of_parts.append(_PartScores.score_part(matched_run, group, ends))
                     except DuplicateError as error:
                         raise self._first_repeat_error(error, runs, group.judging) from None
@@ -161,16 +192,25 @@ class _JudgedParts:
             grade_facts = facts.top_grade, facts.has_whole_grades
         self.digest = facts.digest
         self.order, self.query_ids = _sort_ids(facts.packed_query_ids)
-        self.qrels = source.qrels if isinstance(source, HeldJudgments) else self._summarize_judgments(facts, source)
+        self.qrels = (
+            source.qrels
+            if isinstance(source, HeldJudgments)
+            else self._summarize_judgments(facts, source)
+        )
         return scores_of_groups
 
-    def _first_repeat_error(self, error: DuplicateError, runs: Sequence["_BucketedRun"], judging: Judging) -> Exception:
+    def _first_repeat_error(
+        self, error: DuplicateError, runs: Sequence["_BucketedRun"], judging: Judging
+    ) -> Exception:
         """Return the error of the first row whose document another has, and how many there are."""
         for buckets in self.bucket_ranges:  # what is wrong with the judgments comes first
             self.source.select_buckets(buckets)
         if judging.duplicates == "refuse":
             for run in (bucketed_run for bucketed_run in runs if bucketed_run.store is not None):
-                repeats = sum((run.select_buckets(buckets).find_repeats() for buckets in self.bucket_ranges), FaultyRows())
+                repeats = sum(
+                    (run.select_buckets(buckets).find_repeats() for buckets in self.bucket_ranges),
+                    FaultyRows(),
+                )
                 if repeats.count:
                     return repeats_error(repeats)
         return error
@@ -204,9 +244,13 @@ class _JudgedParts:
 # ---- the runs -------------------------------------------------------------------------------
 
 
-def _needed_roles(run: Run, planned_groups: Iterable[_PlannedGroup], *, has_spans: bool) -> tuple[Role, ...]:
+def _needed_roles(
+    run: Run, planned_groups: Iterable[_PlannedGroup], *, has_spans: bool
+) -> tuple[Role, ...]:
     """Return the columns of a run that any of the evaluations takes."""
-    role_lists = [run.roles(group.judging.order, costs=group.plan.takes_cost) for group in planned_groups]
+    role_lists = [
+        run.roles(group.judging.order, costs=group.plan.takes_cost) for group in planned_groups
+    ]
     spans: tuple[Role, ...] = ("start", "end") if has_spans else ()
     span_roles = [role for role in spans if role in run.extra_roles]
     return tuple(dict.fromkeys([*chain.from_iterable(role_lists), *span_roles]))
@@ -236,7 +280,9 @@ class _BucketedRun:
             return run.replace_rows(self.store.select_buckets(buckets, whole_queries=True))
         assert run.docs_of_query is not None and isinstance(run.rows, NestedRows)  # noqa: S101, PT018
         part_queries = chain.from_iterable(self._queries_of_bucket[bucket] for bucket in buckets)
-        return run.replace_rows(run.rows.with_data({query: run.docs_of_query[query] for query in part_queries}))
+        return run.replace_rows(
+            run.rows.with_data({query: run.docs_of_query[query] for query in part_queries})
+        )
 
 
 @dataclass
@@ -256,18 +302,36 @@ class _PartScores:
     has_whole_grades: bool
 
     @classmethod
-    def score_part(cls, matched_run: MatchedRun, group: _PlannedGroup, ends: EndsOptions | None) -> "_PartScores":
+    def score_part(
+        cls, matched_run: MatchedRun, group: _PlannedGroup, ends: EndsOptions | None
+    ) -> "_PartScores":
         """Return what is kept of a part; it may average no query."""
         scores, part_ends = np.zeros((0, len(group.measures))), NO_ENDS
         if len(matched_run.query_ids):
             scores = group.plan.values(matched_run.judged)
             if ends is not None:
                 part_ends = ends.find_ends(group.measures, matched_run.judged)
-        unjudged_queries = [query if isinstance(query, bytes) else encode(query) for query in matched_run.unjudged_queries]
+        unjudged_queries = [
+            query if isinstance(query, bytes) else encode(query)
+            for query in matched_run.unjudged_queries
+        ]
         return cls(
-            None if matched_run.averaging.position is None else encode_ids(matched_run.query_ids).pack(),
-            *(scores, part_ends, matched_run.is_answered, matched_run.has_relevant, matched_run.counts, matched_run.facts),
-            *(matched_run.left_out_counts, encode_ids(matched_run.missing_queries).pack(), Ids.of(unjudged_queries).pack()),
+            None
+            if matched_run.averaging.position is None
+            else encode_ids(matched_run.query_ids).pack(),
+            *(
+                scores,
+                part_ends,
+                matched_run.is_answered,
+                matched_run.has_relevant,
+                matched_run.counts,
+                matched_run.facts,
+            ),
+            *(
+                matched_run.left_out_counts,
+                encode_ids(matched_run.missing_queries).pack(),
+                Ids.of(unjudged_queries).pack(),
+            ),
             matched_run.has_whole_grades,
         )
 
@@ -276,11 +340,17 @@ class _JoinedRun(JudgedRun):
     """A run that has met the judgments part by part."""
 
     def __init__(
-        self, judged_parts: _JudgedParts, run: _BucketedRun, judging: Judging, part_scores: Sequence[_PartScores]
+        self,
+        judged_parts: _JudgedParts,
+        run: _BucketedRun,
+        judging: Judging,
+        part_scores: Sequence[_PartScores],
     ) -> None:
         self._judged_parts, self._part_scores, self._run = judged_parts, part_scores, run
         self.qrels, self.judging, self.all_queries = judged_parts.qrels, judging, True
-        self.run = run.run.resolve_spans({} if judged_parts.source.has_spans else None, judging.overlap)
+        self.run = run.run.resolve_spans(
+            {} if judged_parts.source.has_spans else None, judging.overlap
+        )
         if part_scores[0].packed_ids is None:
             self.query_ids, self._order = judged_parts.query_ids, judged_parts.order
         else:
@@ -346,7 +416,10 @@ class _JoinedRun(JudgedRun):
     def left_out_counts(self) -> Mapping[str, int]:
         """How many queries of the qrels are not averaged, by a key of WHY."""
         reasons = self._part_scores[0].left_out_counts
-        return {reason: sum(part.left_out_counts[reason] for part in self._part_scores) for reason in reasons}
+        return {
+            reason: sum(part.left_out_counts[reason] for part in self._part_scores)
+            for reason in reasons
+        }
 
     @cached_property
     def unjudged_queries(self) -> Collection[bytes]:
@@ -364,7 +437,11 @@ class _JoinedRun(JudgedRun):
         """The judged documents of the first queries of the run, where ids are to be compared."""
         if self.facts.n_hits or not self.facts.n_shared:
             return None
-        judged_queries = set(self.query_ids if self._part_scores[0].packed_ids is None else self._judged_parts.query_ids)
+        judged_queries = set(
+            self.query_ids
+            if self._part_scores[0].packed_ids is None
+            else self._judged_parts.query_ids
+        )
         for load in self.run.read_columns(()):
             block = load()
             queries = block.query.take(block.query.find_changes()).to_list()

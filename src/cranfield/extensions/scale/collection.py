@@ -35,10 +35,14 @@ class HeldJudgments:
 
     def select_buckets(self, buckets: range) -> Qrels:
         """Return the judgments of some buckets."""
-        is_inside = (self._bucket_of_query >= buckets.start) & (self._bucket_of_query < buckets.stop)
+        is_inside = (self._bucket_of_query >= buckets.start) & (
+            self._bucket_of_query < buckets.stop
+        )
         query_ids = [self.qrels.query_ids[i] for i in np.flatnonzero(is_inside).tolist()]
         no_rows = FaultyRows()  # the notes on the whole are given once
-        return self.qrels.select_queries(query_ids).replace_fields(left_out=no_rows, repeated=no_rows, chunks=None, notes=())
+        return self.qrels.select_queries(query_ids).replace_fields(
+            left_out=no_rows, repeated=no_rows, chunks=None, notes=()
+        )
 
 
 class SpilledJudgments:
@@ -47,7 +51,9 @@ class SpilledJudgments:
     def __init__(self, reader: QrelsReader, n_buckets: int, spill: Spill) -> None:
         extra_roles = reader.rows.extra_roles
         self._reader, self.has_spans = reader, "start" in extra_roles
-        self.store = BucketStore(reader.rows, sort_roles(extra_roles), reader.errors, n_buckets, spill, read_valid_block)
+        self.store = BucketStore(
+            reader.rows, sort_roles(extra_roles), reader.errors, n_buckets, spill, read_valid_block
+        )
         if not self.store.bucket_sizes.any():
             raise no_judgment_error(describe_sources(reader.rows.sources), self.store.left_out)
 
@@ -60,7 +66,10 @@ class SpilledJudgments:
         try:
             return self._reader.read_part(self.store.select_buckets(buckets))
         except DuplicateError as error:
-            single_buckets = [self.store.select_buckets(range(bucket, bucket + 1)) for bucket in np.flatnonzero(self.store.bucket_sizes)]
+            single_buckets = [
+                self.store.select_buckets(range(bucket, bucket + 1))
+                for bucket in np.flatnonzero(self.store.bucket_sizes)
+            ]
             raise self._reader.first_repeat_error(error, single_buckets) from None
 
 
@@ -76,7 +85,12 @@ class JudgmentFacts:
 
     def __init__(self) -> None:
         self.template: Qrels | None = None  # of the first part, without its rows
-        self.lowest_grade, self.highest_grade, self.top_grade, self.has_whole_grades = np.inf, -np.inf, 0.0, True
+        self.lowest_grade, self.highest_grade, self.top_grade, self.has_whole_grades = (
+            np.inf,
+            -np.inf,
+            0.0,
+            True,
+        )
         self.left_out, self.repeats = FaultyRows(), FaultyRows()
         self.chunk_counts: tuple[int, int] | None = None
         self.packed_query_ids: list[PackedIds] = []
@@ -86,7 +100,9 @@ class JudgmentFacts:
         """Take the judgments of another part."""
         if self.template is None:
             empty_fields: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
-            self.template = qrels.replace_fields(documents=Ids.of([]), grade=np.zeros(0), **empty_fields)
+            self.template = qrels.replace_fields(
+                documents=Ids.of([]), grade=np.zeros(0), **empty_fields
+            )
         self.packed_query_ids.append(encode_ids(qrels.query_ids).pack())
         if len(qrels):
             self.lowest_grade = min(self.lowest_grade, qrels.grade.min().item())
@@ -97,6 +113,9 @@ class JudgmentFacts:
         self.repeats += qrels.repeats
         if qrels.chunk_counts is not None:
             previous_counts = self.chunk_counts or (0, 0)
-            self.chunk_counts = previous_counts[0] + qrels.chunk_counts[0], previous_counts[1] + qrels.chunk_counts[1]
+            self.chunk_counts = (
+                previous_counts[0] + qrels.chunk_counts[0],
+                previous_counts[1] + qrels.chunk_counts[1],
+            )
         if with_digest:
             self.digest += digest_judgments(qrels)

@@ -69,7 +69,9 @@ class BucketStore:
         drop_unusable: Callable[[Load, Errors], Block] | None = None,
     ) -> None:
         self.source_rows, self.roles, self.errors = rows, tuple(roles), errors
-        self._drop_unusable = drop_unusable  # refuses rows, or leaves them out; None: all can be used
+        self._drop_unusable = (
+            drop_unusable  # refuses rows, or leaves them out; None: all can be used
+        )
         self.spill, self.n_buckets = spill, n_buckets
         self.left_out = FaultyRows()  # by errors="skip", as they were read
         self.has_scattered_queries = False
@@ -77,11 +79,15 @@ class BucketStore:
         self.bucket_sizes = np.zeros(n_buckets, np.int64)  # rows of each bucket
         self.empty_queries: dict[int, list[bytes]] = {}
         self._pieces: list[_Piece] = []
-        self._last_block: tuple[int, Block] | None = None  # a block of the source that was read again
+        self._last_block: tuple[int, Block] | None = (
+            None  # a block of the source that was read again
+        )
         loads = self._read_source()
         load_groups = iter(lambda: list(islice(loads, _BLOCKS_PER_PIECE)), [])
         first_row = 0
-        for unwritten_piece in map_in_threads(partial(_split_blocks, n_buckets=n_buckets), load_groups):
+        for unwritten_piece in map_in_threads(
+            partial(_split_blocks, n_buckets=n_buckets), load_groups
+        ):
             self._write_piece(unwritten_piece, first_row)
             first_row += unwritten_piece.n_rows
 
@@ -93,7 +99,9 @@ class BucketStore:
         return (partial(self._drop_unusable, load, self.errors) for load in loads)
 
     def _write_piece(self, unwritten_piece: _UnwrittenPiece, first_row: int) -> None:
-        spans = [self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten_piece.bucket_bytes]
+        spans = [
+            self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten_piece.bucket_bytes
+        ]
         self._pieces.append(unwritten_piece.piece._replace(first_row=first_row, spans=spans))
         self.left_out += unwritten_piece.left_out
         self.has_scattered_queries |= unwritten_piece.has_scattered_queries
@@ -102,7 +110,9 @@ class BucketStore:
         self.bucket_sizes += np.diff(unwritten_piece.piece.row_starts)
         if unwritten_piece.empty_queries:
             for query, bucket in zip(
-                unwritten_piece.empty_queries, assign_buckets(Ids.of(unwritten_piece.empty_queries), self.n_buckets).tolist(), strict=True
+                unwritten_piece.empty_queries,
+                assign_buckets(Ids.of(unwritten_piece.empty_queries), self.n_buckets).tolist(),
+                strict=True,
             ):
                 self.empty_queries.setdefault(bucket, []).append(query)
 
@@ -128,12 +138,20 @@ class BucketStore:
 
     def _join_slices(self, slices: Sequence[tuple[_Piece, int]]) -> Block:
         slice_columns = [_read_bucket(self.spill, piece, bucket) for piece, bucket in slices]
-        first_row = np.concatenate([columns_of_slice.pop(_FIRST_ROW_COLUMN) for columns_of_slice in slice_columns])
-        n_rows = np.concatenate([columns_of_slice.pop(_COUNT_COLUMN) for columns_of_slice in slice_columns])
+        first_row = np.concatenate(
+            [columns_of_slice.pop(_FIRST_ROW_COLUMN) for columns_of_slice in slice_columns]
+        )
+        n_rows = np.concatenate(
+            [columns_of_slice.pop(_COUNT_COLUMN) for columns_of_slice in slice_columns]
+        )
         columns: dict[Role, Any] = {}
         for name, column in slice_columns[0].items():
             column_slices = [columns_of_slice[name] for columns_of_slice in slice_columns]
-            columns[name] = Ids.concatenate(column_slices) if isinstance(column, Ids) else np.concatenate(column_slices)
+            columns[name] = (
+                Ids.concatenate(column_slices)
+                if isinstance(column, Ids)
+                else np.concatenate(column_slices)
+            )
         queries: Ids = columns.pop(_QUERY_COLUMN)
         query = queries.take(np.repeat(np.arange(len(n_rows)), n_rows))
         input_row = consecutive_numbers(first_row, n_rows)
@@ -144,7 +162,9 @@ class BucketStore:
         def find_line(row: int) -> tuple[int | None, str | None]:
             return self.locate_row(int(input_row[row]))[1:]
 
-        return Block(query, columns.pop(_DOC_COLUMN), columns, find_source, find_line, input_row=input_row)
+        return Block(
+            query, columns.pop(_DOC_COLUMN), columns, find_source, find_line, input_row=input_row
+        )
 
     def locate_row(self, row: int) -> tuple[str | None, int | None, str | None]:
         """Return the file, line and text of the row of this number: the source is read again."""
@@ -167,15 +187,29 @@ class BucketRows(Rows):
     def __init__(self, store: BucketStore, buckets: range, *, whole_queries: bool) -> None:
         self._store, self._buckets, self._has_whole_queries = store, buckets, whole_queries
         self.source_rows = source_rows = store.source_rows
-        self.description, self.extra_roles, self.is_ranking = source_rows.description, source_rows.extra_roles, source_rows.is_ranking
-        self.sources, self.is_text, self.has_grades = source_rows.sources, source_rows.is_text, source_rows.has_grades
+        self.description, self.extra_roles, self.is_ranking = (
+            source_rows.description,
+            source_rows.extra_roles,
+            source_rows.is_ranking,
+        )
+        self.sources, self.is_text, self.has_grades = (
+            source_rows.sources,
+            source_rows.is_text,
+            source_rows.has_grades,
+        )
         self.list_kind, self.column_names = source_rows.list_kind, source_rows.column_names
-        self.name_of_role, self.list_columns, self.duplicate_reason = source_rows.name_of_role, source_rows.list_columns, source_rows.duplicate_reason
+        self.name_of_role, self.list_columns, self.duplicate_reason = (
+            source_rows.name_of_role,
+            source_rows.list_columns,
+            source_rows.duplicate_reason,
+        )
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows with those of the `wanted` columns that were dealt."""
         role_list = tuple(roles)
-        empty_queries = [query for bucket in self._buckets for query in self._store.empty_queries.get(bucket, ())]
+        empty_queries = [
+            query for bucket in self._buckets for query in self._store.empty_queries.get(bucket, ())
+        ]
         if empty_queries:
             no_ids = Ids.of([])
             columns = {role: np.zeros(0) for role in role_list}
@@ -216,7 +250,12 @@ def _regroup_blocks(loads: Iterator[Load]) -> Iterator[Load]:
 # ---- the bytes of a bucket: the columns of its runs, and those of its rows -------------------
 # (Not `Records`, whose rows are compressed to twice the bytes: they are to be moved in memory.)
 
-_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN, _DOC_COLUMN = " query", " first", " count", " doc"  # no column has such a name
+_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN, _DOC_COLUMN = (
+    " query",
+    " first",
+    " count",
+    " doc",
+)  # no column has such a name
 _GROUP_COLUMNS = (_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN)
 
 
@@ -237,7 +276,11 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     bucket = assign_buckets(query, n_buckets)
     order = bucket.argsort(kind="stable")
     group_starts = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
-    group_columns = {_QUERY_COLUMN: query.take(order), _FIRST_ROW_COLUMN: first_row[order], _COUNT_COLUMN: n_rows[order]}
+    group_columns = {
+        _QUERY_COLUMN: query.take(order),
+        _FIRST_ROW_COLUMN: first_row[order],
+        _COUNT_COLUMN: n_rows[order],
+    }
     row_ends = np.append(0, np.cumsum(n_rows[order]))
     row_order = consecutive_numbers(first_row[order], n_rows[order])
     row_columns = {_DOC_COLUMN: piece_block.doc.take(row_order)}
@@ -265,7 +308,9 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     )
 
 
-def _append_column(column: Any, bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]) -> _StoredColumn:
+def _append_column(
+    column: Any, bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]
+) -> _StoredColumn:
     """Add a column's rows to the bytes of the buckets, which begin `at` them."""
     if not isinstance(column, Ids):
         numbers = np.ascontiguousarray(column)
@@ -278,7 +323,9 @@ def _append_column(column: Any, bucket_starts: Ints, bucket_chunks: list[list[by
     return _StoredColumn("", 0, length.dtype.str, byte_ends)
 
 
-def _append_slices(column: NDArray[Any], bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]) -> None:
+def _append_slices(
+    column: NDArray[Any], bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]
+) -> None:
     column_bytes = column.data.cast("B")
     bounds = (bucket_starts * column.itemsize).tolist()
     for chunks, start, end in zip(bucket_chunks, bounds, bounds[1:], strict=False):

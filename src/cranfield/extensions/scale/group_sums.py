@@ -57,7 +57,9 @@ class GroupSums:
         clusters[cluster] = (
             column_sums
             if previous_sums is None
-            else [total.plus(addend) for total, addend in zip(previous_sums, column_sums, strict=True)]
+            else [
+                total.plus(addend) for total, addend in zip(previous_sums, column_sums, strict=True)
+            ]
         )
 
     def to_batches(self, groups: Sequence[str], column_types: Sequence[Any]) -> Batches:
@@ -67,7 +69,10 @@ class GroupSums:
         if not self.sums_of_group:
             return
         keys = list(self.sums_of_group)
-        arrays = [pa.array([key[i] for key in keys], column_type) for i, column_type in enumerate(column_types)]
+        arrays = [
+            pa.array([key[i] for key in keys], column_type)
+            for i, column_type in enumerate(column_types)
+        ]
         texts = [_write_sums(self.sums_of_group[key]) for key in keys]
         arrays.append(pa.array(texts, pa.string()))
         yield pa.RecordBatch.from_arrays(arrays, names=[*groups, "state"])
@@ -76,7 +81,10 @@ class GroupSums:
 def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
     """Return states as JSON."""
     return json.dumps(
-        {cluster: [total.to_texts() for total in column_sums] for cluster, column_sums in sums_of_cluster.items()}
+        {
+            cluster: [total.to_texts() for total in column_sums]
+            for cluster, column_sums in sums_of_cluster.items()
+        }
     )
 
 
@@ -107,7 +115,9 @@ def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
     yield from group_sums.to_batches(groups, column_types or [])
 
 
-def _split_by_group(batch: "pa.RecordBatch", groups: Sequence[str]) -> Iterator[tuple[GroupKey, Ints]]:
+def _split_by_group(
+    batch: "pa.RecordBatch", groups: Sequence[str]
+) -> Iterator[tuple[GroupKey, Ints]]:
     """Yield the rows of each group of a batch."""
     if not groups:
         yield (), np.arange(batch.num_rows)
@@ -158,13 +168,19 @@ def _sum_columns(
 
 
 def sum_scores(
-    groups: Sequence[str], score_columns: Sequence[ScoreColumn], has_answered: bool, batches: Batches
+    groups: Sequence[str],
+    score_columns: Sequence[ScoreColumn],
+    has_answered: bool,
+    batches: Batches,
 ) -> Batches:
     """Yield the sums of each group of a partition: of each measure, and of those answered."""
 
     def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         n = batch.num_rows
-        columns = [to_summands(score_column.aggregation, _read_scores(batch, score_column.name)) for score_column in score_columns]
+        columns = [
+            to_summands(score_column.aggregation, _read_scores(batch, score_column.name))
+            for score_column in score_columns
+        ]
         is_answered = _read_scores(batch, ANSWERED) if has_answered else np.full(n, np.nan)
         return [*columns, is_answered], np.zeros(n, np.int64)
 
@@ -188,7 +204,11 @@ def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
 
 
 def sum_pairs(
-    groups: Sequence[str], score_columns: Sequence[ScoreColumn], system: str, cluster_column: str | None, batches: Batches
+    groups: Sequence[str],
+    score_columns: Sequence[ScoreColumn],
+    system: str,
+    cluster_column: str | None,
+    batches: Batches,
 ) -> Batches:
     """Yield the sums of each group of a partition: of both systems, of differences, of wins.
 
@@ -200,11 +220,18 @@ def sum_pairs(
         _check_single_rows(batch, system)
         columns = []
         for score_column in score_columns:
-            raw_scores = [_read_scores(batch, name) for name in (score_column.name, BASELINE_PREFIX + score_column.name)]
-            score, baseline_score = (to_summands(score_column.aggregation, column) for column in raw_scores)
+            raw_scores = [
+                _read_scores(batch, name)
+                for name in (score_column.name, BASELINE_PREFIX + score_column.name)
+            ]
+            score, baseline_score = (
+                to_summands(score_column.aggregation, column) for column in raw_scores
+            )
             gain = (raw_scores[0] - raw_scores[1]) * (1 if score_column.higher_is_better else -1)
             has_gain = ~np.isnan(gain)
-            score, baseline_score = (np.where(has_gain, column, np.nan) for column in (score, baseline_score))
+            score, baseline_score = (
+                np.where(has_gain, column, np.nan) for column in (score, baseline_score)
+            )
             wins = np.where(has_gain, gain > _TIE_TOLERANCE, np.nan)
             losses = np.where(has_gain, gain < -_TIE_TOLERANCE, np.nan)
             columns += [score, baseline_score, score - baseline_score, wins, losses]
@@ -228,14 +255,19 @@ def _make_batches(
 
     for batch in batches:
         rows = [
-            (*key, *row) for key, sums_of_cluster in _read_sums(batch, groups) for row in make_rows(sums_of_cluster)
+            (*key, *row)
+            for key, sums_of_cluster in _read_sums(batch, groups)
+            for row in make_rows(sums_of_cluster)
         ]
         if not rows:
             continue
         types = [batch.schema.field(name).type for name in groups]
         types += [_column_type(name) for name in names]
         columns = zip(*rows, strict=True)
-        arrays = [pa.array(list(column), column_type) for column, column_type in zip(columns, types, strict=True)]
+        arrays = [
+            pa.array(list(column), column_type)
+            for column, column_type in zip(columns, types, strict=True)
+        ]
         yield pa.RecordBatch.from_arrays(arrays, names=[*groups, *names])
 
 
@@ -257,9 +289,15 @@ def list_means(
         answered_sum = column_sums[-1]
         n_answered = int(answered_sum.total) if answered_sum.n else None
         for score_column, column_sum in zip(score_columns, column_sums, strict=False):
-            mean = aggregate_exact_sum(score_column.aggregation, column_sum.n_units, column_sum.n) if column_sum.n else None
+            mean = (
+                aggregate_exact_sum(score_column.aggregation, column_sum.n_units, column_sum.n)
+                if column_sum.n
+                else None
+            )
             std_error = column_sum.std_error
-            low, high = _t_interval(column_sum.mean if column_sum.n else 0.0, std_error, column_sum.n - 1, ci)
+            low, high = _t_interval(
+                column_sum.mean if column_sum.n else 0.0, std_error, column_sum.n - 1, ci
+            )
             if score_column.aggregation == "sum":
                 std_error, low, high = None, None, None
             elif score_column.aggregation == "geometric":
@@ -270,22 +308,35 @@ def list_means(
 
 
 def list_differences(
-    groups: Sequence[str], score_columns: Sequence[ScoreColumn], ci: float, relative: bool, batches: Batches
+    groups: Sequence[str],
+    score_columns: Sequence[ScoreColumn],
+    ci: float,
+    relative: bool,
+    batches: Batches,
 ) -> Batches:
     """Yield the differences of each group, from its sums."""
-    base_names = "measure queries mean baseline_mean difference std_error low high p better worse same"
+    base_names = (
+        "measure queries mean baseline_mean difference std_error low high p better worse same"
+    )
     column_names = base_names.split()
     if relative:
         column_names += ["relative", "relative_low", "relative_high"]
 
     def make_rows(sums_of_cluster: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
-        cluster_sums = [sums_of_cluster[cluster] for cluster in sorted(sums_of_cluster)]  # the same order in every job
+        cluster_sums = [
+            sums_of_cluster[cluster] for cluster in sorted(sums_of_cluster)
+        ]  # the same order in every job
         total_sums = [reduce(Sums.plus, sums) for sums in zip(*cluster_sums, strict=True)]
         for i, score_column in enumerate(score_columns):
-            system_sum, baseline_sum, difference_sum, win_sum, loss_sum = total_sums[5 * i : 5 * i + 5]
+            system_sum, baseline_sum, difference_sum, win_sum, loss_sum = total_sums[
+                5 * i : 5 * i + 5
+            ]
             if not difference_sum.n:
                 continue
-            means = [aggregate_exact_sum(score_column.aggregation, side_sum.n_units, side_sum.n) for side_sum in (system_sum, baseline_sum)]
+            means = [
+                aggregate_exact_sum(score_column.aggregation, side_sum.n_units, side_sum.n)
+                for side_sum in (system_sum, baseline_sum)
+            ]
             difference, std_error = difference_sum.mean, difference_sum.std_error
             low, high = _t_interval(difference, std_error, difference_sum.n - 1, ci)
             p = _t_test_p(difference, std_error, difference_sum.n - 1)
@@ -299,13 +350,17 @@ def list_differences(
                 ]
             elif score_column.aggregation == "sum":
                 n = difference_sum.n
-                estimates = [None if x is None else x * n for x in (difference, std_error, low, high)]
+                estimates = [
+                    None if x is None else x * n for x in (difference, std_error, low, high)
+                ]
             else:
                 estimates = [difference, std_error, low, high]
             counts = [n_better, n_worse, difference_sum.n - n_better - n_worse]
             row = [score_column.measure, difference_sum.n, *means, *estimates, p, *counts]
             if relative:
-                pairs = [(column_sums[5 * i], column_sums[5 * i + 1]) for column_sums in cluster_sums]
+                pairs = [
+                    (column_sums[5 * i], column_sums[5 * i + 1]) for column_sums in cluster_sums
+                ]
                 row += _relative_difference(pairs, score_column.aggregation, ci)
             yield row
 
@@ -346,12 +401,16 @@ def _relative_difference(
     def gain_without(left_out_pair: tuple[Sums, Sums] | None = None) -> float | None:
         n = system_sum.n - (0 if left_out_pair is None else left_out_pair[0].n)
         numerator = system_sum.n_units - (0 if left_out_pair is None else left_out_pair[0].n_units)
-        denominator = baseline_sum.n_units - (0 if left_out_pair is None else left_out_pair[1].n_units)
+        denominator = baseline_sum.n_units - (
+            0 if left_out_pair is None else left_out_pair[1].n_units
+        )
         if not n:
             return None
         if aggregation == "geometric":
             return math.expm1(mean_of_units(numerator - denominator, n))
-        return mean_of_units(numerator, n) / mean_of_units(denominator, n) - 1 if denominator else None
+        return (
+            mean_of_units(numerator, n) / mean_of_units(denominator, n) - 1 if denominator else None
+        )
 
     gain = gain_without()
     jackknife_gains = [gain_without(pair) for pair in pairs]

@@ -101,4 +101,8 @@ def _estimate_rows(rows: Rows) -> float:
     if sum(size_of_source.values()) < _MIN_JUDGMENTS * _ROW_BYTES_COMPRESSED:
         return 0  # and the files need not be looked at
     is_binary = not rows.is_text
-    return sum(n_bytes / (_ROW_BYTES_COMPRESSED if is_binary or source.is_compressed else _ROW_BYTES_AS_TEXT) for source, n_bytes in size_of_source.items())
+    return sum(
+        n_bytes
+        / (_ROW_BYTES_COMPRESSED if is_binary or source.is_compressed else _ROW_BYTES_AS_TEXT)
+        for source, n_bytes in size_of_source.items()
+    )

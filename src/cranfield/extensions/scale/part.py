@@ -34,7 +34,9 @@ def judge_part(
     if top_grade is not None:
         judgments = judgments.with_top_grade(top_grade)
     ranking = make_empty_run() if run is None else run
-    (matched_run,) = judge_all(judgments, [ranking], judging, costs=plan.takes_cost, defer_check=True)
+    (matched_run,) = judge_all(
+        judgments, [ranking], judging, costs=plan.takes_cost, defer_check=True
+    )
     return matched_run
 
 

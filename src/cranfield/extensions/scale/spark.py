@@ -32,9 +32,9 @@ from cranfield.extensions.scale.tasks import (
     QUERY,
     Names,
     Task,
+    score_arrays,
     score_bucket,
     score_partition,
-    score_arrays,
 )
 from cranfield.extensions.scale.totals import (
     MEASURE,
@@ -52,7 +52,14 @@ from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
-from cranfield.options import check_option, keywords, level_check, refuse_unknown_options, takes, whole_check
+from cranfield.options import (
+    check_option,
+    keywords,
+    level_check,
+    refuse_unknown_options,
+    takes,
+    whole_check,
+)
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, list_measures
 from cranfield.version import __version__
 
@@ -132,14 +139,18 @@ def evaluate(
     if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
         raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
     measure_list = list_measures(measures)
-    if local_measure := next((measure.name for measure in measure_list if measure.definition.module == "__main__"), None):
+    if local_measure := next(
+        (measure.name for measure in measure_list if measure.definition.module == "__main__"), None
+    ):
         raise MeasureError(
             f"{local_measure} is declared in the program itself, which the machines of Spark do not import: "
             "declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
-    task = Task(measure_list, settings, errors, __version__, keep=keep, names=names, top_grade=top_grade)
+    task = Task(
+        measure_list, settings, errors, __version__, keep=keep, names=names, top_grade=top_grade
+    )
     if run is None:
         if by is not None or systems is not None:
             raise OptionError("by and systems are for a run of its own: the table has one system")
@@ -147,13 +158,21 @@ def evaluate(
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if settings.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    qrels_side = _SideFrame.from_frame(qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ())
-    run_side = _SideFrame.from_frame(run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ())
+    qrels_side = _SideFrame.from_frame(
+        qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ()
+    )
+    run_side = _SideFrame.from_frame(
+        run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ()
+    )
     if top_grade is None and any(map(depends_on_top_grade, measure_list)):
         top_grade = qrels_side.find_highest_grade()
     if by is not None and systems is None:
         systems = run_side.find_systems(by, errors)
-    n_buckets = run_side.count_buckets() if buckets is None else check_option("buckets", buckets, whole_check(1))
+    n_buckets = (
+        run_side.count_buckets()
+        if buckets is None
+        else check_option("buckets", buckets, whole_check(1))
+    )
     task = replace(
         task,
         qrels_columns=qrels_side.user_columns,
@@ -170,7 +189,10 @@ def evaluate(
 
 _SINGLE_SYSTEM = "run"  # the name of a run of one system
 _WHOLE_NUMBERS = r"tinyint|smallint|int|bigint"
-_ID_TYPES = rf"{_WHOLE_NUMBERS}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
+_ID_TYPES = (
+    rf"{_WHOLE_NUMBERS}|(string|(var)?char).*|binary|decimal\(\d+,0\)",
+    "text or whole numbers",
+)
 _NUMBER_TYPES = rf"{_WHOLE_NUMBERS}|float|double|boolean|decimal\(.*\)", "numbers"
 _FAULT_OF_ID = "{0} IS NULL OR CAST({0} AS string) = ''".format
 _FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
@@ -213,17 +235,27 @@ class _SideFrame:
         names = [name for name in frame.columns if name not in {*keep, *system_columns}]
         fields, field_columns = _find_fields(frame, names, side, user_columns)
         column_names = [*names, *fields]
-        arrays = {name for name, column_type in frame.dtypes if column_type.startswith("array")}.union(fields)
+        arrays = {
+            name for name, column_type in frame.dtypes if column_type.startswith("array")
+        }.union(fields)
         cells: list[object] = [[] if name in arrays else None for name in column_names]
-        position_of_role = take_columns(column_names, side, field_columns, side.name_in_errors, cells.__getitem__)
+        position_of_role = take_columns(
+            column_names, side, field_columns, side.name_in_errors, cells.__getitem__
+        )
         lists = list_columns(column_names, position_of_role, side, field_columns, cells.__getitem__)
-        name_of_role = lists or {role: column_names[position] for role, position in position_of_role.items()}
+        name_of_role = lists or {
+            role: column_names[position] for role, position in position_of_role.items()
+        }
         path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
         paths = [".".join(map(quote_name, path)) for path in path_of_role.values()]
         faults = []
-        for role, path, (_, column_type) in zip(name_of_role, paths, frame.selectExpr(*paths).dtypes, strict=True):
+        for role, path, (_, column_type) in zip(
+            name_of_role, paths, frame.selectExpr(*paths).dtypes, strict=True
+        ):
             is_array = role != "query" and name_of_role[role] in arrays
-            _check_column_type(role, name_of_role[role], column_type, side.name_in_errors, is_array and bool(lists))
+            _check_column_type(
+                role, name_of_role[role], column_type, side.name_in_errors, is_array and bool(lists)
+            )
             if errors == "skip" and (role != "rank" or "score" not in name_of_role):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
@@ -281,7 +313,9 @@ class _SideFrame:
         return max(1, n_worthwhile, math.ceil(n_rows / _ROWS_PER_BUCKET))
 
 
-def _check_column_type(role: Role, name: str, column_type: str, source: str, has_lists: bool) -> None:
+def _check_column_type(
+    role: Role, name: str, column_type: str, source: str, has_lists: bool
+) -> None:
     """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
     cell = column_type.removeprefix("array<").removesuffix(">") if has_lists else column_type
     pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
@@ -307,12 +341,15 @@ def _find_fields(
     fields_of_column = {
         field.name: field.dataType.elementType.names
         for field in frame.schema
-        if isinstance(field.dataType, ArrayType) and isinstance(field.dataType.elementType, StructType)
+        if isinstance(field.dataType, ArrayType)
+        and isinstance(field.dataType.elementType, StructType)
     }
     return choose_fields(names, fields_of_column, side, user_columns)
 
 
-def _score_in_buckets(qrels_side: _SideFrame, run_side: _SideFrame, n_buckets: int, task: Task) -> "DataFrame":
+def _score_in_buckets(
+    qrels_side: _SideFrame, run_side: _SideFrame, n_buckets: int, task: Task
+) -> "DataFrame":
     """Return the scores, computed bucket by bucket."""
     from pyspark.sql import functions
 
@@ -341,7 +378,9 @@ def _pair_sides(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     from pyspark.sql import functions
 
     qrels_rows, run_rows = (
-        side.select(BUCKET, functions.struct(*map(column_of_name, side.drop(BUCKET).columns)).alias(name))
+        side.select(
+            BUCKET, functions.struct(*map(column_of_name, side.drop(BUCKET).columns)).alias(name)
+        )
         for side, name in zip(sides, ("judged", "ranked"), strict=True)
     )
     pairs = qrels_rows.unionByName(run_rows, allowMissingColumns=True)
@@ -373,9 +412,13 @@ def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
             )
         column_type = StringType() if measure.definition.is_text else DoubleType()
         fields.append(StructField(name, column_type, metadata={MEASURE: str(measure)}))
-    repeated_names = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.score_columns}]
+    repeated_names = [
+        name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.score_columns}
+    ]
     if repeated_names:
-        raise OptionError(f"keep: the scores have a column {repeated_names[0]!r}, too: rename it before")
+        raise OptionError(
+            f"keep: the scores have a column {repeated_names[0]!r}, too: rename it before"
+        )
     return StructType(fields)
 
 
@@ -385,10 +428,15 @@ def _score_arrays(frame: "DataFrame", task: Task, columns: ColumnsOfBoth | None)
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
     qrels_side, run_side = (
-        _SideFrame.from_frame(frame, side, select_side_columns(columns, side), task.errors, task.keep, ())
+        _SideFrame.from_frame(
+            frame, side, select_side_columns(columns, side), task.errors, task.keep, ()
+        )
         for side in (Side.QRELS, Side.RUN)
     )
-    if not (qrels_side.has_arrays and run_side.has_arrays) or qrels_side.doc_column == run_side.doc_column:
+    if (
+        not (qrels_side.has_arrays and run_side.has_arrays)
+        or qrels_side.doc_column == run_side.doc_column
+    ):
         raise InputError(
             "a table alone has the expected and the retrieved documents of each query in arrays; "
             "judgments and a run with a row for each document are two DataFrames"
@@ -406,7 +454,11 @@ def _refuse_mixed_systems(table: _SideFrame) -> None:
     for name in table.frame.columns:
         if plain_name(name) in SYSTEMS and name != table.query_column:
             extremes = functions.min(column_of_name(name)), functions.max(column_of_name(name))
-            queries = table.frame.groupBy(column_of_name(table.query_column)).agg(*extremes).toDF("query", "a", "b")
+            queries = (
+                table.frame.groupBy(column_of_name(table.query_column))
+                .agg(*extremes)
+                .toDF("query", "a", "b")
+            )
             for query, first, last in queries.where("a != b").limit(1).collect():
                 raise InputError(
                     f"the table: column {name!r} has several values, and query {query!r:.80} "
@@ -415,7 +467,9 @@ def _refuse_mixed_systems(table: _SideFrame) -> None:
                 )
 
 
-def _refuse_unjudged_systems(qrels_side: _SideFrame, run_side: _SideFrame, systems: Iterable[str]) -> None:
+def _refuse_unjudged_systems(
+    qrels_side: _SideFrame, run_side: _SideFrame, systems: Iterable[str]
+) -> None:
     """Raise the error, or warn, as memory does of a system none of whose documents is judged.
 
     The reason is looked for in the first rows by query.
@@ -429,7 +483,10 @@ def _refuse_unjudged_systems(qrels_side: _SideFrame, run_side: _SideFrame, syste
     judgment_samples = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
     for system in systems:
         ranking = run_docs.where(column_of_name("system") == functions.lit(system))
-        if any(not ranking.join(sample, ["query", "doc"], "left_semi").isEmpty() for sample in judgment_samples):
+        if any(
+            not ranking.join(sample, ["query", "doc"], "left_semi").isEmpty()
+            for sample in judgment_samples
+        ):
             continue
         lists = _read_first_lists(judgments, ranking), _read_first_lists(ranking, judgments)
         if all(lists):

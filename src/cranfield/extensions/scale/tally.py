@@ -84,15 +84,21 @@ class Tally:
         if text_measures:
             raise MeasureError(f"{text_measures[0]} is a string for each query; it has no sum")
         self.judging = Judging(**judging)
-        self.top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
+        self.top_grade = (
+            None if top_grade is None else check_option("top_grade", top_grade, level_check())
+        )
         if top_grade is None:
-            dependent_measures = [str(measure) for measure in self.measures if depends_on_top_grade(measure)]
+            dependent_measures = [
+                str(measure) for measure in self.measures if depends_on_top_grade(measure)
+            ]
             if dependent_measures:
                 raise OptionError(
                     f"{', '.join(dependent_measures)}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
-        self._sums: dict[tuple[str, str], list[Sums]] = {_ALL_QUERIES: [Sums() for _ in self.measures]}
+        self._sums: dict[tuple[str, str], list[Sums]] = {
+            _ALL_QUERIES: [Sums() for _ in self.measures]
+        }
         self._counts = Counts(0, 0, 0, 0)
         self._n_shared = 0
 
@@ -142,7 +148,9 @@ class Tally:
     def _add_sums(self, sums_of_slice: Mapping[tuple[str, str], Sequence[Sums]]) -> None:
         for key, sums in sums_of_slice.items():
             previous_sums = self._sums.get(key, [Sums() for _ in self.measures])
-            self._sums[key] = [total.plus(addend) for total, addend in zip(previous_sums, sums, strict=True)]
+            self._sums[key] = [
+                total.plus(addend) for total, addend in zip(previous_sums, sums, strict=True)
+            ]
 
     def merge(self, other: "Tally") -> "Tally":
         """Add what another tally has to this one, and return this one; the other is not changed.
@@ -151,9 +159,13 @@ class Tally:
         """
         if not isinstance(other, Tally):
             raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
-        for name, setting, merged_setting in zip(*self._shared_settings, *other._shared_settings[1:], strict=True):
+        for name, setting, merged_setting in zip(
+            *self._shared_settings, *other._shared_settings[1:], strict=True
+        ):
             if setting != merged_setting:
-                raise OptionError(f"tallies of different {name}: {_format_setting(setting)} and {_format_setting(merged_setting)}")
+                raise OptionError(
+                    f"tallies of different {name}: {_format_setting(setting)} and {_format_setting(merged_setting)}"
+                )
         self._add_sums(other._sums)
         self._counts += other._counts
         self._n_shared += other._n_shared
@@ -216,7 +228,9 @@ class Tally:
                 )
             tally = cls(state["measures"], top_grade=state["top_grade"], **state["judging"])
             counts = state["counts"]
-            tally._counts = Counts(**{field.name: int(counts[field.name]) for field in fields(Counts)})
+            tally._counts = Counts(
+                **{field.name: int(counts[field.name]) for field in fields(Counts)}
+            )
             tally._n_shared = int(state["shared"])
             tally._sums = {
                 (str(label), str(name)): [Sums.of_texts(texts) for texts in sums]
@@ -260,9 +274,15 @@ class Totals(Shown):
         `label` is its kind, if several have that name. KeyError if there is no such slice.
         """
         for (kind, slice_name), sums in self.sums.items():
-            if (kind, slice_name) == _ALL_QUERIES if name is None else slice_name == name and label in (None, kind):
+            if (
+                (kind, slice_name) == _ALL_QUERIES
+                if name is None
+                else slice_name == name and label in (None, kind)
+            ):
                 return {
-                    str(measure): aggregate_exact_sum(measure.definition.aggregation, total.n_units, total.n)
+                    str(measure): aggregate_exact_sum(
+                        measure.definition.aggregation, total.n_units, total.n
+                    )
                     for measure, total in zip(self.measures, sums, strict=True)
                 }
         raise KeyError(name)

@@ -56,7 +56,10 @@ class Task:
     @property
     def score_columns(self) -> list[str]:
         """The names of the columns of scores."""
-        return [_safe_name(str(measure)) if self.names == "safe" else str(measure) for measure in self.measures]
+        return [
+            _safe_name(str(measure)) if self.names == "safe" else str(measure)
+            for measure in self.measures
+        ]
 
     def check_version(self) -> None:
         """Raise InputError if another version of the package evaluates."""
@@ -80,7 +83,9 @@ def score_bucket(task: Task, qrels_table: "pa.Table", run_table: "pa.Table") -> 
     """Return the scores of the queries of a bucket."""
     import pyarrow as pa
 
-    return pa.Table.from_batches(_score_queries(task, qrels_table, run_table), _make_schema(task, qrels_table))
+    return pa.Table.from_batches(
+        _score_queries(task, qrels_table, run_table), _make_schema(task, qrels_table)
+    )
 
 
 def score_partition(task: Task, batches: Batches) -> Batches:
@@ -95,7 +100,9 @@ def score_partition(task: Task, batches: Batches) -> Batches:
     yield from _score_queries(task, *map(pa.Table.from_struct_array, sides))
 
 
-def _score_queries(task: Task, qrels_table: "pa.Table", run_table: "pa.Table") -> "list[pa.RecordBatch]":
+def _score_queries(
+    task: Task, qrels_table: "pa.Table", run_table: "pa.Table"
+) -> "list[pa.RecordBatch]":
     """Return the scores of some queries, system by system."""
     task.check_version()
     plan, batches = find_plan(task.measures), []
@@ -114,7 +121,9 @@ def _score_queries(task: Task, qrels_table: "pa.Table", run_table: "pa.Table") -
                 run = Run(rows, system, errors=task.errors)
             matched_run = judge_part(qrels, run, plan, task.judging, task.top_grade)
             if matched_run.query_ids:
-                batches.append(_make_batch(task, system, matched_run, qrels_rows, first_row_of_query))
+                batches.append(
+                    _make_batch(task, system, matched_run, qrels_rows, first_row_of_query)
+                )
     return batches
 
 
@@ -200,10 +209,16 @@ def _first_row_of_queries(qrels_table: "pa.Table", task: Task) -> dict[str, int]
     query = qrels_table[task.query_columns[0]].cast(pa.string())
     rows_with_query = qrels_table.select(task.keep).append_column("__query", query)
     row = pa.array(np.arange(len(query)))
-    rows_of_query = rows_with_query.append_column("__row", row).group_by("__query", use_threads=False)
+    rows_of_query = rows_with_query.append_column("__row", row).group_by(
+        "__query", use_threads=False
+    )
     first_rows = rows_of_query.aggregate([("__row", "min")])
-    row_of_query = dict(zip(first_rows["__query"].to_pylist(), first_rows["__row_min"].to_pylist(), strict=True))
-    distinct_rows = rows_with_query.group_by([*task.keep, "__query"], use_threads=False).aggregate([])
+    row_of_query = dict(
+        zip(first_rows["__query"].to_pylist(), first_rows["__row_min"].to_pylist(), strict=True)
+    )
+    distinct_rows = rows_with_query.group_by([*task.keep, "__query"], use_threads=False).aggregate(
+        []
+    )
     if len(distinct_rows) > len(row_of_query):
         names = distinct_rows["__query"].to_pylist()
         mixed_query = next(name for name in names if names.count(name) > 1)
@@ -228,7 +243,11 @@ def _make_schema(task: Task, qrels_table: "pa.Table") -> "pa.Schema":
 
 
 def _make_batch(
-    task: Task, system: str, matched_run: MatchedRun, qrels_table: "pa.Table", row_of_query: Mapping[str, int]
+    task: Task,
+    system: str,
+    matched_run: MatchedRun,
+    qrels_table: "pa.Table",
+    row_of_query: Mapping[str, int],
 ) -> "pa.RecordBatch":
     """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
     import pyarrow as pa

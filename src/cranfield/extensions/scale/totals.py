@@ -81,9 +81,13 @@ def summarize(
     groups = _group_columns(scores, by)
     score_columns = _find_score_columns(scores, measures)
     answered_columns = [ANSWERED] if ANSWERED in scores.columns else []
-    column_names = dict.fromkeys([*groups, *answered_columns, *(score_column.name for score_column in score_columns)])
+    column_names = dict.fromkeys(
+        [*groups, *answered_columns, *(score_column.name for score_column in score_columns)]
+    )
     frame = scores.select(*map(column_of_name, column_names))
-    group_sums = _sum_groups(frame, groups, partial(sum_scores, groups, score_columns, bool(answered_columns)))
+    group_sums = _sum_groups(
+        frame, groups, partial(sum_scores, groups, score_columns, bool(answered_columns))
+    )
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
     schema = _result_schema(scores, groups, f"{fields}low double, high double")
     means = group_sums.mapInArrow(partial(list_means, groups, score_columns, confidence), schema)
@@ -104,7 +108,9 @@ def attach_counts(
     counts = {}
     for name, system_rows, n_extra in (("unjudged", unjudged, 0), ("left_out", lost_rows, n_lost)):
         count_of_system = dict(system_rows.groupBy("system").count().collect())
-        counts[name] = json.dumps({system: count_of_system.get(system, 0) + n_extra for system in systems})
+        counts[name] = json.dumps(
+            {system: count_of_system.get(system, 0) + n_extra for system in systems}
+        )
     return scores.withMetadata(ANSWERED, counts)
 
 
@@ -180,7 +186,9 @@ def compare(
     column_names = dict.fromkeys([system_column, QUERY, cluster_column, *groups, *score_names])
     is_baseline = column_of_name(system_column) == functions.lit(baseline)
     if scores.where(is_baseline).isEmpty():
-        raise InputError(f"there are no scores of the baseline {baseline!r} in column {system_column!r}")
+        raise InputError(
+            f"there are no scores of the baseline {baseline!r} in column {system_column!r}"
+        )
     # Each system's rows of a query meet in one task, where a second one is found; the join needs
     # the rows of a query together, too.
     window = Window.partitionBy(column_of_name(QUERY), column_of_name(system_column))
@@ -191,9 +199,13 @@ def compare(
         column_of_name(QUERY).alias(BASELINE_PREFIX + QUERY),
         *(column_of_name(name).alias(BASELINE_PREFIX + name) for name in [ROW_COUNT, *score_names]),
     )
-    pairs = system_rows.join(baseline_rows, column_of_name(QUERY) == column_of_name(BASELINE_PREFIX + QUERY), "inner")
+    pairs = system_rows.join(
+        baseline_rows, column_of_name(QUERY) == column_of_name(BASELINE_PREFIX + QUERY), "inner"
+    )
     key_columns = [*groups, system_column]
-    sum_batches = partial(sum_pairs, key_columns, score_columns, system_column, cluster_column if relative else None)
+    sum_batches = partial(
+        sum_pairs, key_columns, score_columns, system_column, cluster_column if relative else None
+    )
     group_sums = _sum_groups(pairs, key_columns, sum_batches)
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
@@ -235,7 +247,9 @@ def _group_columns(scores: "DataFrame", by: str | Sequence[str] | None) -> list[
     return column_names
 
 
-def _find_score_columns(scores: "DataFrame", measures: str | Sequence[str] | None) -> list[ScoreColumn]:
+def _find_score_columns(
+    scores: "DataFrame", measures: str | Sequence[str] | None
+) -> list[ScoreColumn]:
     """Return the columns of scores; MeasureError for a measure that has none."""
     column_of_measure: dict[str, ScoreColumn] = {}
     for field in scores.schema:
@@ -244,7 +258,9 @@ def _find_score_columns(scores: "DataFrame", measures: str | Sequence[str] | Non
         if measure is None or field.dataType.typeName() != "double":
             continue
         higher_is_better = measure.definition.higher_is_better is not False
-        column_of_measure[str(measure)] = ScoreColumn(field.name, str(measure), measure.definition.aggregation, higher_is_better)
+        column_of_measure[str(measure)] = ScoreColumn(
+            field.name, str(measure), measure.definition.aggregation, higher_is_better
+        )
     if measures is None:
         measure_names = list(column_of_measure)
     else:
@@ -252,7 +268,11 @@ def _find_score_columns(scores: "DataFrame", measures: str | Sequence[str] | Non
         measure_names = [str(parse(name)) for text in texts for name in text.split()]
     missing_names = [name for name in measure_names if name not in column_of_measure]
     if missing_names or not measure_names:
-        available = f"they have {', '.join(column_of_measure)}" if column_of_measure else "they have no column of a measure"
+        available = (
+            f"they have {', '.join(column_of_measure)}"
+            if column_of_measure
+            else "they have no column of a measure"
+        )
         missing_name = missing_names[0] if missing_names else "a measure"
         raise MeasureError(f"there are no scores of {missing_name}; {available}")
     return [column_of_measure[name] for name in dict.fromkeys(measure_names)]
@@ -277,5 +297,9 @@ def _sum_groups(
     """Return a row for each group with its state, from the states of the partitions."""
     schema = _result_schema(frame, groups, "state string")
     group_sums = frame.mapInArrow(sum_batches, schema)
-    group_sums = group_sums.repartition(*map(column_of_name, groups)) if groups else group_sums.repartition(1)
+    group_sums = (
+        group_sums.repartition(*map(column_of_name, groups))
+        if groups
+        else group_sums.repartition(1)
+    )
     return group_sums.mapInArrow(partial(merge_sums, groups), schema)

@@ -9,9 +9,15 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, mean
 from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.cells import Cell
-from cranfield.comparison.extra_columns import ValueColumns, ExtraColumns
+from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
 from cranfield.comparison.result import Result, find_verdicts
-from cranfield.comparison.scale import clip_ends, compared_range, is_geometric, to_compared_unit, score_range
+from cranfield.comparison.scale import (
+    clip_ends,
+    compared_range,
+    is_geometric,
+    score_range,
+    to_compared_unit,
+)
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import t_interval
 from cranfield.errors import OptionError
@@ -28,7 +34,13 @@ class SeedColumns(ExtraColumns):
     def __init__(self, groups: Sequence[SeedGroup]) -> None:
         self.groups = groups
 
-    def prepare(self, aligned_scores: AlignedScores, settings: Settings, left_column: Ints, right_column: Ints) -> "SeedColumns":
+    def prepare(
+        self,
+        aligned_scores: AlignedScores,
+        settings: Settings,
+        left_column: Ints,
+        right_column: Ints,
+    ) -> "SeedColumns":
         """Refuse bounds, which are of single runs."""
         if settings.bounds:
             raise OptionError("bounds=True applies to single runs: leave it or the groups out")
@@ -39,7 +51,9 @@ class SeedColumns(ExtraColumns):
         training_tests = [training.compare_retrained(self.groups, cell) for cell in cells]
         return [
             {} if pair_tests is None else _training_columns(cell, pair_tests)
-            for cell, pair_tests in zip(cells, training.correct_tests(training_tests, settings), strict=True)
+            for cell, pair_tests in zip(
+                cells, training.correct_tests(training_tests, settings), strict=True
+            )
         ]
 
     def system_columns(self, cell: Cell) -> ValueColumns:
@@ -48,7 +62,9 @@ class SeedColumns(ExtraColumns):
         runs: list[dict[str, float]] = []
         standard_deviations: list[float | None] = []
         for group in self.groups:
-            columns = to_compared_unit(cell.parsed_measure, group.scores[measure_index][cell.queries.is_included]).T
+            columns = to_compared_unit(
+                cell.parsed_measure, group.scores[measure_index][cell.queries.is_included]
+            ).T
             means = [mean(column) for column in columns]
             means = list(map(math.exp, means)) if is_geometric(cell.parsed_measure) else means
             runs.append(dict(zip(group.runs, means, strict=True)))
@@ -70,7 +86,9 @@ class SeedColumns(ExtraColumns):
                 measure: {
                     run: column
                     for group in self.groups
-                    for run, column in zip(group.runs, group.scores[measure_index].T.tolist(), strict=True)
+                    for run, column in zip(
+                        group.runs, group.scores[measure_index].T.tolist(), strict=True
+                    )
                 }
                 for measure_index, measure in enumerate(aligned_scores.measures)
             }
@@ -80,7 +98,9 @@ class SeedColumns(ExtraColumns):
 def _training_columns(cell: Cell, tests: training.TrainingTests) -> ValueColumns:
     """Return the interval, the tests and the verdict of each pair, trained again."""
     low, high = t_interval(tests.moments, cell.settings.alpha)
-    lowest_score, highest_score = compared_range(cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores))
+    lowest_score, highest_score = compared_range(
+        cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores)
+    )
     low, high = clip_ends(low, high, lowest_score - highest_score, highest_score - lowest_score)
     is_significant = tests.p_adjusted <= cell.settings.alpha
     return {
@@ -89,5 +109,7 @@ def _training_columns(cell: Cell, tests: training.TrainingTests) -> ValueColumns
         "training_p": tests.p,
         "training_p_adjusted": tests.p_adjusted,
         "training_df": np.where(np.isnan(tests.p), np.nan, tests.moments.degrees),
-        "training_verdict": find_verdicts(is_significant, cell.moments.mean, higher_is_better=cell.higher_is_better),
+        "training_verdict": find_verdicts(
+            is_significant, cell.moments.mean, higher_is_better=cell.higher_is_better
+        ),
     }

@@ -11,7 +11,9 @@ from cranfield.extensions.seeds.seeds import SeedGroup, average_runs, find_group
 
 
 def average_groups(
-    aligned_scores: AlignedScores, runs_of_system: Mapping[str, Sequence[str]], deterministic: Sequence[str]
+    aligned_scores: AlignedScores,
+    runs_of_system: Mapping[str, Sequence[str]],
+    deterministic: Sequence[str],
 ) -> AlignedScores:
     """Return the scores of systems, each of which is the mean of its runs."""
     runs = {} if aligned_scores.evaluated_runs is None else aligned_scores.evaluated_runs.runs
@@ -26,16 +28,23 @@ def average_groups(
             aligned_scores.scores[:, :, run_indices],
             name in deterministic,
         )
-        for name, run_indices in find_groups(runs_of_system, deterministic, aligned_scores.system_names, paths)
+        for name, run_indices in find_groups(
+            runs_of_system, deterministic, aligned_scores.system_names, paths
+        )
     )
     measures = [aligned_scores.find_measure(name) for name in aligned_scores.measures]
     columns = [
-        [average_runs(measure, scores) for measure, scores in zip(measures, group.scores, strict=True)]
+        [
+            average_runs(measure, scores)
+            for measure, scores in zip(measures, group.scores, strict=True)
+        ]
         for group in groups
     ]
     judged_shares = aligned_scores.judged_share
     if judged_shares is not None:
-        index_of_run = {name: run_index for run_index, name in enumerate(aligned_scores.system_names)}
+        index_of_run = {
+            name: run_index for run_index, name in enumerate(aligned_scores.system_names)
+        }
         runs_shares = [
             judged_shares[:, :, [index_of_run[run] for run in group.runs]] for group in groups
         ]

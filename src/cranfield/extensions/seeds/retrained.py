@@ -35,7 +35,9 @@ def retrain(aligned_scores: AlignedScores, *, has_limits: bool) -> AlignedScores
             "(--limit)"
         )
     seed_variances = {
-        measure: seed_variance(groups, aligned_scores.find_measure(measure), measure_index, aligned_scores.units)
+        measure: seed_variance(
+            groups, aligned_scores.find_measure(measure), measure_index, aligned_scores.units
+        )
         for measure_index, measure in enumerate(aligned_scores.measures)
     }
     return replace(aligned_scores, added_variances=seed_variances)
@@ -49,4 +51,6 @@ def note_models(aligned_scores: AlignedScores) -> AlignedScores:
         "The verdicts are about these trained models: trained_again=True (--trained-again) "
         "judges the systems as trained again."
     )
-    return replace(aligned_scores, notes=(*aligned_scores.notes, Note("these-models", "info", text)))
+    return replace(
+        aligned_scores, notes=(*aligned_scores.notes, Note("these-models", "info", text))
+    )

@@ -9,7 +9,13 @@ from cranfield.comparison.method import CORRECTIONS
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import MARKS
-from cranfield.render.numbers import format_interval, format_number, format_percent, format_p, format_signed
+from cranfield.render.numbers import (
+    format_interval,
+    format_number,
+    format_p,
+    format_percent,
+    format_signed,
+)
 from cranfield.render.table import Column, Table, legend, select_shown
 
 
@@ -30,9 +36,13 @@ def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
     pair_of_system = {pair.system: pair for pair in result.pairs}
     if settings.baseline is None:
         pair_of_system = {}
-    lines = [_TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems]
+    lines = [
+        _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
+    ]
     lines.sort(key=lambda line: line.system.name != settings.baseline)
-    tables = [_make_table(result, settings, lines, with_spread=True, with_pairs=bool(pair_of_system))]
+    tables = [
+        _make_table(result, settings, lines, with_spread=True, with_pairs=bool(pair_of_system))
+    ]
     if settings.baseline is None and any(pair.training_p is not None for pair in result.pairs):
         system_of_name = {system.name: system for system in result.systems}
         pair_lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
@@ -41,9 +51,16 @@ def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
 
 
 def _make_table(
-    result: Result, settings: Settings, lines: Sequence[_TableLine], *, with_spread: bool, with_pairs: bool
+    result: Result,
+    settings: Settings,
+    lines: Sequence[_TableLine],
+    *,
+    with_spread: bool,
+    with_pairs: bool,
 ) -> Table:
-    columns = select_shown(_list_columns(result, settings, with_spread=with_spread, with_pairs=with_pairs))
+    columns = select_shown(
+        _list_columns(result, settings, with_spread=with_spread, with_pairs=with_pairs)
+    )
     subject = "training again, with other seeds" if with_pairs else "the runs of each system"
     baseline_text = f"   baseline {settings.baseline}" if settings.baseline is not None else ""
     return Table(
@@ -55,11 +72,15 @@ def _make_table(
     )
 
 
-def _list_columns(result: Result, settings: Settings, *, with_spread: bool, with_pairs: bool) -> Iterator[Column]:
+def _list_columns(
+    result: Result, settings: Settings, *, with_spread: bool, with_pairs: bool
+) -> Iterator[Column]:
     """Yield the columns: a cell shows a _Line."""
     level, by_ratio = format_percent(1 - settings.alpha), result.by_ratio
 
-    def make_column(heading: str, show: Callable[[Pair], str], meaning: str = "", *is_shown: bool) -> Column:
+    def make_column(
+        heading: str, show: Callable[[Pair], str], meaning: str = "", *is_shown: bool
+    ) -> Column:
         return Column(
             heading, lambda line: "" if line.pair is None else show(line.pair), meaning, *is_shown
         )
@@ -75,8 +96,16 @@ def _list_columns(result: Result, settings: Settings, *, with_spread: bool, with
         f"runs{', and the least and the greatest of them' * (not with_pairs)}.",
         with_spread,
     )
-    yield Column("least", lambda line: _extreme_mean(line.system, min), is_shown=with_spread and not with_pairs)
-    yield Column("most", lambda line: _extreme_mean(line.system, max), is_shown=with_spread and not with_pairs)
+    yield Column(
+        "least",
+        lambda line: _extreme_mean(line.system, min),
+        is_shown=with_spread and not with_pairs,
+    )
+    yield Column(
+        "most",
+        lambda line: _extreme_mean(line.system, max),
+        is_shown=with_spread and not with_pairs,
+    )
     if not with_pairs:
         return
     yield make_column("ratio" if by_ratio else "diff", _format_difference)
@@ -87,7 +116,9 @@ def _list_columns(result: Result, settings: Settings, *, with_spread: bool, with
         "if they were trained again? Queries and seeds are crossed random effects; Student's t "
         "with Satterthwaite's degrees of freedom, df.",
     )
-    correction = str(settings.correction) if settings.correction in OF_P else "holm"  # as `corrected` does
+    correction = (
+        str(settings.correction) if settings.correction in OF_P else "holm"
+    )  # as `corrected` does
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
     yield make_column("p", lambda pair: format_p(pair.training_p))
@@ -107,7 +138,9 @@ def _extreme_mean(system: System, extreme: Callable[[Iterable[float]], float]) -
 
 def _format_difference(pair: Pair) -> str:
     """Return the difference, or the ratio, with the mark of training again."""
-    number_text = format_signed(pair.difference) if pair.ratio is None else format_number(pair.ratio)
+    number_text = (
+        format_signed(pair.difference) if pair.ratio is None else format_number(pair.ratio)
+    )
     return f"{number_text} {MARKS[pair.training_verdict]}"
 
 

@@ -60,7 +60,11 @@ def find_groups(
     group_of_run: dict[int, str] = {}
     for group, patterns in _expand_templates(patterns_of_group, run_names):
         for pattern in patterns:
-            run_indices = [run_index for run_index, name in enumerate(run_names) if _matches_run(pattern, name, paths_of_run.get(name, ()))]
+            run_indices = [
+                run_index
+                for run_index, name in enumerate(run_names)
+                if _matches_run(pattern, name, paths_of_run.get(name, ()))
+            ]
             if not run_indices:
                 raise InputError(
                     f"the group {group!r:.80}: there is no run {pattern!r:.80}",
@@ -105,7 +109,9 @@ def _expand_templates(
             continue
         for template in patterns:
             prefix, _, suffix = template.partition(TEMPLATE)
-            escaped_affixes = (f"{re.escape(affix)}".replace(r"\*", ".*") for affix in (prefix, suffix))
+            escaped_affixes = (
+                f"{re.escape(affix)}".replace(r"\*", ".*") for affix in (prefix, suffix)
+            )
             pattern = re.compile("(.+)".join(escaped_affixes), re.DOTALL)
             matches = [(name, match[1]) for name in run_names if (match := pattern.fullmatch(name))]
             if not matches:
@@ -142,7 +148,9 @@ def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
     groups_of_runs = [group for group in groups if len(group.runs) > 1]
     if not groups_of_runs:
         return []
-    run_counts = ", ".join(f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs)
+    run_counts = ", ".join(
+        f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs
+    )
     return [Note("runs", "info", f"Means of several runs: {run_counts}.", len(groups_of_runs))]
 
 
@@ -158,7 +166,11 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
         "of compare allow for other seeds, too."
     )
     yield Note("these-models", "info", text)
-    small_systems = [f"{escape_unprintable(group.name)} {len(group.runs)}" for group in groups if len(group.runs) in (2, 3)]
+    small_systems = [
+        f"{escape_unprintable(group.name)} {len(group.runs)}"
+        for group in groups
+        if len(group.runs) in (2, 3)
+    ]
     if small_systems:
         text = (
             f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are then often "
@@ -174,7 +186,9 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
             "A copy has no other seed, and makes p and intervals of training again too small."
         )
         yield Note("same-runs", "warning", text, count=len(twin_systems))
-    single_run_systems = [escape_unprintable(group.name) for group in groups if not group.shows_seed_effect]
+    single_run_systems = [
+        escape_unprintable(group.name) for group in groups if not group.shows_seed_effect
+    ]
     if single_run_systems:
         text = (
             f"One run cannot tell what other seeds would change: training {', '.join(single_run_systems)} "
@@ -205,7 +219,9 @@ def seed_variance(
         if group.is_deterministic:
             variance[i] = 0.0
         elif n_runs > 1:
-            variance[i] = _group_variance(to_compared_unit(measure, group.scores[measure_index]), units)
+            variance[i] = _group_variance(
+                to_compared_unit(measure, group.scores[measure_index]), units
+            )
             degrees[i] = n_runs - 1
     return AddedVariance(variance, degrees)
 

@@ -34,13 +34,20 @@ def compare_retrained(groups: Sequence[SeedGroup], cell: Cell) -> TrainingTests 
     seed_variances = seed_variance(groups, cell.parsed_measure, measure_index, cell.units)
     pair_columns = cell.paired_scores.left_column, cell.paired_scores.right_column
     moments = cell.unit_moments.add_variances(
-        [seed_variances.variance[column] for column in pair_columns], [seed_variances.degrees[column] for column in pair_columns]
+        [seed_variances.variance[column] for column in pair_columns],
+        [seed_variances.degrees[column] for column in pair_columns],
     )
-    p = t_test(moments) if moments.n_units > 1 else np.full(len(cell.paired_scores.left_column), np.nan)
+    p = (
+        t_test(moments)
+        if moments.n_units > 1
+        else np.full(len(cell.paired_scores.left_column), np.nan)
+    )
     return TrainingTests(moments, p, p)
 
 
-def correct_tests(training_tests: Sequence[TrainingTests | None], settings: Settings) -> list[TrainingTests | None]:
+def correct_tests(
+    training_tests: Sequence[TrainingTests | None], settings: Settings
+) -> list[TrainingTests | None]:
     """Return the tests of some measures, corrected for each measure or for all together.
 
     Corrections by flips, and those of means of all systems, have no counterpart here: Holm's
@@ -50,13 +57,18 @@ def correct_tests(training_tests: Sequence[TrainingTests | None], settings: Sett
     available_tests = [tests for tests in training_tests if tests is not None]
     if settings.correction == "none" or not available_tests:
         return list(training_tests)
-    families = [available_tests] if settings.family == "all" else [[tests] for tests in available_tests]
+    families = (
+        [available_tests] if settings.family == "all" else [[tests] for tests in available_tests]
+    )
     corrected_tests = []
     for family in families:
         p = np.concatenate([tests.p for tests in family])
         has_p = ~np.isnan(p)
         p[has_p] = correct(p[has_p])
         corrected_parts = np.split(p, np.cumsum([len(tests.p) for tests in family])[:-1])
-        corrected_tests += [tests._replace(p_adjusted=corrected_p) for tests, corrected_p in zip(family, corrected_parts, strict=True)]
+        corrected_tests += [
+            tests._replace(p_adjusted=corrected_p)
+            for tests, corrected_p in zip(family, corrected_parts, strict=True)
+        ]
     next_tests = iter(corrected_tests)
     return [None if tests is None else next(next_tests) for tests in training_tests]

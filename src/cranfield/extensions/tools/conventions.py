@@ -39,7 +39,12 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trec_eval",
             "trec_eval 10, without -c",
             "m_*.c, form_res_rels.c",
-            (rule(f"{_TREC_EVAL_MEASURES} DCG IDCG RBP RBPResidual Unjudged", judging=_SHARED_QUERIES),),
+            (
+                rule(
+                    f"{_TREC_EVAL_MEASURES} DCG IDCG RBP RBPResidual Unjudged",
+                    judging=_SHARED_QUERIES,
+                ),
+            ),
             ("With -c, all queries of the judgments are averaged: that is the default here.",),
         ),
         Convention(
@@ -92,7 +97,9 @@ CONVENTIONS: Mapping[str, Convention] = {
             "beir/retrieval/evaluation.py, custom_metrics.py",
             (
                 rule(
-                    "nDCG AP P R", judging={**_TREC_EVAL_9_JUDGING, "identical_ids": "drop"}, decimals=5
+                    "nDCG AP P R",
+                    judging={**_TREC_EVAL_9_JUDGING, "identical_ids": "drop"},
+                    decimals=5,
                 ),
                 rule("RR RelP Success", judging={"ties": "given"}, decimals=5),
             ),
@@ -261,7 +268,10 @@ CONVENTIONS: Mapping[str, Convention] = {
                         "ties": "given",
                     },
                 ),
-                rule(judging={**_RELEVANT_QUERIES, "duplicates": "each", "ties": "given"}, nDCG=_BINARY_GAIN),
+                rule(
+                    judging={**_RELEVANT_QUERIES, "duplicates": "each", "ties": "given"},
+                    nDCG=_BINARY_GAIN,
+                ),
             ),
             (
                 "map_at_k is AP(over='reachable'); ndcg_at_k with relevancy 'raw' or 'exp' is "
@@ -284,7 +294,13 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn-retrieved",
             "scikit-learn 1.9.1, ndcg_score of what was retrieved",
             "sklearn/metrics/_ranking.py",
-            (rule("DCG", judging={**_RETRIEVED_QUERIES, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
+            (
+                rule(
+                    "DCG",
+                    judging={**_RETRIEVED_QUERIES, "ties": "expected"},
+                    nDCG={"ideal": "retrieved"},
+                ),
+            ),
             ("It sees neither what was missed nor queries without results.",),
         ),
         Convention(
@@ -292,7 +308,9 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
             "torchmetrics/functional/retrieval",
             (
-                rule("nDCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected", "scores": "single"}),
+                rule(
+                    "nDCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected", "scores": "single"}
+                ),
                 rule("Success", judging={**_UNRETRIEVED_BELOW, "scores": "single"}),
                 rule(
                     "P R RR",
@@ -341,7 +359,12 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_evaluation/metrics.py",
             (
                 rule("P R", judging={"duplicates": "once"}),
-                rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY_GAIN, AP={"over": "retrieved"}),
+                rule(
+                    "RR",
+                    judging={"duplicates": "each"},
+                    nDCG=_BINARY_GAIN,
+                    AP={"over": "retrieved"},
+                ),
             ),
             (
                 "AP of one hit at rank 5 is 0.2, no matter what else is relevant.",
@@ -378,7 +401,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "spark",
             "Spark, mllib RankingMetrics",
             "mllib/src/main/scala/org/apache/spark/mllib/evaluation/RankingMetrics.scala",
-            (rule("P R", judging={"duplicates": "each"}, AP={"over": "reachable"}, nDCG=_BINARY_GAIN),),
+            (
+                rule(
+                    "P R",
+                    judging={"duplicates": "each"},
+                    AP={"over": "reachable"},
+                    nDCG=_BINARY_GAIN,
+                ),
+            ),
             (
                 "A query without relevant documents counts 0.",
                 "With grades, the ideal ranking is in the order in which they are given, not "
@@ -441,10 +471,17 @@ def find_convention(name: str) -> Convention:
     """Return the convention of a name; OptionError with the nearest ones if there is none."""
     canonical_name = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
     if canonical_name is None:
-        spellings, matches = [*_NAME_OF_SPELLING, *(spelling.partition("-")[0] for spelling in _NAME_OF_SPELLING)], list[str]()
+        spellings, matches = (
+            [*_NAME_OF_SPELLING, *(spelling.partition("-")[0] for spelling in _NAME_OF_SPELLING)],
+            list[str](),
+        )
         prefix = _normalize_name(str(name))[:20]
         for start in filter(None, (prefix, *nearest_words(prefix, spellings, 1, 0.5))):
-            matches += [_NAME_OF_SPELLING[spelling] for spelling in _NAME_OF_SPELLING if spelling.startswith(start)]
+            matches += [
+                _NAME_OF_SPELLING[spelling]
+                for spelling in _NAME_OF_SPELLING
+                if spelling.startswith(start)
+            ]
         guess = f" Did you mean {matches[0]!r}?" if matches else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
     return CONVENTIONS[canonical_name]

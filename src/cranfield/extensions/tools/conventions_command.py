@@ -41,7 +41,9 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not any(map(is_file, paths)) and len(paths) < 2:
         flags.refuse_options({"value", "names", "rel"}, "has no effect without files")
-        convention_list = [*CONVENTIONS.values()] if not paths else [_find_named_convention(paths[0])]
+        convention_list = (
+            [*CONVENTIONS.values()] if not paths else [_find_named_convention(paths[0])]
+        )
         show(Conventions(convention_list), form)
         return
     measures = flags.parse_measures(names, _DEFAULT, rel)

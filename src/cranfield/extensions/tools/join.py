@@ -22,11 +22,18 @@ def join_systems(
     group_systems: Sequence[Systems],
 ) -> Systems:
     """Return the scores by each rule of a convention as one; a note names measures it lacks."""
-    scores_of_run = [[rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]]
-    systems = Systems(join_scores(convention, supported_measures, groups, group_scores) for group_scores in scores_of_run)
+    scores_of_run = [
+        [rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]
+    ]
+    systems = Systems(
+        join_scores(convention, supported_measures, groups, group_scores)
+        for group_scores in scores_of_run
+    )
     if len(supported_measures) == len(measures):
         return systems
-    missing_names = ", ".join(str(measure) for measure in measures if measure not in supported_measures)
+    missing_names = ", ".join(
+        str(measure) for measure in measures if measure not in supported_measures
+    )
     text = f"Not computed, since {convention.name} has no such measure: {missing_names}."
     note = Note("lacking", "info", text)
     return Systems(replace(scores, notes=(*scores.notes, note)) for scores in systems.values())
@@ -43,7 +50,9 @@ def join_scores(
     The columns are in the order of `wanted`. A query that a part does not average is NaN in its
     columns, and is left out of their means. The recipe has the options that all parts share.
     """
-    query_ids = list(dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids))
+    query_ids = list(
+        dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids)
+    )
     if len(group_scores) > 1:
         query_ids.sort(key=encode)
     row_of_query = {query_id: row for row, query_id in enumerate(query_ids)}
@@ -55,16 +64,35 @@ def join_scores(
             column[rows] = scores.values[:, i]
             column_of_measure[named_measure] = tool_measure, group.decimals, column
     # Two that are computed alike are one column.
-    columns = [*{column_of_measure[measure][0]: column_of_measure[measure] for measure in measures}.values()]
+    columns = [
+        *{
+            column_of_measure[measure][0]: column_of_measure[measure] for measure in measures
+        }.values()
+    ]
     largest_scores = max(group_scores, key=lambda scores: len(scores.query_ids))
-    labels = dict.fromkeys((label, name) for scores in group_scores for label, name, _ in scores.slices)
+    labels = dict.fromkeys(
+        (label, name) for scores in group_scores for label, name, _ in scores.slices
+    )
     slices = [
-        (label, name, join_scores(convention, measures, groups, [_find_slice(scores, label, name) for scores in group_scores]))
+        (
+            label,
+            name,
+            join_scores(
+                convention,
+                measures,
+                groups,
+                [_find_slice(scores, label, name) for scores in group_scores],
+            ),
+        )
         for label, name in labels
     ]
     group_names = [", ".join(map(str, group.measures)) for group in groups]
     notes = merge_notes(
-        ((name, note) for name, scores in zip(group_names, group_scores, strict=True) for note in scores.notes),
+        (
+            (name, note)
+            for name, scores in zip(group_names, group_scores, strict=True)
+            for note in scores.notes
+        ),
         n_sources=len(group_scores),
     )
     options = {
@@ -79,7 +107,10 @@ def join_scores(
         query_ids=query_ids,
         values=np.column_stack([column for _, _, column in columns]),
         decimals=tuple(decimals for _, decimals, _ in columns),
-        renamed={str(named_measure): str(tool_measure) for named_measure, (tool_measure, _, _) in column_of_measure.items()},
+        renamed={
+            str(named_measure): str(tool_measure)
+            for named_measure, (tool_measure, _, _) in column_of_measure.items()
+        },
         recipe={**options, "convention": convention.name},
         notes=(*notes, Note("convention", "info", text)),
         slices=tuple(slices),
@@ -91,4 +122,6 @@ def _find_slice(group_scores: Scores, label: str, name: str) -> Scores:
     for slice_label, slice_name, scores in group_scores.slices:
         if (slice_label, slice_name) == (label, name):
             return scores
-    return group_scores.select_queries(np.zeros(len(group_scores.query_ids), np.bool_), Counts(0, 0, 0, 0))
+    return group_scores.select_queries(
+        np.zeros(len(group_scores.query_ids), np.bool_), Counts(0, 0, 0, 0)
+    )

@@ -7,7 +7,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.measures import Measure
 from cranfield.options import option
-from cranfield.scoring.job import Job, JobScores, Scorer, ScoringOptions, MeasureGroup
+from cranfield.scoring.job import Job, JobScores, MeasureGroup, Scorer, ScoringOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,16 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
             "bounds are known only for this package's definitions: leave out convention"
         )
     ((measures, judging),) = job.measure_groups
-    supported_measures = convention.select_supported(measures) if job.uses_default_measures else measures
+    supported_measures = (
+        convention.select_supported(measures) if job.uses_default_measures else measures
+    )
     groups = convention.group_measures(supported_measures, judging)
-    outcome = score(replace(job, measure_groups=[MeasureGroup(tuple(group.measures), group.judging) for group in groups]))
-    return outcome._replace(systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)])
+    outcome = score(
+        replace(
+            job,
+            measure_groups=[MeasureGroup(tuple(group.measures), group.judging) for group in groups],
+        )
+    )
+    return outcome._replace(
+        systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)]
+    )

@@ -46,7 +46,9 @@ class Rule:
             return None
         if isinstance(definition, str):
             return Measure(definition, measure.cutoff)
-        parameters = {name: value for name, value in definition.items() if name not in measure.stated}
+        parameters = {
+            name: value for name, value in definition.items() if name not in measure.stated
+        }
         for tool_name, own_name in self.parameter_renames.get(measure.name, {}).items():
             if tool_name in measure.stated and own_name not in measure.stated:
                 parameters[own_name] = measure.parameters[tool_name]
@@ -56,7 +58,9 @@ class Rule:
     def measure_texts(self) -> list[str]:
         """The measures, as they are written, without cutoffs; what is computed in their place."""
         return [
-            f"{name}: {definition}" if isinstance(definition, str) else str(Measure(name).with_parameters(definition))
+            f"{name}: {definition}"
+            if isinstance(definition, str)
+            else str(Measure(name).with_parameters(definition))
             for name, definition in self.measures.items()
         ]
 
@@ -113,7 +117,14 @@ class Convention:
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
-        return next((tool_measure for rule in self.rules if (tool_measure := rule.translate(measure)) is not None), None)
+        return next(
+            (
+                tool_measure
+                for rule in self.rules
+                if (tool_measure := rule.translate(measure)) is not None
+            ),
+            None,
+        )
 
     def measure_names(self) -> list[str]:
         """Return the names of the measures that the tool has."""
@@ -121,12 +132,16 @@ class Convention:
 
     def select_supported(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return those of the measures that the tool has; MeasureError if it has none of them."""
-        supported_measures = [measure for measure in measures if self.translate(measure) is not None]
+        supported_measures = [
+            measure for measure in measures if self.translate(measure) is not None
+        ]
         if not supported_measures:
             raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
         return supported_measures
 
-    def group_measures(self, measures: Iterable[Measure], judging: Judging = Judging()) -> "list[Group]":
+    def group_measures(
+        self, measures: Iterable[Measure], judging: Judging = Judging()
+    ) -> "list[Group]":
         """Return the evaluations that the measures take: those judged alike are in one.
 
         What differs from the default in `judging` is kept. Raises MeasureError for a measure that
@@ -138,14 +153,19 @@ class Convention:
                 tool_measure = rule.translate(measure)
                 if tool_measure is not None:
                     rule_judging = replace(judging, **{**rule.judging, **judging.changed_options()})
-                    measures_of_group.setdefault((rule_judging, rule.decimals), {})[measure] = tool_measure
+                    measures_of_group.setdefault((rule_judging, rule.decimals), {})[measure] = (
+                        tool_measure
+                    )
                     break
             else:
                 raise MeasureError(
                     f"{measure}: {self.name} has no such measure, or none that was compared with "
                     f"the one here; it has {', '.join(self.measure_names())}"
                 )
-        return [Group(computed_measures, group_judging, decimals) for (group_judging, decimals), computed_measures in measures_of_group.items()]
+        return [
+            Group(computed_measures, group_judging, decimals)
+            for (group_judging, decimals), computed_measures in measures_of_group.items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -174,14 +194,21 @@ class Conventions(Shown):
         """Return a table: of several, a row for each; of one, a row for each of its rules."""
         if len(self.conventions) > 1:
             rows = [
-                [convention.name, convention.tool + ("" if convention.was_run else " (not run)")] for convention in self.conventions
+                [convention.name, convention.tool + ("" if convention.was_run else " (not run)")]
+                for convention in self.conventions
             ]
             header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_USAGE_LINE]
         else:
             (convention,) = self.conventions
-            rows = [[", ".join(rule.measure_texts), ", ".join(rule.choices) or "-"] for rule in convention.rules]
+            rows = [
+                [", ".join(rule.measure_texts), ", ".join(rule.choices) or "-"]
+                for rule in convention.rules
+            ]
             header, n_sentences = ["measures", "choices"], 2
-            title, lines = [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"], [*convention.remarks]
+            title, lines = (
+                [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"],
+                [*convention.remarks],
+            )
             if not convention.was_run:
                 lines.append("Read in its source, not run.")
         n_labels = len(header) - n_sentences
@@ -192,7 +219,11 @@ class Conventions(Shown):
         return self._rows_as_dicts(
             (
                 *(convention.name, convention.tool, convention.source, convention.was_run),
-                *(" ".join(rule.measure_texts), ", ".join(rule.choices), " ".join(convention.remarks)),
+                *(
+                    " ".join(rule.measure_texts),
+                    ", ".join(rule.choices),
+                    " ".join(convention.remarks),
+                ),
             )
             for convention in self.conventions
             for rule in convention.rules

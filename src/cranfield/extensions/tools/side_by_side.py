@@ -18,8 +18,8 @@ from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, warn_about
 from cranfield.options import finite_number, refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_steps, add_progress
-from cranfield.render.numbers import format_number, format_count, finite_or_none, format_signed
+from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.render.numbers import finite_or_none, format_count, format_number, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
@@ -81,7 +81,9 @@ def conventions(
     measures = list_measures(measure_text)
     if len(measures) > 1 or measures[0].definition.is_text:
         reason = "a string" if len(measures) == 1 else "one of several"
-        raise MeasureError(f"{measures[0]} is {reason}: one measure of numbers is compared at a time")
+        raise MeasureError(
+            f"{measures[0]} is {reason}: one measure of numbers is compared at a time"
+        )
     if not isinstance(parsed_runs, Run) and len(parsed_runs) == 1:
         (parsed_runs,) = parsed_runs.values()
     if not isinstance(parsed_runs, Run):
@@ -155,20 +157,36 @@ class SideBySide(Shown):
             for convention in CONVENTIONS.values()
             if convention.translate(measure) is not None
         ]
-        lacking = tuple(convention.name for convention in CONVENTIONS.values() if convention.translate(measure) is None)
+        lacking = tuple(
+            convention.name
+            for convention in CONVENTIONS.values()
+            if convention.translate(measure) is None
+        )
         computations = {default: None}
         for _, group in convention_groups:
             computation = _group_computation(group)
-            computations |= dict.fromkeys([computation, *dict(_list_choices(default, computation)).values()])
+            computations |= dict.fromkeys(
+                [computation, *dict(_list_choices(default, computation)).values()]
+            )
         outcomes = _compute_values(qrels, run, computations)
         default_outcome = outcomes[default]
         if isinstance(default_outcome, CranfieldError):
             if all(isinstance(outcome, CranfieldError) for outcome in outcomes.values()):
                 raise default_outcome
-            default_line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(default_outcome))
+            default_line = UnderConvention(
+                _DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(default_outcome)
+            )
         else:
-            default_line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), default_outcome)
-        lines = (default_line, *(_compute_line(convention, group, default, outcomes) for convention, group in convention_groups))
+            default_line = UnderConvention(
+                _DEFAULT_CONVENTION, "the default", str(measure), default_outcome
+            )
+        lines = (
+            default_line,
+            *(
+                _compute_line(convention, group, default, outcomes)
+                for convention, group in convention_groups
+            ),
+        )
         return cls(measure, run.name, lines, lacking, target)
 
     def __getitem__(self, name: str) -> UnderConvention:
@@ -176,7 +194,9 @@ class SideBySide(Shown):
         for line in self.every:
             if line.convention == name:
                 return line
-        raise KeyError(f"{name!r:.80}: there are {', '.join(line.convention for line in self.every)}")
+        raise KeyError(
+            f"{name!r:.80}: there are {', '.join(line.convention for line in self.every)}"
+        )
 
     def is_same(self, one: UnderConvention) -> bool:
         """Tell whether a value is the one that was asked for, to the digits that this has."""
@@ -221,7 +241,9 @@ class SideBySide(Shown):
         for i, line in enumerate(table_lines):
             if self.is_same(line):
                 strong_cells |= {(i, 0), (i, 1)}
-            largest_effect = "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
+            largest_effect = (
+                "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
+            )
             choices = ", ".join(line.choices)
             if line.problem is not None:
                 choices = line.problem.split("\n", 1)[0]
@@ -278,28 +300,42 @@ def _group_computation(group: Group) -> Computation:
 
 
 def _compute_line(
-    convention: Convention, group: Group, default: Computation, outcomes: Mapping[Computation, float | CranfieldError]
+    convention: Convention,
+    group: Group,
+    default: Computation,
+    outcomes: Mapping[Computation, float | CranfieldError],
 ) -> UnderConvention:
     """Return what is known under a convention, of the numbers that each way gives."""
     computation, default_outcome = _group_computation(group), outcomes[default]
-    outcome, computation_of_choice = outcomes[computation], dict(_list_choices(default, computation))
-    choices = [*computation_of_choice, *([] if group.decimals is None else [rounding_text(group.decimals)])]
+    outcome, computation_of_choice = (
+        outcomes[computation],
+        dict(_list_choices(default, computation)),
+    )
+    choices = [
+        *computation_of_choice,
+        *([] if group.decimals is None else [rounding_text(group.decimals)]),
+    ]
     line = UnderConvention(convention.name, convention.tool, str(computation[0]), None, (*choices,))
     if isinstance(outcome, CranfieldError):
         return replace(line, problem=str(outcome))
-    line = replace(line, value=outcome if group.decimals is None else round(outcome, group.decimals))
+    line = replace(
+        line, value=outcome if group.decimals is None else round(outcome, group.decimals)
+    )
     if isinstance(default_outcome, CranfieldError):
         return line
     moves = {
         name: choice_outcome - default_outcome
         for name, choice in computation_of_choice.items()
-        if not isinstance(choice_outcome := outcomes[choice], CranfieldError) and choice_outcome != default_outcome
+        if not isinstance(choice_outcome := outcomes[choice], CranfieldError)
+        and choice_outcome != default_outcome
     }
     largest = max(moves, key=lambda name: abs(moves[name]), default=None)
     return line if largest is None else replace(line, most=largest, moves=moves[largest])
 
 
-def _list_choices(default: Computation, computation: Computation) -> Iterator[tuple[str, Computation]]:
+def _list_choices(
+    default: Computation, computation: Computation
+) -> Iterator[tuple[str, Computation]]:
     """Yield each choice of a way that differs from the default, alone, with its name."""
     (measure, judging), (tool_measure, tool_judging) = default, computation
     for name, value in tool_judging.changed_options().items():
@@ -312,7 +348,9 @@ def _list_choices(default: Computation, computation: Computation) -> Iterator[tu
             yield f"{name}={value!r}", (measure.with_parameters({name: value}), judging)
 
 
-def _compute_values(qrels: Qrels, run: Run, computations: Iterable[Computation]) -> dict[Computation, float | CranfieldError]:
+def _compute_values(
+    qrels: Qrels, run: Run, computations: Iterable[Computation]
+) -> dict[Computation, float | CranfieldError]:
     """Return the number in each way, or why there is none: measures judged alike go together."""
     outcomes: dict[Computation, float | CranfieldError] = {}
     measures_of_judging: dict[Judging, list[Measure]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cranfield.cli import Refusal, flags, printable_error, name_errors_option
+from cranfield.cli import Refusal, flags, name_errors_option, printable_error
 from cranfield.cli.measures import write_definition
 from cranfield.cli.terminal import print_refusal, print_text
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
@@ -80,7 +80,11 @@ def command(
         qrels_format={"names": ("-R", "--Rel_info_format")},
         results_format={"names": ("-T", "--Results_format")},
         zscores={"names": ("-Z", "--Zscore"), "metavar": "FILE"},
-        topic={"names": ("-D", "--Debug_level"), "metavar": "LEVEL[.TOPIC]", "callback": _parse_topic},
+        topic={
+            "names": ("-D", "--Debug_level"),
+            "metavar": "LEVEL[.TOPIC]",
+            "callback": _parse_topic,
+        },
     ),
     old_format: bool = flags.option("-o", "--Output_old_results_format", is_flag=True, hidden=True),
     version: bool = flags.option(

@@ -3,7 +3,7 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import parse_number, white_space_form, read_text_table
+from cranfield.formats.small.read import parse_number, read_text_table, white_space_form
 from cranfield.formats.small.text_lines import read_text
 from cranfield.formats.source import Source
 
@@ -18,9 +18,13 @@ def read_zscores(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
     table = read_text_table(source.name, read_text(source), _FORM)
     zscores: dict[tuple[str, str], tuple[float, float]] = {}
     for row, (query, measure, *numbers) in enumerate(table.rows()):
-        mean, deviation = (math.nan if number is None else number for number in map(parse_number, numbers))
+        mean, deviation = (
+            math.nan if number is None else number for number in map(parse_number, numbers)
+        )
         if not (math.isfinite(mean) and 0 <= deviation < math.inf):
-            raise table.row_error(row, "expected a mean and a standard deviation in columns 3 and 4")
+            raise table.row_error(
+                row, "expected a mean and a standard deviation in columns 3 and 4"
+            )
         if (query, measure) in zscores:
             problem = f"the measure {measure!r} occurs twice for query {query!r}"
             raise table.row_error(row, problem, kind=DuplicateError)

@@ -44,12 +44,12 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError, OptionError
 from cranfield.extensions.whatif.completions import (
+    BoundsSearch,
     Completions,
     CompletionSet,
-    BoundsSearch,
+    find_reachable_grade,
     judge_completions,
     list_rankings,
-    find_reachable_grade,
 )
 from cranfield.extensions.whatif.variants import pack_variants
 from cranfield.measures import Measure, Plan
@@ -125,7 +125,9 @@ class Bounds(Ends):
             if n_open == 0:
                 bounded_names.append(str(measure))
             else:
-                share_text = f" (in {n_open:,} of {n_queries:,} queries)" if n_open < n_queries else ""
+                share_text = (
+                    f" (in {n_open:,} of {n_queries:,} queries)" if n_open < n_queries else ""
+                )
                 attained_names.append(f"{measure}{share_text}")
         if bounded_names:
             notes.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounded_names)}."))
@@ -133,7 +135,9 @@ class Bounds(Ends):
             text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained_names)}."
             notes.append(Note("bounds-attained", "info", text))
         if ratio_names := [str(measure) for measure in measures if measure.linear == "ratio"]:
-            text = f"New grades change the ideal ranking, too, and with it {', '.join(ratio_names)}."
+            text = (
+                f"New grades change the ideal ranking, too, and with it {', '.join(ratio_names)}."
+            )
             notes.append(Note("bounds-ideal", "info", text))
         return notes
 
@@ -174,7 +178,9 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
 def find_bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
     if judged.cost is not None:
-        cost_measures = [str(measure) for measure in measures if measure.definition.traits.takes_cost]
+        cost_measures = [
+            str(measure) for measure in measures if measure.definition.traits.takes_cost
+        ]
         raise OptionError(
             f"bounds=True takes no costs, and {', '.join(cost_measures)} takes those of the run's "
             "column cost: leave one of them out"
@@ -187,20 +193,28 @@ def find_bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
         if measure.bounds == "none":
             low[:, i] = high[:, i] = np.nan
         else:
-            columns_of_search.setdefault(BoundsSearch.of(measure, whole_grades=judged.has_whole_grades), []).append(i)
+            columns_of_search.setdefault(
+                BoundsSearch.of(measure, whole_grades=judged.has_whole_grades), []
+            ).append(i)
     rankings = list_rankings(judged) if columns_of_search else []
     for search, columns in watch_steps(columns_of_search.items(), "bounds"):
         plan = Plan([measures[i] for i in columns])
-        completion_set = CompletionSet(search, rankings, top_grade, whole_grades=judged.has_whole_grades)
+        completion_set = CompletionSet(
+            search, rankings, top_grade, whole_grades=judged.has_whole_grades
+        )
 
         def measure_block(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan
         ) -> tuple[Ints, Floats]:
             parts = [part.take(rows) for part, rows in block]
-            query_index = np.repeat([part.query_index for part in parts], [len(part.counts) for part in parts])
+            query_index = np.repeat(
+                [part.query_index for part in parts], [len(part.counts) for part in parts]
+            )
             return query_index, plan.values(judge_completions(parts, top_grade))
 
-        for query_index, scores in map_in_threads(measure_block, pack_variants(completion_set.completions())):
+        for query_index, scores in map_in_threads(
+            measure_block, pack_variants(completion_set.completions())
+        ):
             for i, column in zip(columns, scores.T, strict=True):
                 np.minimum.at(low[:, i], query_index, column)
                 np.maximum.at(high[:, i], query_index, column)

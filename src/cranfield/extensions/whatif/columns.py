@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Ints
 from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.cells import Cell
-from cranfield.comparison.extra_columns import ValueColumns, ExtraColumns
+from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.settings import Settings
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
@@ -23,10 +23,18 @@ class UnjudgedColumns(ExtraColumns):
         self.bounds = bounds
 
     def prepare(
-        self, aligned_scores: AlignedScores, settings: Settings, left_column: Ints, right_column: Ints
+        self,
+        aligned_scores: AlignedScores,
+        settings: Settings,
+        left_column: Ints,
+        right_column: Ints,
     ) -> "UnjudgedColumns":
         """Return the bounds of pairs of systems."""
-        return UnjudgedColumns(find_unjudged_bounds(aligned_scores, left_column, right_column, all_measures=settings.bounds))
+        return UnjudgedColumns(
+            find_unjudged_bounds(
+                aligned_scores, left_column, right_column, all_measures=settings.bounds
+            )
+        )
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
@@ -66,11 +74,21 @@ def find_unjudged_bounds(
     if source is None or not measure_indices or not len(left_system):
         return [None] * len(aligned_scores.measures)
     systems = Systems(
-        replace(scores, measures=tuple(scores.measures[i] for i in measure_indices), values=scores.values[:, measure_indices])
+        replace(
+            scores,
+            measures=tuple(scores.measures[i] for i in measure_indices),
+            values=scores.values[:, measure_indices],
+        )
         for scores in source.systems.values()
     )
     bounds = pair_bounds(
-        source.qrels, source.runs, systems, left_system, right_system, aligned_scores.query_ids, separate=all_measures
+        source.qrels,
+        source.runs,
+        systems,
+        left_system,
+        right_system,
+        aligned_scores.query_ids,
+        separate=all_measures,
     )
     bounds_of_index = dict(zip(measure_indices, bounds, strict=True))
     return [bounds_of_index.get(i) for i in range(len(aligned_scores.measures))]

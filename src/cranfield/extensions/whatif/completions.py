@@ -89,12 +89,23 @@ def list_rankings(judged: Judged) -> list[JudgedRanking]:
     """Return every query of a Judged."""
     retrieved_docs, ideal = judged.every(), judged.ideal
     rankings = []
-    for ranking_rows, ideal_rows in zip(_query_slices(retrieved_docs), _query_slices(ideal), strict=True):
+    for ranking_rows, ideal_rows in zip(
+        _query_slices(retrieved_docs), _query_slices(ideal), strict=True
+    ):
         unjudged = ~retrieved_docs.judged[ranking_rows]
         n_unjudged = int(np.count_nonzero(unjudged))
         level_grade, level_count = np.unique(-ideal.grade[ideal_rows], return_counts=True)
         n_documents = n_unjudged + ideal_rows.stop - ideal_rows.start
-        rankings.append(JudgedRanking(retrieved_docs.grade[ranking_rows], unjudged, -level_grade, level_count, n_unjudged, n_documents))
+        rankings.append(
+            JudgedRanking(
+                retrieved_docs.grade[ranking_rows],
+                unjudged,
+                -level_grade,
+                level_count,
+                n_unjudged,
+                n_documents,
+            )
+        )
     return rankings
 
 
@@ -111,7 +122,9 @@ def _uniform_steps(grades: Numbers, n_unjudged: int) -> _GradeSteps:
     return grades, n_unjudged * np.eye(len(grades), dtype=np.int64)
 
 
-def _two_grade_steps(upper_grade: float, lower_grade: float, n_unjudged: int, n_within: int) -> _GradeSteps:
+def _two_grade_steps(
+    upper_grade: float, lower_grade: float, n_unjudged: int, n_within: int
+) -> _GradeSteps:
     """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
     m = np.arange(n_within + 1)
     return np.array([upper_grade, lower_grade]), np.column_stack((m, n_unjudged - m))
@@ -143,7 +156,12 @@ class CompletionSet:
     """The completions of every query; whether they are known to be enough is in `proved`."""
 
     def __init__(
-        self, search: BoundsSearch, rankings: Sequence[JudgedRanking], top_grade: float, *, whole_grades: bool
+        self,
+        search: BoundsSearch,
+        rankings: Sequence[JudgedRanking],
+        top_grade: float,
+        *,
+        whole_grades: bool,
     ) -> None:
         self._whole_grades = whole_grades
         self._search, self._rankings, self._top_grade = search, rankings, top_grade
@@ -155,22 +173,35 @@ class CompletionSet:
         """Yield completions, how many these are, and how many rows each has."""
         method, weights = self._search.method, self._rank_weights()
         for i, ranking in enumerate(watch_steps(self._rankings, "bounds")):
-            n_unjudged, n_within = ranking.n_unjudged, int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff]))
-            grades = self._worths.distinct_grades({0, self._top_grade, *ranking.level_grade.tolist()})
+            n_unjudged, n_within = (
+                ranking.n_unjudged,
+                int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff])),
+            )
+            grades = self._worths.distinct_grades(
+                {0, self._top_grade, *ranking.level_grade.tolist()}
+            )
             best_grade, worst_grade = grades[0].item(), grades[-1].item()
             if method == "extremes":
                 step_sets = [_uniform_steps(np.array([best_grade, worst_grade]), n_unjudged)]
             else:
-                step_sets = [_uniform_steps(grades, n_unjudged), _two_grade_steps(worst_grade, best_grade, n_unjudged, n_within)]
+                step_sets = [
+                    _uniform_steps(grades, n_unjudged),
+                    _two_grade_steps(worst_grade, best_grade, n_unjudged, n_within),
+                ]
                 if method == "ratio":
                     step_sets.append(self._ratio_steps(ranking, grades, weights))
                 else:
-                    step_sets += [_two_grade_steps(best_grade, worst_grade, n_unjudged, n_within), *self._uneven_steps(i, ranking, grades, n_within)]
+                    step_sets += [
+                        _two_grade_steps(best_grade, worst_grade, n_unjudged, n_within),
+                        *self._uneven_steps(i, ranking, grades, n_within),
+                    ]
             for step_grades, counts in step_sets:
                 completions = Completions(i, ranking, step_grades, counts, self._search.cutoff)
                 yield completions, len(counts), completions.n_ranks + ranking.n_documents + 1
 
-    def _uneven_steps(self, i: int, ranking: JudgedRanking, grades: Numbers, n_within: int) -> Iterator[_GradeSteps]:
+    def _uneven_steps(
+        self, i: int, ranking: JudgedRanking, grades: Numbers, n_within: int
+    ) -> Iterator[_GradeSteps]:
         """Yield the completions that are not split in two, and note if they are not enough."""
         method, n_unjudged = self._search.method, ranking.n_unjudged
         if method == "split" or n_within == 0:
@@ -181,19 +212,28 @@ class CompletionSet:
         top_grade = int(self._top_grade)
         if top_grade <= 1 and method != "attained":
             return
-        length = min(len(ranking.grade), self._search.cutoff or len(ranking.grade)) + ranking.n_documents
+        length = (
+            min(len(ranking.grade), self._search.cutoff or len(ranking.grade)) + ranking.n_documents
+        )
         n_steps = n_within * (top_grade + 1)
         max_log2_rows = math.log2(_MAX_ROWS / max(length, n_steps))
         if method != "sorted" and n_within * math.log2(top_grade + 1) <= max_log2_rows:
             yield from _all_steps(np.arange(top_grade, -1, -1), n_unjudged, n_within)
             return
-        if method != "attained" and math.log2(math.comb(n_within + top_grade, n_within)) <= max_log2_rows:
+        if (
+            method != "attained"
+            and math.log2(math.comb(n_within + top_grade, n_within)) <= max_log2_rows
+        ):
             self.is_proved[i] = method == "sorted"
-            yield from _sorted_steps(self._worths.distinct_grades(range(top_grade + 1)), n_unjudged, n_within)
+            yield from _sorted_steps(
+                self._worths.distinct_grades(range(top_grade + 1)), n_unjudged, n_within
+            )
             return
         yield from self._unproved_steps(i, grades, n_unjudged, n_within)
 
-    def _unproved_steps(self, i: int, grades: Numbers, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
+    def _unproved_steps(
+        self, i: int, grades: Numbers, n_unjudged: int, n_within: int
+    ) -> Iterator[_GradeSteps]:
         """Yield completions that are not enough, which is noted."""
         self.is_proved[i] = False
         if self._search.method != "attained":
@@ -204,7 +244,9 @@ class CompletionSet:
         """Return what one document at rank 1, 2, ... adds to the DCG of a ratio."""
         if self._search.dcg is None:
             return np.zeros(0)
-        n_ranks = max([1, *(max(len(ranking.grade), ranking.n_documents) for ranking in self._rankings)])
+        n_ranks = max(
+            [1, *(max(len(ranking.grade), ranking.n_documents) for ranking in self._rankings)]
+        )
         best_grade = self._worths.distinct_grades({0, self._top_grade})[0].item()
         return discounted_gains(self._search.dcg, best_grade, self._top_grade, n_ranks)
 
@@ -214,15 +256,29 @@ class CompletionSet:
         Only grades that some document has, the least and the greatest need be looked at: between
         two of these the terms of the sum that is maximized differ by a factor.
         """
-        level_gain, grade_gain, is_unjudged = self._worths.gains_of(grades), self._worths.gains_of(ranking.level_grade), ranking.is_unjudged
+        level_gain, grade_gain, is_unjudged = (
+            self._worths.gains_of(grades),
+            self._worths.gains_of(ranking.level_grade),
+            ranking.is_unjudged,
+        )
         rank_weight, n_rows = weights[: len(is_unjudged)], np.array([ranking.n_unjudged])
         rung = find_rungs(grade_gain, level_gain)
         n_judged = ((grade_gain >= rung[:, None]) * ranking.level_count).sum(axis=1)
         judged_gain = self._worths.gains_of(ranking.grade[~is_unjudged]) @ rank_weight[~is_unjudged]
-        unit_gain, ideal_unit_gain = sum_prefixes(rank_weight[is_unjudged]), sum_prefixes(weights[: ranking.n_documents])
+        unit_gain, ideal_unit_gain = (
+            sum_prefixes(rank_weight[is_unjudged]),
+            sum_prefixes(weights[: ranking.n_documents]),
+        )
         n_taken = np.arange(len(unit_gain))[None]
         _, rounds = find_highest_ratio(
-            level_gain, rung, n_judged[None], np.array([judged_gain]), unit_gain[None], n_rows, n_taken, ideal_unit_gain
+            level_gain,
+            rung,
+            n_judged[None],
+            np.array([judged_gain]),
+            unit_gain[None],
+            n_rows,
+            n_taken,
+            ideal_unit_gain,
         )
         n_at_least = np.array(rounds)[:, :, 0]
         return grades, np.diff(n_at_least, axis=1, prepend=0, append=n_rows[0])
@@ -253,7 +309,9 @@ class Completions:
     def grades_by_rank(self) -> Numbers:
         """Return the grades by rank, down to the cutoff: (n_completions, n_ranks)."""
         n_completions, ranking = len(self.counts), self.ranking
-        unjudged_grade = np.repeat(np.tile(self.grades, n_completions), self.counts.ravel()).reshape(n_completions, ranking.n_unjudged)
+        unjudged_grade = np.repeat(
+            np.tile(self.grades, n_completions), self.counts.ravel()
+        ).reshape(n_completions, ranking.n_unjudged)
         is_unjudged = ranking.is_unjudged[: self.cutoff]
         grade = np.tile(ranking.grade[: self.cutoff], (n_completions, 1))
         grade[:, is_unjudged] = unjudged_grade[:, : np.count_nonzero(is_unjudged)]
@@ -262,7 +320,9 @@ class Completions:
     def ideal_grades(self) -> Numbers:
         """Return all grades, the highest first: (n_completions, n_documents)."""
         ranking = self.ranking
-        level_grade = np.array(sorted({*ranking.level_grade.tolist(), *self.grades.tolist()}, reverse=True))
+        level_grade = np.array(
+            sorted({*ranking.level_grade.tolist(), *self.grades.tolist()}, reverse=True)
+        )
         counts = np.zeros((len(self.counts), len(level_grade)), np.int64)
         counts[:, np.searchsorted(-level_grade, -ranking.level_grade)] = ranking.level_count
         for column, grade in zip(self.counts.T, self.grades.tolist(), strict=True):
@@ -303,7 +363,12 @@ def list_candidate_grades(
     """
     candidates = set(grades)
     if isinstance(gain, Mapping):
-        candidates |= {neighbour for grade in gain if isinstance(grade, int) for neighbour in (grade - 1, grade, grade + 1)}
+        candidates |= {
+            neighbour
+            for grade in gain
+            if isinstance(grade, int)
+            for neighbour in (grade - 1, grade, grade + 1)
+        }
     return np.array(sorted(grade for grade in candidates if 0 <= grade <= top_grade))
 
 
@@ -322,7 +387,9 @@ class Worths:
     def distinct_grades(self, grades: Iterable[float]) -> Numbers:
         """Return these grades, and the extremes, one of each worth, worth most first."""
         candidates = list_candidate_grades(self.gain, self.top_grade, grades)
-        best_first: Numbers = candidates[np.unique(-self.gains_of(candidates), return_index=True)[1]]
+        best_first: Numbers = candidates[
+            np.unique(-self.gains_of(candidates), return_index=True)[1]
+        ]
         return best_first
 
 

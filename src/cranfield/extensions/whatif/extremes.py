@@ -11,14 +11,19 @@ from cranfield.data.judged import NO_CUTOFF, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.extensions.whatif.completions import (
     Worths,
-    undivided_dcg,
     discounted_gains,
-    list_candidate_grades,
     find_reachable_grade,
+    list_candidate_grades,
+    undivided_dcg,
 )
 from cranfield.extensions.whatif.highest_ratio import find_highest_ratio, find_rungs, sum_prefixes
 from cranfield.extensions.whatif.unjudged import UnjudgedDocuments
-from cranfield.extensions.whatif.variants import split_variants, make_rankings, repeat_ranking, measure_variants
+from cranfield.extensions.whatif.variants import (
+    make_rankings,
+    measure_variants,
+    repeat_ranking,
+    split_variants,
+)
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
@@ -43,7 +48,12 @@ class LinearExtremes:
         gain = measure.parameters.get("gain", "linear")
         self._grades = list_candidate_grades(gain, self._top_grade, {0, self._top_grade})[::-1]
         first_rank = np.array([1])
-        grade_gain = np.array([self._measure_singles(first_rank, first_rank, grade)[0] for grade in self._grades.tolist()])
+        grade_gain = np.array(
+            [
+                self._measure_singles(first_rank, first_rank, grade)[0]
+                for grade in self._grades.tolist()
+            ]
+        )
         chief_index = int(np.abs(grade_gain).argmax())
         self.chief_grade = self._grades[chief_index].item()
         share = ratio(grade_gain, grade_gain[chief_index : chief_index + 1])
@@ -58,7 +68,9 @@ class LinearExtremes:
             return cutoff.n_ranks
         rank = _PROBE_RANKS
         weight = np.abs(self._measure_singles(rank, np.full(len(rank), rank[-1]), self.chief_grade))
-        remaining_weight = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
+        remaining_weight = np.cumsum((weight * rank)[::-1])[
+            ::-1
+        ]  # at least what all from this rank on weigh
         matters = remaining_weight > _NEGLIGIBLE * remaining_weight[0]
         return NO_CUTOFF if matters[-1] else int(rank[np.count_nonzero(matters)])
 
@@ -68,16 +80,25 @@ class LinearExtremes:
 
         def judge_variants(rows: slice) -> Judged:
             variant = np.arange(rows.start, rows.stop)
-            return self._judge_singles(variant, rank, n_retrieved, grade, repeat_ranking(ideal, len(variant)))
+            return self._judge_singles(
+                variant, rank, n_retrieved, grade, repeat_ranking(ideal, len(variant))
+            )
 
-        return _subtract_halves(measure_variants(self._measure, 2 * n_ranks, len(self._grades) + 1, judge_variants))
+        return _subtract_halves(
+            measure_variants(self._measure, 2 * n_ranks, len(self._grades) + 1, judge_variants)
+        )
 
     def _judge_singles(
         self, variant: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
     ) -> Judged:
         """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
         rank_index, document_variant = variant % len(rank), np.flatnonzero(variant < len(rank))
-        hits = Ranked(len(variant), document_variant, rank[rank_index[document_variant]], np.full(len(document_variant), grade))
+        hits = Ranked(
+            len(variant),
+            document_variant,
+            rank[rank_index[document_variant]],
+            np.full(len(document_variant), grade),
+        )
         return Judged(hits, ideal, n_retrieved[rank_index][:, None], self._top_grade)
 
     def weights(self, unjudged: UnjudgedDocuments) -> Floats:
@@ -85,28 +106,45 @@ class LinearExtremes:
         n_retrieved = np.maximum(unjudged.n_retrieved, 1)  # 0: no document needs the scale
         n_queries = len(n_retrieved)
         first_rank, variant = np.ones(n_queries, np.int64), np.arange(2 * n_queries)
-        pseudo_queries = self._judge_singles(variant, first_rank, n_retrieved, self.chief_grade, repeat_ranking(self._ideal_ranking, 2))
+        pseudo_queries = self._judge_singles(
+            variant,
+            first_rank,
+            n_retrieved,
+            self.chief_grade,
+            repeat_ranking(self._ideal_ranking, 2),
+        )
         gain = _subtract_halves(self._measure.values(pseudo_queries)[:, 0])
         scale = ratio(gain, self._look_up_weights(first_rank, n_retrieved))
-        return self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query]) * scale[unjudged.query]
+        return (
+            self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query])
+            * scale[unjudged.query]
+        )
 
-    def ends(self, query: Ints, weight_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
+    def ends(
+        self, query: Ints, weight_difference: Floats, difference: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
         `moved` (rows,) is what each unjudged document adds to the one run less what it adds to the
         other, `at` (rows,) its query; `difference` (n_queries,) as it is.
         """
         # Both sums at once: of what is below 0, and of what is above.
-        difference_sum = np.bincount(2 * query + (weight_difference > 0), weight_difference, 2 * len(difference))
+        difference_sum = np.bincount(
+            2 * query + (weight_difference > 0), weight_difference, 2 * len(difference)
+        )
         negative_sum, positive_sum = difference_sum[::2], difference_sum[1::2]
         low = difference + (self.greatest_share * negative_sum + self.least_share * positive_sum)
-        return low, difference + (self.greatest_share * positive_sum + self.least_share * negative_sum)
+        return low, difference + (
+            self.greatest_share * positive_sum + self.least_share * negative_sum
+        )
 
     def _look_up_weights(self, rank: Ints, n_retrieved: Ints) -> Floats:
         """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
         rank_base = int(rank.max(initial=0)) + 1
         place, place_index = np.unique(n_retrieved * rank_base + rank, return_inverse=True)
-        return self._measure_singles(place % rank_base, place // rank_base, self.chief_grade)[place_index]
+        return self._measure_singles(place % rank_base, place // rank_base, self.chief_grade)[
+            place_index
+        ]
 
 
 def _subtract_halves(values: Floats) -> Floats:
@@ -156,10 +194,14 @@ class RatioExtremes:
         """
         discount = np.zeros(len(unjudged.rank))
         is_counted = unjudged.rank <= self._dcg_extremes.max_rank
-        discount[is_counted] = self._dcg_extremes.weights(unjudged.cut_at(self._dcg_extremes.max_rank))
+        discount[is_counted] = self._dcg_extremes.weights(
+            unjudged.cut_at(self._dcg_extremes.max_rank)
+        )
         return discount
 
-    def ends(self, query: Ints, discount_difference: Floats, difference: Floats) -> tuple[Floats, Floats]:
+    def ends(
+        self, query: Ints, discount_difference: Floats, difference: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
         `moved` (rows,) is the discount of each unjudged document in the one run less that in the
@@ -170,31 +212,62 @@ class RatioExtremes:
         # All documents of which the discount is 0 are one row.
         n_alike = np.bincount(query[discount_difference == 0], minlength=n_queries)
         query = np.concatenate((query[discount_difference != 0], np.arange(n_queries)))
-        discount_difference = np.concatenate((discount_difference[discount_difference != 0], np.zeros(n_queries)))
+        discount_difference = np.concatenate(
+            (discount_difference[discount_difference != 0], np.zeros(n_queries))
+        )
         n_rows = np.bincount(query, minlength=n_queries)
         order = np.lexsort((discount_difference, query))
         first_row = np.cumsum(n_rows) - n_rows
-        longest_ideal = int((n_rows + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
+        longest_ideal = int(
+            (n_rows + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0)
+        )
         n_ranks = min(longest_ideal, self._dcg_extremes.max_rank)
-        ideal_unit_gain = sum_prefixes(discounted_gains(self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(n_ranks, 1)))
+        ideal_unit_gain = sum_prefixes(
+            discounted_gains(
+                self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(n_ranks, 1)
+            )
+        )
         rung_rise = np.diff(self._rung, prepend=0.0)
         for queries in split_variants(n_queries, int(n_rows.max(initial=0)) + 2):
-            rows = order[first_row[queries.start] : first_row[queries.stop - 1] + n_rows[queries.stop - 1]]
+            rows = order[
+                first_row[queries.start] : first_row[queries.stop - 1] + n_rows[queries.stop - 1]
+            ]
             ascending = np.zeros((queries.stop - queries.start, int(n_rows[queries].max())))
-            place = np.arange(len(rows)) - np.repeat(first_row[queries] - first_row[queries.start], n_rows[queries])
+            place = np.arange(len(rows)) - np.repeat(
+                first_row[queries] - first_row[queries.start], n_rows[queries]
+            )
             ascending[query[rows] - queries.start, place] = discount_difference[rows]
             n_judged, block_alike = self._n_judged[queries], n_alike[queries]
-            judged_gain = difference[queries] * (ideal_unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise).sum(axis=1)
-            low[queries] = 0.0 - self._find_highest(-ascending, n_rows[queries], block_alike, 0.0 - judged_gain, n_judged, ideal_unit_gain)
+            judged_gain = difference[queries] * (
+                ideal_unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise
+            ).sum(axis=1)
+            low[queries] = 0.0 - self._find_highest(
+                -ascending,
+                n_rows[queries],
+                block_alike,
+                0.0 - judged_gain,
+                n_judged,
+                ideal_unit_gain,
+            )
             column = np.arange(ascending.shape[1])
-            descending = np.take_along_axis(ascending, np.maximum(n_rows[queries, None] - 1 - column, 0), axis=1)
-            high[queries] = self._find_highest(descending, n_rows[queries], block_alike, judged_gain, n_judged, ideal_unit_gain)
+            descending = np.take_along_axis(
+                ascending, np.maximum(n_rows[queries, None] - 1 - column, 0), axis=1
+            )
+            high[queries] = self._find_highest(
+                descending, n_rows[queries], block_alike, judged_gain, n_judged, ideal_unit_gain
+            )
         if self._level_gain[-1] == 0:  # as it is, is one of the completions
             return np.minimum(low, difference), np.maximum(high, difference)
         return low, high
 
     def _find_highest(
-        self, discount: Floats, n_rows: Ints, n_alike: Ints, judged_gain: Floats, n_judged: Ints, ideal_unit_gain: Floats
+        self,
+        discount: Floats,
+        n_rows: Ints,
+        n_alike: Ints,
+        judged_gain: Floats,
+        n_judged: Ints,
+        ideal_unit_gain: Floats,
     ) -> Floats:
         """Return the highest ratio of each query: (n_queries,).
 
@@ -207,7 +280,16 @@ class RatioExtremes:
         is_past = n_taken > np.count_nonzero(discount > 0, axis=1)[:, None]
         n_documents = n_taken + is_past * (n_alike[:, None] - 1)
         unit_gain = np.concatenate((np.zeros((len(n_rows), 1)), discount.cumsum(axis=1)), axis=1)
-        highest, _ = find_highest_ratio(self._level_gain, self._rung, n_judged, judged_gain, unit_gain, n_rows, n_documents, ideal_unit_gain)
+        highest, _ = find_highest_ratio(
+            self._level_gain,
+            self._rung,
+            n_judged,
+            judged_gain,
+            unit_gain,
+            n_rows,
+            n_documents,
+            ideal_unit_gain,
+        )
         # Where nothing that was judged gains anything, nothing may.
         has_no_gain = (n_judged.max(axis=1, initial=0) == 0) & (self._level_gain[-1] == 0)
         return np.where(has_no_gain, np.maximum(highest, 0.0), highest) + 0.0

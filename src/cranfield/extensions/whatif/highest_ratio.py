@@ -58,7 +58,12 @@ def find_highest_ratio(
         if level < 0:
             base_dcg += rise * ideal_unit_gain[np.minimum(count, len(ideal_unit_gain) - 1)]
         else:
-            ideal_dcg[level] += rise * ideal_unit_gain[np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)]
+            ideal_dcg[level] += (
+                rise
+                * ideal_unit_gain[
+                    np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)
+                ]
+            )
     base_dcg += ideal_dcg[-1, query_index, n_rows]  # of the lowest level, which they all have
     judged_gain = judged_gain + level_gain[-1] * unit_gain[query_index, n_rows]
     highest = np.full(n_queries, -np.inf)
@@ -77,12 +82,19 @@ def find_highest_ratio(
             return highest, rounds
         total, choices = np.zeros((len(rising_query), max_rows + 1)), []
         for level, step in enumerate(level_step.tolist()):
-            total = total + step * unit_gain[rising_query] - highest[rising_query, None] * ideal_dcg[level, rising_query]
+            total = (
+                total
+                + step * unit_gain[rising_query]
+                - highest[rising_query, None] * ideal_dcg[level, rising_query]
+            )
             total[is_beyond[rising_query]] = -np.inf
             best_total = np.maximum.accumulate(total, axis=1)
             choices.append(np.maximum.accumulate(np.where(total == best_total, n_taken, 0), axis=1))
             total = best_total
-        limit, n_at_least = n_rows[rising_query], np.empty((len(level_step), len(rising_query)), np.int64)
+        limit, n_at_least = (
+            n_rows[rising_query],
+            np.empty((len(level_step), len(rising_query)), np.int64),
+        )
         for level in range(len(level_step) - 1, -1, -1):
             limit = n_at_least[level] = choices[level][np.arange(len(rising_query)), limit]
         rounds.append(n_at_least)

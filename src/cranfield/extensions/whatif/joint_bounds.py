@@ -45,8 +45,8 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table, warn_about
 from cranfield.options import refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_steps, add_progress
-from cranfield.render.numbers import format_shortest, format_query_count
+from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.render.numbers import format_query_count, format_shortest
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
@@ -248,7 +248,11 @@ def joint_bounds(
     bounds_of_measure = [measure_bounds for measure_bounds in bounds if measure_bounds is not None]
     if len(bounds_of_measure) < len(bounds):
         names = map(str, systems.measures)
-        unbounded_names = [name for name, measure_bounds in zip(names, bounds, strict=True) if measure_bounds is None]
+        unbounded_names = [
+            name
+            for name, measure_bounds in zip(names, bounds, strict=True)
+            if measure_bounds is None
+        ]
         raise MeasureError(
             f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, DCG, "
             "nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
@@ -301,35 +305,50 @@ def pair_bounds(
         return bounds
     if judging.keeps_repeats or judging.unretrieved == "below":
         return bounds
-    averaged_qrels = qrels if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    averaged_qrels = (
+        qrels if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    )
     score = _stack_values(systems, query_ids)
     has_costs = any("cost" in run.extra_roles for run in runs.values())
     extremes_of_index: dict[int, LinearExtremes | RatioExtremes] = {}
     for i, measure in enumerate(measures):
         if has_costs and measure.definition.traits.takes_cost:
             continue
-        if not are_whole_grades(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
+        if not are_whole_grades(qrels.grade) and isinstance(
+            measure.parameters.get("gain"), Mapping
+        ):
             continue  # a grade between those that it names is never worth the most
         if measure.linear == "exact":
             extremes_of_index[i] = LinearExtremes(measure, averaged_qrels)
         elif measure.linear == measure.bounds == "ratio":
             extremes_of_index[i] = RatioExtremes(measure, averaged_qrels)
         elif separate and measure.linear == "no":
-            bounds[i] = _bound_separately(measure, qrels, runs, judging, query_ids, left_system, right_system)
+            bounds[i] = _bound_separately(
+                measure, qrels, runs, judging, query_ids, left_system, right_system
+            )
     if extremes_of_index:
-        depth = min(max(extremes.max_rank for extremes in extremes_of_index.values()), judging.depth or NO_CUTOFF)
+        depth = min(
+            max(extremes.max_rank for extremes in extremes_of_index.values()),
+            judging.depth or NO_CUTOFF,
+        )
         unjudged = find_unjudged(averaged_qrels, list(runs.values()), depth, judging)
         for i, extremes in watch_steps(extremes_of_index.items(), "joint bounds"):
             range_low, range_high = measures[i].definition.range
             max_difference = math.inf if range_high is None else range_high - range_low
             measure_score = score[:, :, i].astype(np.float64)
-            bounds[i] = _bound_jointly(extremes, unjudged, measure_score, left_system, right_system, max_difference)
+            bounds[i] = _bound_jointly(
+                extremes, unjudged, measure_score, left_system, right_system, max_difference
+            )
     return bounds
 
 
 def _list_shared_queries(systems: Systems) -> list[str]:
     query_sets = [set(scores.query_ids) for scores in systems.values()]
-    return [query_id for query_id in next(iter(systems.values())).query_ids if all(query_id in query_set for query_set in query_sets)]
+    return [
+        query_id
+        for query_id in next(iter(systems.values())).query_ids
+        if all(query_id in query_set for query_set in query_sets)
+    ]
 
 
 def _stack_values(systems: Systems, query_ids: Sequence[str]) -> Floats:
@@ -364,7 +383,10 @@ def _bound_jointly(
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left_system), len(score)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
-    first_system, second_system = np.minimum(left_system, right_system), np.maximum(left_system, right_system)
+    first_system, second_system = (
+        np.minimum(left_system, right_system),
+        np.maximum(left_system, right_system),
+    )
     pair_order = np.lexsort((second_system, first_system))
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
@@ -374,12 +396,18 @@ def _bound_jointly(
             other_query, other_document, other_weight = rows_of_system[j]
             second_weight[other_document] = other_weight
             other_rows = np.flatnonzero(~is_in_first.take(other_document))
-            weight_difference = np.concatenate((weight - second_weight.take(document), -other_weight.take(other_rows)))
+            weight_difference = np.concatenate(
+                (weight - second_weight.take(document), -other_weight.take(other_rows))
+            )
             difference_query = np.concatenate((query, other_query.take(other_rows)))
             second_weight[other_document] = 0
-            ends_of_pair = np.stack(extremes.ends(difference_query, weight_difference, score[:, i] - score[:, j]))
+            ends_of_pair = np.stack(
+                extremes.ends(difference_query, weight_difference, score[:, i] - score[:, j])
+            )
             is_in_range = np.abs(ends_of_pair) <= max_difference * (1 + ROUNDING)
-            low, high = np.where(is_in_range, np.clip(ends_of_pair, -max_difference, max_difference), ends_of_pair)
+            low, high = np.where(
+                is_in_range, np.clip(ends_of_pair, -max_difference, max_difference), ends_of_pair
+            )
             ends[:, pair] = (low, high) if left_system[pair] == i else (0 - high, 0 - low)
         is_in_first[document] = False
     return PairBounds("exact", ends[0].T, ends[1].T)
@@ -408,6 +436,12 @@ def _bound_separately(
         return None
     row_of_query = {query_id: i for i, query_id in enumerate(qrels.query_ids)}
     rows = [row_of_query[query_id] for query_id in query_ids]
-    lows, highs = (np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system]) for end in ("low", "high"))
-    low, high = lows[:, left_system] - highs[:, right_system], highs[:, left_system] - lows[:, right_system]
+    lows, highs = (
+        np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system])
+        for end in ("low", "high")
+    )
+    low, high = (
+        lows[:, left_system] - highs[:, right_system],
+        highs[:, left_system] - lows[:, right_system],
+    )
     return PairBounds("separate", low, high)

@@ -55,10 +55,14 @@ class WhatIf:
 
 def _tie_sentences(query_value: QueryValue) -> Iterator[str]:
     if query_value.options.get("ties") == "expected":
-        scores = [document.score for document in query_value.retrieved if document.score is not None]
+        scores = [
+            document.score for document in query_value.retrieved if document.score is not None
+        ]
         if len(set(scores)) < len(scores):
             yield "Ranks of tied documents are those of one of many orders."
-    named_ties = [tie for tie in query_value.ties if f"{tie.lowest:.4f}" != f"{tie.highest:.4f}"][:N_NAMED]
+    named_ties = [tie for tie in query_value.ties if f"{tie.lowest:.4f}" != f"{tie.highest:.4f}"][
+        :N_NAMED
+    ]
     yield from (_tie_sentence(query_value, tie) for tie in named_ties)
     n_unnamed = len(query_value.ties) - len(named_ties)
     if n_unnamed:
@@ -70,7 +74,11 @@ def _tie_sentence(query_value: QueryValue, tie: Tie) -> str:
     n_docs = len(tie.docs)
     docs = ", ".join(tie.docs[:N_NAMED]) + ", ..." * (n_docs > N_NAMED)
     docs_text = f"; of these, {n_docs or 'none'} {'was' if n_docs < 2 else 'were'} kept"
-    ends = (tie.lowest, tie.highest) if _improvement_verb(query_value) == "lower" else (tie.highest, tie.lowest)
+    ends = (
+        (tie.lowest, tie.highest)
+        if _improvement_verb(query_value) == "lower"
+        else (tie.highest, tie.lowest)
+    )
     return (
         f"Ranks {tie.first} to {tie.first + tie.size - 1} are tied"
         f"{docs_text * (n_docs < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
@@ -101,7 +109,9 @@ def _judgment_sentences(query_value: QueryValue) -> Iterator[str]:
     depth_text = f" down to rank {DEEPEST:,}" * (query_value.unjudged[-1][0] > DEEPEST)
     *first_grades, last_grade = query_value.judgments.grades or [0]
     grades_text = ", ".join(map(format_short, first_grades))
-    grades_note = f" (of grades {grades_text} and {format_short(last_grade)})" if first_grades else ""
+    grades_note = (
+        f" (of grades {grades_text} and {format_short(last_grade)})" if first_grades else ""
+    )
     up, down = query_value.judgments.up, query_value.judgments.down
     for judgment, adjective in ((up, "Highest"), (down, "Lowest")):
         if judgment is not None:
@@ -119,4 +129,6 @@ def _improvement_verb(query_value: QueryValue) -> str:
 
 def _change_text(query_value: QueryValue, value: float) -> str:
     assert isinstance(query_value.value, float)  # noqa: S101 - a string is not changed
-    return f"{format_score(query_value.measure, value)} ({format_change(value - query_value.value)})"
+    return (
+        f"{format_score(query_value.measure, value)} ({format_change(value - query_value.value)})"
+    )

@@ -18,7 +18,7 @@ from cranfield.data.ranking import Ranking
 from cranfield.explanation.remark import N_RANKS
 from cranfield.explanation.scene import Scene, grade_documents
 from cranfield.extensions.whatif.completions import find_reachable_grade
-from cranfield.extensions.whatif.variants import rerank_query, measure_variants
+from cranfield.extensions.whatif.variants import measure_variants, rerank_query
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
@@ -49,7 +49,9 @@ class RankableDocuments:
         self.cost: Floats | None = None
         if scene.judged.cost is not None:
             ranking_cost = np.zeros(0) if ranking.costs is None else ranking.costs
-            self.cost = np.append(ranking_cost, [*((costs or {}).get(doc, 1.0) for doc in other_docs), 1.0])
+            self.cost = np.append(
+                ranking_cost, [*((costs or {}).get(doc, 1.0) for doc in other_docs), 1.0]
+            )
 
     def judge_rankings(
         self,
@@ -68,7 +70,9 @@ class RankableDocuments:
         """
         scene, judgment_row, is_document = self.scene, self.row[rankings], rankings >= 0
         if regraded_document is not None:
-            judgment_row = np.where(rankings == regraded_document[:, None], len(scene.qrels), judgment_row)
+            judgment_row = np.where(
+                rankings == regraded_document[:, None], len(scene.qrels), judgment_row
+            )
         n_retrieved = np.count_nonzero(is_document, axis=1)[:, None]
         if rank_index is not None:
             n_retrieved = np.full_like(n_retrieved, len(self.ranking.docs))
@@ -96,9 +100,13 @@ class RankableDocuments:
         is_needed[rank_index] = True
         return np.flatnonzero(is_needed)
 
-    def measure_rankings(self, measure: Measure, n_rankings: int, make_judged: Callable[[slice], Judged]) -> Floats:
+    def measure_rankings(
+        self, measure: Measure, n_rankings: int, make_judged: Callable[[slice], Judged]
+    ) -> Floats:
         """Return the value of each of n rankings: (n,). `judged` returns some of them."""
-        return measure_variants(measure, n_rankings, len(self.doc_ids) + len(self.scene.qrels), make_judged)
+        return measure_variants(
+            measure, n_rankings, len(self.doc_ids) + len(self.scene.qrels), make_judged
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,11 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
 
     value = documents.measure_rankings(measure, len(pairs), judge_swaps)
     original_value = scene.value(measure)
-    gain = original_value - value if measure.definition.higher_is_better is False else value - original_value
+    gain = (
+        original_value - value
+        if measure.definition.higher_is_better is False
+        else value - original_value
+    )
     if not (gain > 0).any():
         return None
     best_pair = int(gain.argmax())
@@ -158,7 +170,11 @@ def _find_last_rank(scene: Scene, measure: Measure) -> int | None:
     over, a document below it may have one above. One's own measure may look below its cutoff.
     """
     cutoff = measure.cutoff
-    if not isinstance(cutoff, Depth) or measure.definition.is_user_defined or not scene.judging.has_one_tie_order:
+    if (
+        not isinstance(cutoff, Depth)
+        or measure.definition.is_user_defined
+        or not scene.judging.has_one_tie_order
+    ):
         return None
     return cutoff.n_ranks
 
@@ -215,9 +231,14 @@ def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
     ranking = full_ranking.take(slice(end))
     documents = RankableDocuments(scene, ranking)
     grades = grade_documents(scene.grades, ranking.docs)
-    orders = [grade_sort_keys(order_name, ranking.tie_first, grades).argsort(kind="stable") for order_name in _BY_GRADE]
+    orders = [
+        grade_sort_keys(order_name, ranking.tie_first, grades).argsort(kind="stable")
+        for order_name in _BY_GRADE
+    ]
     edges = [0, *(np.flatnonzero(np.diff(ranking.tie_first)) + 1).tolist(), end]
-    tie_slices = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
+    tie_slices = [
+        slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1
+    ]
     rankings = np.tile(np.arange(end), (2 * len(tie_slices), 1))
     for i, tie_slice in enumerate(tie_slices):
         rankings[2 * i : 2 * i + 2, tie_slice] = [order[tie_slice] for order in orders]
@@ -226,8 +247,16 @@ def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
     )
     scene_docs, docs = set(scene.docs), ranking.docs[:depth]
     ties = [
-        Tie(tie_slice.start + 1, tie_slice.stop - tie_slice.start, tuple(filter(scene_docs.__contains__, docs[tie_slice])), low, high)
-        for tie_slice, (low, high) in zip(tie_slices, np.sort(value.reshape(-1, 2)).tolist(), strict=True)
+        Tie(
+            tie_slice.start + 1,
+            tie_slice.stop - tie_slice.start,
+            tuple(filter(scene_docs.__contains__, docs[tie_slice])),
+            low,
+            high,
+        )
+        for tie_slice, (low, high) in zip(
+            tie_slices, np.sort(value.reshape(-1, 2)).tolist(), strict=True
+        )
         if low != high
     ]
     return sorted(ties, key=lambda tie: tie.lowest - tie.highest)
@@ -307,7 +336,12 @@ def find_judgments(scene: Scene, measure: Measure) -> Judgments:
             rankings = sort_key.argsort(axis=1, kind="stable")
         return documents.judge_rankings(rankings, regraded_document[rows], grade, rank_index)
 
-    values_of_grade = [documents.measure_rankings(measure, len(regraded_document), partial(judge_with_grade, grade)) for grade in grades]
+    values_of_grade = [
+        documents.measure_rankings(
+            measure, len(regraded_document), partial(judge_with_grade, grade)
+        )
+        for grade in grades
+    ]
     value_matrix = np.column_stack(values_of_grade)
     original_value = scene.value(measure)
 
@@ -317,8 +351,12 @@ def find_judgments(scene: Scene, measure: Measure) -> Judgments:
         return Judgment(docs[document], document + 1, grades[column], value, value - original_value)
 
     return Judgments(
-        make_judgment(int(value_matrix.argmax())) if (value_matrix > original_value).any() else None,
-        make_judgment(int(value_matrix.argmin())) if (value_matrix < original_value).any() else None,
+        make_judgment(int(value_matrix.argmax()))
+        if (value_matrix > original_value).any()
+        else None,
+        make_judgment(int(value_matrix.argmin()))
+        if (value_matrix < original_value).any()
+        else None,
         () if isinstance(grades, range) else tuple(grades),
     )
 
@@ -330,10 +368,15 @@ def _choose_grades(scene: Scene) -> Sequence[float]:
     if top_grade <= _GRADES and has_whole_grades:
         return range(int(top_grade) + 1)
     lowest_grade = 1 if has_whole_grades else 0
-    middle_grades = sorted({grade for grade in scene.grades.values() if lowest_grade < grade < top_grade})
+    middle_grades = sorted(
+        {grade for grade in scene.grades.values() if lowest_grade < grade < top_grade}
+    )
     max_middle = _GRADES - 2  # with 0, 1 and the highest as many as from 0 to 10
     if len(middle_grades) > max_middle:
-        middle_grades = [middle_grades[i * (len(middle_grades) - 1) // (max_middle - 1)] for i in range(max_middle)]
+        middle_grades = [
+            middle_grades[i * (len(middle_grades) - 1) // (max_middle - 1)]
+            for i in range(max_middle)
+        ]
     return sorted({0, *([1] if top_grade > 1 else []), *middle_grades, top_grade})
 
 

@@ -14,7 +14,7 @@ from cranfield.arrays.rows import mark_changes
 from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judged import NO_CUTOFF
 from cranfield.data.judging import Judging
-from cranfield.data.order import register_queries, rank_documents
+from cranfield.data.order import rank_documents, register_queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regroup_queries
 from cranfield.data.run import Run
@@ -41,7 +41,9 @@ class UnjudgedDocuments:
         )
 
 
-def find_unjudged(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[UnjudgedDocuments]:
+def find_unjudged(
+    qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
+) -> list[UnjudgedDocuments]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
     return find_unjudged_with_ids(qrels, runs, depth, judging)[0]
 
@@ -62,7 +64,11 @@ def find_unjudged_with_ids(
         document = number[first_row : first_row + len(documents.rank)]
         rows = np.flatnonzero(~is_judged[document])
         rows = rows[np.lexsort((documents.rank[rows], documents.query[rows]))]
-        unjudged.append(UnjudgedDocuments(documents.query[rows], documents.rank[rows], document[rows], documents.n_retrieved))
+        unjudged.append(
+            UnjudgedDocuments(
+                documents.query[rows], documents.rank[rows], document[rows], documents.n_retrieved
+            )
+        )
         first_row += len(documents.rank)
     return unjudged, ids.take(np.unique(number, return_index=True)[1])
 
@@ -105,7 +111,9 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
             break
         blocks.append(documents)
     no_rows = np.zeros(0, np.int64)
-    n_retrieved = sum((documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64))
+    n_retrieved = sum(
+        (documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64)
+    )
     return _RankedDocuments(
         [],
         np.concatenate([no_rows, *(documents.query for documents in blocks)]),
@@ -115,7 +123,9 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
     )
 
 
-def _rank_block(qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load) -> _RankedDocuments:
+def _rank_block(
+    qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load
+) -> _RankedDocuments:
     """Return the documents of rank <= depth of a block's judged queries. In a thread of its own."""
     rankings = run.group_block(load(), judging)
     code = qrels.find_codes(rankings.queries)

@@ -26,7 +26,9 @@ _Source = TypeVar("_Source")
 # ---- blocks of variants -----------------------------------------------------------------------
 
 
-def pack_variants(variant_groups: Iterable[tuple[_Source, int, int]]) -> Iterator[list[tuple[_Source, slice]]]:
+def pack_variants(
+    variant_groups: Iterable[tuple[_Source, int, int]],
+) -> Iterator[list[tuple[_Source, slice]]]:
     """Put parts together in blocks of about ROWS rows, and cut those that are larger.
 
     A part is (what it is, its number of variants, the rows of each variant). A block lists which
@@ -57,14 +59,19 @@ def split_variants(n_variants: int, n_rows: int) -> Iterator[slice]:
         yield variants
 
 
-def measure_variants(measure: Measure, n_variants: int, n_rows: int, make_judged: Callable[[slice], Judged]) -> Floats:
+def measure_variants(
+    measure: Measure, n_variants: int, n_rows: int, make_judged: Callable[[slice], Judged]
+) -> Floats:
     """Return the value of each of n variants: (n,). Each has so many rows of hits and ideal.
 
     `judged` returns some of the variants as one Judged.
     """
     depth = measure.parameters.get("depth")  # how many ranks are looked at, if it says so
     n_rows += depth if isinstance(depth, int) else 0
-    block_values = [measure.values(make_judged(variants))[:, 0] for variants in split_variants(n_variants, n_rows + 1)]
+    block_values = [
+        measure.values(make_judged(variants))[:, 0]
+        for variants in split_variants(n_variants, n_rows + 1)
+    ]
     return np.concatenate([np.zeros(0), *block_values])
 
 
@@ -84,7 +91,9 @@ def make_rankings(grade_matrices: Sequence[Numbers]) -> Ranked:
     lengths = np.repeat([length for _, length in shapes], [n for n, _ in shapes])
     query = np.repeat(np.arange(len(lengths)), lengths)
     rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Ranked(len(lengths), query, rank, np.concatenate([matrix.ravel() for matrix in grade_matrices]))
+    return Ranked(
+        len(lengths), query, rank, np.concatenate([matrix.ravel() for matrix in grade_matrices])
+    )
 
 
 def repeat_ranking(ranked: Ranked, n_copies: int, grades: Numbers | None = None) -> Ranked:
@@ -168,7 +177,12 @@ def rerank_query(
     if (n_rankings, extra_grade) not in ideal_cache:
         ideal_cache[n_rankings, extra_grade] = repeat_ranking(ideal, n_rankings)
     return Judged(
-        *(hits, ideal_cache[n_rankings, extra_grade], n_retrieved, max(judged.top_grade, extra_grade or 0)),
+        *(
+            hits,
+            ideal_cache[n_rankings, extra_grade],
+            n_retrieved,
+            max(judged.top_grade, extra_grade or 0),
+        ),
         *(judged.has_groups, make_parts, cost),
         # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",

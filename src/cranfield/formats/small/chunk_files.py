@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import TableForm, Table, read_table
+from cranfield.formats.small.read import Table, TableForm, read_table
 
 _CHUNK = ("chunk_id", "chunk", "passage_id", "passage", "pid", "node_id", "node", "id")
 _DOC = ("doc_id", "docno", "document_id", "doc", "document", "parent_id", "parent", "file")
@@ -27,7 +27,10 @@ def read_chunks(data: Any) -> dict[str, str]:
     rows: Iterable[tuple[int | None, Any, Any]]
     if isinstance(source, Table):
         chunk_position, doc_position = _find_positions(source)
-        rows = ((row, values[chunk_position], values[doc_position]) for row, values in enumerate(source.rows()))
+        rows = (
+            (row, values[chunk_position], values[doc_position])
+            for row, values in enumerate(source.rows())
+        )
     else:
         rows = ((None, *pair) for pair in source.read_leaves(1))
     documents: dict[str, str] = {}
@@ -60,5 +63,11 @@ def _find_positions(table: Table) -> tuple[int, int]:
         )
     if chunk_position is None and doc_position is None:
         return positions[0], positions[1]
-    (other_position,) = (position for position in positions if position not in (chunk_position, doc_position))
-    return (other_position, doc_position) if doc_position is not None else (positions[0] if chunk_position is None else chunk_position, other_position)
+    (other_position,) = (
+        position for position in positions if position not in (chunk_position, doc_position)
+    )
+    return (
+        (other_position, doc_position)
+        if doc_position is not None
+        else (positions[0] if chunk_position is None else chunk_position, other_position)
+    )

@@ -77,10 +77,15 @@ def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
     if not fields and not may_be_empty:
         problem = "holds no grade; if nothing was retrieved, name the query, as in 'q1:'"
         raise InputError(problem, hint=_HINT)
-    bad_field = next((field for field in fields if field != "-" and not re.fullmatch(_GRADE_PATTERN, field)), None)
+    bad_field = next(
+        (field for field in fields if field != "-" and not re.fullmatch(_GRADE_PATTERN, field)),
+        None,
+    )
     if bad_field is not None:
         raise InputError(f"expected numbers or -, got {bad_field!r:.80}", hint=_HINT)
-    return [None if field == "-" else float(field) if "." in field else int(field) for field in fields]
+    return [
+        None if field == "-" else float(field) if "." in field else int(field) for field in fields
+    ]
 
 
 _GRADE_PATTERN = r"[+-]?([0-9]{1,15}(\.[0-9]*)?|\.[0-9]+)"

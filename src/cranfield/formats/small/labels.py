@@ -8,7 +8,14 @@ from typing import Any
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import NAMES
 from cranfield.formats.identifiers import escape_surrogates
-from cranfield.formats.small.read import NestedObject, TableForm, Origin, Table, parse_number, read_table
+from cranfield.formats.small.read import (
+    NestedObject,
+    Origin,
+    Table,
+    TableForm,
+    parse_number,
+    read_table,
+)
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
@@ -16,10 +23,21 @@ UNNAMED = "slice"  # the name of labels without a name
 MANY_LABELS = 50  # if more labels, and more than half as many as queries: texts, not labels
 FEW_LABELS = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
-_FORM = TableForm("the labels", ("query_id", UNNAMED), header_names=QUERY, bare_description="a query and its label,")
-_NO_LABEL_ERROR = "holds no label of a query", "Expected a column query_id, and one of labels beside it."
+_FORM = TableForm(
+    "the labels",
+    ("query_id", UNNAMED),
+    header_names=QUERY,
+    bare_description="a query and its label,",
+)
+_NO_LABEL_ERROR = (
+    "holds no label of a query",
+    "Expected a column query_id, and one of labels beside it.",
+)
 _CLUSTERS = TableForm(
-    "the clusters", ("query_id", "cluster"), header_names=QUERY, bare_description="a query and its label,"
+    "the clusters",
+    ("query_id", "cluster"),
+    header_names=QUERY,
+    bare_description="a query and its label,",
 )
 
 _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
@@ -75,7 +93,9 @@ def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     return {query: _format_label(label) for query, label in label_of_query.items()}
 
 
-def _read_cells_of_labels(data: Any, form: TableForm) -> tuple[dict[str, dict[str, str | float]], Origin]:
+def _read_cells_of_labels(
+    data: Any, form: TableForm
+) -> tuple[dict[str, dict[str, str | float]], Origin]:
     """Return {name: {query: label}}, and where they come from."""
     source = read_table(data, form)
     cells = _cells_of_table(source) if isinstance(source, Table) else _cells_of_dict(source)
@@ -95,9 +115,13 @@ def _cells_of_table(table: Table) -> Iterator[_Cell]:
 def _cells_of_dict(nested_labels: NestedObject) -> Iterator[_Cell]:
     is_nested = [isinstance(value, Mapping) for value in nested_labels.value.values()]
     if not any(is_nested):
-        nested_labels = NestedObject(nested_labels.name, {UNNAMED: nested_labels.value}, nested_labels.where)
+        nested_labels = NestedObject(
+            nested_labels.name, {UNNAMED: nested_labels.value}, nested_labels.where
+        )
     elif not all(is_nested):
-        raise nested_labels.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
+        raise nested_labels.row_error(
+            None, "expected {query: label} or {name: {query: label}}, got both"
+        )
     for name, query, label in nested_labels.read_leaves(2):
         yield None, query, str(name), label
 
@@ -111,7 +135,9 @@ def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
             continue
         if isinstance(label, Mapping | list | tuple | set | bytes):
-            raise origin.row_error(row, f"expected a label of query {query!r:.80}, got {label!r:.80}")
+            raise origin.row_error(
+                row, f"expected a label of query {query!r:.80}, got {label!r:.80}"
+            )
         if isinstance(label, bool) or not isinstance(label, int | float):
             label = str(label)
         if labels.setdefault(query, label) != label:
@@ -124,7 +150,9 @@ def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str
     return labels_of_kind
 
 
-def _check_labels(labels_of_kind: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
+def _check_labels(
+    labels_of_kind: Mapping[str, Mapping[str, str | float]], origin: Origin
+) -> LabelRows:
     """Return the labels that are few enough for slices."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
@@ -133,13 +161,19 @@ def _check_labels(labels_of_kind: Mapping[str, Mapping[str, str | float]], origi
         numbers = {label: n for label in distinct if (n := _to_finite_number(label)) is not None}
         n_labels = len(distinct)
         if n_labels > FEW_LABELS and len(numbers) == n_labels:
-            labels[name] = _make_ranges({query: numbers[label] for query, label in label_of_query.items()})
+            labels[name] = _make_ranges(
+                {query: numbers[label] for query, label in label_of_query.items()}
+            )
             text = (
                 f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
                 f"{len(label_of_query):,} queries."
             )
             notes.append(Note("ranges", "info", text))
-        elif n_labels > (FEW_LABELS if n_labels == len(label_of_query) else max(MANY_LABELS, len(label_of_query) / 2)):
+        elif n_labels > (
+            FEW_LABELS
+            if n_labels == len(label_of_query)
+            else max(MANY_LABELS, len(label_of_query) / 2)
+        ):
             text = f"{name}: left out, {n_labels:,} labels of {len(label_of_query):,} queries."
             notes.append(Note("labels-left-out", "info", text))
         elif label_of_query:

@@ -28,7 +28,9 @@ def read_id_list(path: str) -> tuple[IdKind, list[str]] | None:
         return None
     lines = [line.strip(" \t\r") for line in read_text(source).split("\n")[1:]]
     ids = [
-        line[1:-1] if line[:1] == line[-1:] == '"' and len(line) > 2 else line for line in lines if line
+        line[1:-1] if line[:1] == line[-1:] == '"' and len(line) > 2 else line
+        for line in lines
+        if line
     ]
     if not ids:
         raise InputError("holds no id", source=source.name)

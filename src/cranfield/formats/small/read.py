@@ -82,7 +82,9 @@ class TableForm:
 
 def white_space_form(title: str, *names: str) -> TableForm:
     """Return the form of lines of fields with white space between them, and comments."""
-    return TableForm(title, names, bare_description=f"{len(names)} columns: {' '.join(names)};", separators="")
+    return TableForm(
+        title, names, bare_description=f"{len(names)} columns: {' '.join(names)};", separators=""
+    )
 
 
 class Origin:
@@ -142,7 +144,10 @@ class Table(Origin):
     def find_column(self, plain_names: Names) -> int | None:
         """Return the number of the first column with one of these plain names."""
         plain_table_names = [plain_name(name) for name in self.names]
-        return next((plain_table_names.index(name) for name in plain_names if name in plain_table_names), None)
+        return next(
+            (plain_table_names.index(name) for name in plain_names if name in plain_table_names),
+            None,
+        )
 
     def find_query_column(self, plain_names: Names) -> int:
         """Return the number of the column of queries, or of pandas' index instead.
@@ -163,14 +168,18 @@ class Table(Origin):
 
     def other_columns(self, positions: Iterable[int]) -> list[tuple[int, str]]:
         """Return the number and name of each column that is neither taken nor an index."""
-        named_positions = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
+        named_positions = [
+            (i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX
+        ]
         return [(i, name) for i, name in named_positions if i not in set(positions)]
 
 
 class NestedObject(Origin):
     """A dict, or a file of one JSON object, that is nested."""
 
-    def __init__(self, name: str, members: Mapping[Any, Any], find_line: FindLine | None = None) -> None:
+    def __init__(
+        self, name: str, members: Mapping[Any, Any], find_line: FindLine | None = None
+    ) -> None:
         super().__init__(name, find_line)
         self.value = members
 
@@ -244,7 +253,9 @@ def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table |
 
 def first_character(read_lines: ReadLines) -> str:
     """Return the first character of a text that is not white space; empty if there is none."""
-    return next((stripped_line[0] for _, line in read_lines() if (stripped_line := line.strip())), "")
+    return next(
+        (stripped_line[0] for _, line in read_lines() if (stripped_line := line.strip())), ""
+    )
 
 
 # ---- rows, objects and Arrow data ---------------------------------------------------------------
@@ -261,7 +272,9 @@ def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
     raise InputError(f"{expected}, got {row!r:.80}", source=f"{form.title}: row {number}")
 
 
-def _make_table(rows: Sequence[Mapping[Any, Any]], name: str, find_line: FindLine | None = None) -> Table:
+def _make_table(
+    rows: Sequence[Mapping[Any, Any]], name: str, find_line: FindLine | None = None
+) -> Table:
     """Return rows with names as columns; None for a value that a row lacks."""
     keys = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(key) for row in rows] for key in keys]
@@ -273,7 +286,9 @@ def _read_object(
 ) -> Table | NestedObject:
     row = _make_table([members], name, find_line)
     is_nested = all(isinstance(member, Mapping | list) for member in members.values())
-    is_row = not is_nested and (not form.header_names or row.find_column(form.header_names) is not None)
+    is_row = not is_nested and (
+        not form.header_names or row.find_column(form.header_names) is not None
+    )
     return row if is_row else NestedObject(name, members, find_line)
 
 
@@ -313,7 +328,9 @@ class _TextReader(Origin):
         super().__init__(name, partial(_find_line, read_lines))
         self._form, self._read_lines = form, read_lines
         first = next((line for _, line in read_lines() if line.strip()), "")
-        self._separator = next((separator for separator in form.separators if separator in first), "")
+        self._separator = next(
+            (separator for separator in form.separators if separator in first), ""
+        )
         self._has_quotes = bool(self._separator)
 
     def read_table(self) -> Table:

@@ -15,7 +15,14 @@ from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
-from cranfield.formats.small.read import NestedObject, TableForm, Origin, Table, parse_number, read_table
+from cranfield.formats.small.read import (
+    NestedObject,
+    Origin,
+    Table,
+    TableForm,
+    parse_number,
+    read_table,
+)
 from cranfield.formats.source import Source
 from cranfield.notes import Note, merge_notes, read_note
 
@@ -107,7 +114,11 @@ def read_scores(
     """
     source = read_table(data, _FORM)
     if isinstance(source, Table):
-        cells = _read_lines_without_names(source, is_measure) if source.bare else _read_named_rows(source, layout)
+        cells = (
+            _read_lines_without_names(source, is_measure)
+            if source.bare
+            else _read_named_rows(source, layout)
+        )
         return _gather(cells, source)
     if isinstance(source.value.get("runs"), list):  # `cranfield evaluate --format json`
         scores = _gather(_read_runs(source.value["runs"], source), source, frozenset())
@@ -120,9 +131,13 @@ def read_scores(
             return {name: run[key] for name, run in runs.items() if isinstance(run.get(key), str)}
 
         notes_of_runs = (
-            (name, read_note(note)) for name, run in runs.items() for note in _list_or_empty(run.get("notes"))
+            (name, read_note(note))
+            for name, run in runs.items()
+            for note in _list_or_empty(run.get("notes"))
         )
-        grave_notes = [(name, note) for name, note in notes_of_runs if note is not None and note.is_grave]
+        grave_notes = [
+            (name, note) for name, note in notes_of_runs if note is not None and note.is_grave
+        ]
         return replace(
             scores,
             recipe=recipe,
@@ -134,11 +149,15 @@ def read_scores(
     if isinstance(ids, list) and isinstance(
         scores_of_measure, Mapping
     ):  # `cranfield compare --format json`
-        return _gather(_read_comparison(ids, NestedObject(source.name, scores_of_measure)), source, frozenset())
+        return _gather(
+            _read_comparison(ids, NestedObject(source.name, scores_of_measure)), source, frozenset()
+        )
     return _gather(_read_nested(source, is_measure, layout), source)
 
 
-def read_system_scores(data: Mapping[Any, Any], name: str, is_measure: Callable[[str], bool]) -> ScoreRows:
+def read_system_scores(
+    data: Mapping[Any, Any], name: str, is_measure: Callable[[str], bool]
+) -> ScoreRows:
     """Return the scores of one system in a dict.
 
     It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only for
@@ -146,16 +165,24 @@ def read_system_scores(data: Mapping[Any, Any], name: str, is_measure: Callable[
     """
     nested_scores = NestedObject(name, data)
     if any(isinstance(inner, Mapping) for inner in data.values()):
-        return _gather(_read_system(nested_scores, is_measure, None, measures_first=True), nested_scores)
-    return _gather(((None, None, None, *pair) for pair in nested_scores.read_leaves(1)), nested_scores)
+        return _gather(
+            _read_system(nested_scores, is_measure, None, measures_first=True), nested_scores
+        )
+    return _gather(
+        ((None, None, None, *pair) for pair in nested_scores.read_leaves(1)), nested_scores
+    )
 
 
-def _gather(rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES) -> ScoreRows:
+def _gather(
+    rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES
+) -> ScoreRows:
     scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
-    error_of_measure: dict[str, InputError] = {}  # the first value of each measure that is not a number
+    error_of_measure: dict[
+        str, InputError
+    ] = {}  # the first value of each measure that is not a number
     missing = 0
     for row, system, measure, query, value in rows:
         scores = scores_of_column.get((system, measure))
@@ -188,7 +215,9 @@ def _gather(rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] 
                 "For a query without a value, leave out the row, or the value: it is then missing.",
             )
         elif query in scores and row is None:
-            raise origin.row_error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
+            raise origin.row_error(
+                None, f"the query {query!r:.80} occurs twice", kind=DuplicateError
+            )
         elif query in scores:
             owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
             raise origin.row_error(
@@ -206,7 +235,10 @@ def _gather(rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] 
     if not scores_of_column and summaries:
         raise origin.row_error(None, "holds values over all queries only", _PER_QUERY_HINT)
     if not scores_of_column:
-        raise next(iter(error_of_measure.values()), origin.row_error(None, "holds no scores: there is no query"))
+        raise next(
+            iter(error_of_measure.values()),
+            origin.row_error(None, "holds no scores: there is no query"),
+        )
     return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(texts), missing)
 
 
@@ -272,7 +304,9 @@ def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputE
 # ---- lines without names ----------------------------------------------------------------------
 
 
-def _read_lines_without_names(table: Table, is_measure: Callable[[str], bool]) -> Iterator[_ScoreCell]:
+def _read_lines_without_names(
+    table: Table, is_measure: Callable[[str], bool]
+) -> Iterator[_ScoreCell]:
     """Yield the scores from lines with measure, query and value, or query, measure and value."""
     sides = [list(dict.fromkeys(map(str.strip, column))) for column in table.columns[:2]]
     are_measures_first = _are_measures_first(sides[0], sides[1], is_measure)
@@ -326,13 +360,17 @@ def _read_comparison(ids: Sequence[Any], nested_scores: NestedObject) -> Iterato
     for measure, system_name, values in nested_scores.read_leaves(2):
         if not isinstance(values, list) or len(values) != len(ids):
             problem = f"expected a score for each of the {len(ids):,} 'query_ids'"
-            raise nested_scores.row_error(None, f"{problem}, of {system_name!r:.80} under {measure!r:.80}")
+            raise nested_scores.row_error(
+                None, f"{problem}, of {system_name!r:.80} under {measure!r:.80}"
+            )
         system = nested_scores.read_id(None, system_name)
         for query, value in zip(ids, values, strict=True):
             yield None, system, str(measure), query, value
 
 
-def _read_nested(nested_scores: NestedObject, is_measure: Callable[[str], bool], layout: Layout) -> Iterator[_ScoreCell]:
+def _read_nested(
+    nested_scores: NestedObject, is_measure: Callable[[str], bool], layout: Layout
+) -> Iterator[_ScoreCell]:
     if any(isinstance(value, Mapping) for *_, value in nested_scores.read_leaves(2)):
         for system_name, inner in nested_scores.value.items():
             system = nested_scores.read_id(None, system_name)
@@ -353,7 +391,9 @@ def _read_system(
     """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
     dicts = (inner for inner in nested_scores.value.values() if isinstance(inner, Mapping))
     first_inner: Mapping[Any, Any] = next(dicts, {})
-    detected_order = _are_measures_first(list(map(str, nested_scores.value)), list(map(str, first_inner)), is_measure)
+    detected_order = _are_measures_first(
+        list(map(str, nested_scores.value)), list(map(str, first_inner)), is_measure
+    )
     measures_first = measures_first if detected_order is None else detected_order
     if measures_first is None:
         raise nested_scores.row_error(

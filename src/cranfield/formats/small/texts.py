@@ -11,18 +11,18 @@ from typing import Any, Literal, TypeAlias, get_args
 from cranfield.errors import InputError
 from cranfield.formats.columnar import detect_columnar_format
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.identifiers import to_id_text, escape_surrogates
+from cranfield.formats.identifiers import escape_surrogates, to_id_text
 from cranfield.formats.objects import as_dict
 from cranfield.formats.small.read import (
     NestedObject,
-    TableForm,
     ReadLines,
     Table,
+    TableForm,
     first_character,
     read_table,
     read_text_rows,
 )
-from cranfield.formats.small.text_lines import read_file_lines, require_utf8, read_utf8_lines
+from cranfield.formats.small.text_lines import read_file_lines, read_utf8_lines, require_utf8
 from cranfield.formats.source import Source
 
 # A file, a dict {id: text}, or a table with a column of ids and one of texts.
@@ -44,7 +44,9 @@ IdRole = Literal["query", "doc"]
 
 def _id_columns(role: IdRole) -> list[str]:
     """Return the names of the column of ids, in the order in which they are searched for."""
-    id_names = [name for name in NAMES[role] if name not in _TEXTS]  # a query may be an id or a text
+    id_names = [
+        name for name in NAMES[role] if name not in _TEXTS
+    ]  # a query may be an id or a text
     return [*dict.fromkeys([*id_names, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
@@ -82,7 +84,9 @@ def read_texts(
         if text_id in requested_ids and text_of_field:
             titles = [text for field, text in text_of_field.items() if field in _TITLES]
             other_texts = [text for field, text in text_of_field.items() if field not in _TITLES]
-            first = [*titles[:1], *other_texts[:1]] if with_titles else [*text_of_field.values()][:1]
+            first = (
+                [*titles[:1], *other_texts[:1]] if with_titles else [*text_of_field.values()][:1]
+            )
             text_of_id.setdefault(text_id, ": ".join(first))
     return text_of_id
 
@@ -94,10 +98,13 @@ def _read_pairs(
     data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
     """Yield each id with its texts, in the order of `_TEXTS`."""
-    form = TableForm(title, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT)
+    form = TableForm(
+        title, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT
+    )
     if isinstance(data, Mapping):
         yield from (
-            (to_id_text(name, title), _list_texts(value)) for name, value in as_dict(data, title).items()
+            (to_id_text(name, title), _list_texts(value))
+            for name, value in as_dict(data, title).items()
         )
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
@@ -107,7 +114,9 @@ def _read_pairs(
         read_lines = _choose_lines(source, requested_ids, ids)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
-            yield from ((name, [("title", title)]) for name, title in _read_topics(text, source.name))
+            yield from (
+                (name, [("title", title)]) for name, title in _read_topics(text, source.name)
+            )
             return
         table = read_text_rows(source.name, read_lines, form)
     if isinstance(table, NestedObject):
@@ -121,7 +130,9 @@ def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _
         return
     id_position = 0 if table.bare else table.find_query_column(ids)
     text_columns = table.other_columns([id_position])
-    text_positions = [i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name]
+    text_positions = [
+        i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name
+    ]
     if table.bare or (not text_positions and len(text_columns) == 1):
         text_positions = [i for i, _ in text_columns]
     if not text_positions:
@@ -144,7 +155,11 @@ def _list_texts(value: Any) -> _TextsOfFields:
 
 def _to_one_line(value: Any) -> str:
     """Return a text in one line; empty for any other value."""
-    return escape_surrogates(" ".join(str(value).split())) if isinstance(value, str | int | float) else ""
+    return (
+        escape_surrogates(" ".join(str(value).split()))
+        if isinstance(value, str | int | float)
+        else ""
+    )
 
 
 # ---- TREC topics --------------------------------------------------------------------------------
@@ -194,7 +209,9 @@ def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[
     return lambda: (require_utf8(source, line) for line in requested_lines)
 
 
-def _make_line_test(first: str, requested_ids: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
+def _make_line_test(
+    first: str, requested_ids: Iterable[str], ids: Sequence[str]
+) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a wanted id, from the first line of a file.
 
     None if an id's text may span several lines.
@@ -206,7 +223,9 @@ def _make_line_test(first: str, requested_ids: Iterable[str], ids: Sequence[str]
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(next((name_of_plain_name[name] for name in ids if name in name_of_plain_name), "_id"))
+        key = re.escape(
+            next((name_of_plain_name[name] for name in ids if name in name_of_plain_name), "_id")
+        )
         first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
         spellings = {*id_set, *(json.dumps(name)[1:-1] for name in id_set)}
         # An escaped character may be spelled in many ways.
@@ -223,7 +242,9 @@ def _make_line_test(first: str, requested_ids: Iterable[str], ids: Sequence[str]
 
         def may_hold_fields(line: str) -> bool:
             fields = line.split("\t", position + 1)
-            return len(fields) <= position or fields[position].strip(" \r\n\v\f").strip('"') in id_set
+            return (
+                len(fields) <= position or fields[position].strip(" \r\n\v\f").strip('"') in id_set
+            )
 
         return may_hold_fields
     return None

@@ -13,7 +13,7 @@ from cranfield.extensions.labels.assessors.stability import Stability
 from cranfield.extensions.labels.assessors.stability_tables import StabilityTables
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.render.numbers import format_interval, format_number, format_count, format_percent
+from cranfield.render.numbers import format_count, format_interval, format_number, format_percent
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
@@ -75,16 +75,24 @@ class Agreement(Shown):
         tables = [self._agreement_table(per_query)]
         tables += [self._coefficients_table()] if self.coefficients else []
         tables += [self._pairs_table()] if self.pairs else []
-        tables += [pair_agreement._confusion_table() for pair_agreement in (self, *self.others.values())]
+        tables += [
+            pair_agreement._confusion_table() for pair_agreement in (self, *self.others.values())
+        ]
         for pair_agreement in (self, *self.others.values()):
             tables += StabilityTables(
-                pair_agreement.orderings, pair_agreement.second, bool(pair_agreement.per_query), pair_agreement.recipe, pair_agreement.on_runs
+                pair_agreement.orderings,
+                pair_agreement.second,
+                bool(pair_agreement.per_query),
+                pair_agreement.recipe,
+                pair_agreement.on_runs,
             ).tables()
         return tables
 
     def _coefficients_table(self) -> Table:
         """Return the coefficients of all assessors together, with their intervals."""
-        coefficient_of_key = {(coefficient.name, coefficient.of): coefficient for coefficient in self.coefficients}
+        coefficient_of_key = {
+            (coefficient.name, coefficient.of): coefficient for coefficient in self.coefficients
+        }
         names = dict.fromkeys(coefficient.name for coefficient in self.coefficients)
         rows = [
             [
@@ -93,14 +101,21 @@ class Agreement(Shown):
                     cell
                     for scale in ("relevance", "grade")
                     for coefficient in [coefficient_of_key[name, scale]]
-                    for cell in (format_number(coefficient.value), format_interval(coefficient.low, coefficient.high, signs=False))
+                    for cell in (
+                        format_number(coefficient.value),
+                        format_interval(coefficient.low, coefficient.high, signs=False),
+                    )
                 ),
             ]
             for name in names
         ]
         level = format_percent(1 - self.recipe["alpha"])
         n_shared, n_judged_by_all = (
-            next(coefficient.documents for coefficient in self.coefficients if (coefficient.name == FLEISS) == by_fleiss)
+            next(
+                coefficient.documents
+                for coefficient in self.coefficients
+                if (coefficient.name == FLEISS) == by_fleiss
+            )
             for by_fleiss in (False, True)
         )
         n = self.recipe["assessors"]
@@ -121,16 +136,29 @@ class Agreement(Shown):
 
     def _pairs_table(self) -> Table:
         """Return how far each two assessors agree, on all documents together."""
-        pair_rows = [(f"{a} - {b}", asdict(agreement_of_pair)) for (a, b), agreement_of_pair in self.pairs.items()]
+        pair_rows = [
+            (f"{a} - {b}", asdict(agreement_of_pair))
+            for (a, b), agreement_of_pair in self.pairs.items()
+        ]
         first_column, *other_columns = _agreement_columns(self.recipe["rel"])
         columns = [replace(first_column, heading="assessors")]
-        columns += [replace(column, meaning="") for column in other_columns if not column.heading.startswith("rel")]
-        return make_table(pair_rows, columns, title=["Each two assessors, on all documents together"])
+        columns += [
+            replace(column, meaning="")
+            for column in other_columns
+            if not column.heading.startswith("rel")
+        ]
+        return make_table(
+            pair_rows, columns, title=["Each two assessors, on all documents together"]
+        )
 
     def _agreement_table(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
         n_queries, pooled = len(self.per_query), asdict(self.pooled)
-        query_rows = [(name, asdict(query_agreement)) for name, query_agreement in self.per_query.items()] if per_query else []
+        query_rows = (
+            [(name, asdict(query_agreement)) for name, query_agreement in self.per_query.items()]
+            if per_query
+            else []
+        )
         rules = [n_queries] if query_rows else []
         if n_queries > 1:
             means = {name: _mean_over_queries(self.per_query, name) for name in pooled}
@@ -145,7 +173,9 @@ class Agreement(Shown):
             title = "How far A, the qrels, and B, which the rates make of it, would agree"
         columns = _agreement_columns(self.recipe["rel"])
         notes = self.on_judgments
-        return make_table(query_rows, columns, sentences=sentences, notes=notes, rules=rules, title=[title])
+        return make_table(
+            query_rows, columns, sentences=sentences, notes=notes, rules=rules, title=[title]
+        )
 
     def _confusion_table(self) -> Table:
         """Return how often each grade of A met each grade of the second assessor."""
@@ -164,7 +194,9 @@ class Agreement(Shown):
         """Return a row for each number: where it belongs, its name, its value."""
         fields = self.to_dict()
         fields_of_query = {**(fields["per_query"] if per_query else {}), "all": fields["pooled"]}
-        parts = [("agreement", "", query, "", numbers) for query, numbers in fields_of_query.items()]
+        parts = [
+            ("agreement", "", query, "", numbers) for query, numbers in fields_of_query.items()
+        ]
         for grade, counts in zip(fields["grades"], fields["matrix"], strict=True):
             for other, n in zip(fields["grades"], counts, strict=True):
                 parts.append(("confusion", "", str(grade), str(other), {"documents": n}))
@@ -173,23 +205,34 @@ class Agreement(Shown):
             for coefficient in fields["coefficients"]
         ]
         parts += [
-            ("assessors", "", pair.pop("assessor"), pair.pop("other"), pair) for pair in fields["pairs"]
+            ("assessors", "", pair.pop("assessor"), pair.pop("other"), pair)
+            for pair in fields["pairs"]
         ]
         for suffix, orderings in (
             ("", fields["orderings"]),
-            *((f", A and {name}", other_agreement["orderings"]) for name, other_agreement in fields["others"].items()),
+            *(
+                (f", A and {name}", other_agreement["orderings"])
+                for name, other_agreement in fields["others"].items()
+            ),
         ):
             for ordering in orderings:
-                measure, systems, pairs = (ordering.pop(key) for key in ("measure", "systems", "pairs"))
+                measure, systems, pairs = (
+                    ordering.pop(key) for key in ("measure", "systems", "pairs")
+                )
                 parts.append((f"ordering{suffix}", measure, "", "", ordering))
                 parts += [
-                    (f"system{suffix}", measure, system.pop("system"), "", system) for system in systems
+                    (f"system{suffix}", measure, system.pop("system"), "", system)
+                    for system in systems
                 ]
                 parts += [
                     (f"pair{suffix}", measure, *map(pair.pop, ("left", "right")), pair)
                     for pair in pairs
                 ]
-        return self._rows_as_dicts((*labels, *name_and_number) for *labels, numbers in parts for name_and_number in numbers.items())
+        return self._rows_as_dicts(
+            (*labels, *name_and_number)
+            for *labels, numbers in parts
+            for name_and_number in numbers.items()
+        )
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         return self.to_dict()  # which has every query
@@ -199,14 +242,17 @@ class Agreement(Shown):
         return {
             "recipe": dict(self.recipe),
             "pooled": asdict(self.pooled),
-            "per_query": {query: asdict(query_agreement) for query, query_agreement in self.per_query.items()},
+            "per_query": {
+                query: asdict(query_agreement) for query, query_agreement in self.per_query.items()
+            },
             "grades": list(self.grades),
             "matrix": self.matrix.tolist(),
             "notes": [note.to_dict() for note in self.notes],
             "orderings": [ordering.to_dict() for ordering in self.orderings],
             "coefficients": [asdict(coefficient) for coefficient in self.coefficients],
             "pairs": [
-                {"assessor": a, "other": b, **asdict(pair_agreement)} for (a, b), pair_agreement in self.pairs.items()
+                {"assessor": a, "other": b, **asdict(pair_agreement)}
+                for (a, b), pair_agreement in self.pairs.items()
             ],
             "others": {
                 name: {
@@ -274,5 +320,9 @@ def _format_number(name: str, number_or_none: float | None) -> str:
 
 def _mean_over_queries(per_query: Mapping[str, PairAgreement], name: str) -> float | None:
     """Return the mean over the queries that have a value."""
-    values_of_query = [value for query_agreement in per_query.values() if (value := getattr(query_agreement, name)) is not None]
+    values_of_query = [
+        value
+        for query_agreement in per_query.values()
+        if (value := getattr(query_agreement, name)) is not None
+    ]
     return mean(np.array(values_of_query) * 1.0) if values_of_query else None

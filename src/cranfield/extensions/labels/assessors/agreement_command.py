@@ -11,7 +11,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions.labels.assessors.assess import AgreementSettings, agreement
 from cranfield.formats.columns import Side
-from cranfield.formats.files import stem_of, guess_side
+from cranfield.formats.files import guess_side, stem_of
 from cranfield.formats.source import Source
 
 

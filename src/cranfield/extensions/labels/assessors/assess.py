@@ -19,16 +19,16 @@ from cranfield.data.run_names import make_runs
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
-from cranfield.extensions.labels.assessors.beyond_chance import estimate_coefficients, count_grades
+from cranfield.extensions.labels.assessors.beyond_chance import count_grades, estimate_coefficients
 from cranfield.extensions.labels.assessors.judgments import (
     WHOLE_GRADES,
     TwoJudgments,
-    measure_agreement,
     count_confusion,
     judgments_from_matrix,
     match_two,
+    measure_agreement,
 )
-from cranfield.extensions.labels.assessors.relabel import select_on_scale, score_relabelled
+from cranfield.extensions.labels.assessors.relabel import score_relabelled, select_on_scale
 from cranfield.extensions.labels.assessors.stability import Stability, measure_stability
 from cranfield.extensions.labels.rates import read_rates
 from cranfield.extensions.whatif.variants import split_variants
@@ -37,8 +37,15 @@ from cranfield.formats.source import Path
 from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
-from cranfield.options import Options, finite_number, is_whole_number, option, refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_slices, add_progress
+from cranfield.options import (
+    Options,
+    finite_number,
+    is_whole_number,
+    option,
+    refuse_unknown_options,
+    takes,
+)
+from cranfield.progress import Watching, add_progress, watch_slices
 from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading, check_columns, check_qrels_and_runs
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
@@ -147,7 +154,13 @@ def agreement(
             name: make_qrels(assessor_qrels, "strict", qrels_columns, judging.duplicates)
             for name, assessor_qrels in _name_assessors(extra_qrels).items()
         }
-        return _compare_assessors({"A": first_qrels, "B": second_qrels, **extra_of_name}, run_of_name, measures, judging, recipe)
+        return _compare_assessors(
+            {"A": first_qrels, "B": second_qrels, **extra_of_name},
+            run_of_name,
+            measures,
+            judging,
+            recipe,
+        )
     if extra_qrels is not None:
         raise OptionError("others are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
@@ -155,7 +168,9 @@ def agreement(
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
 
 
-def _name_assessors(extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
+def _name_assessors(
+    extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None,
+) -> dict[str, Any]:
     """Return further assessors by name: C, D, ... unless they have names."""
     if extra_qrels is None:
         return {}
@@ -191,16 +206,21 @@ def _compare_assessors(
         _match_assessors(first_name, name, qrels)
     agreement_of_name = {
         name: replace(
-            _compare_two(qrels[first_name], qrels[name], runs, measures, judging, {**recipe}, name), second=name
+            _compare_two(qrels[first_name], qrels[name], runs, measures, judging, {**recipe}, name),
+            second=name,
         )
         for name in (second_name, *extra_names)
     }
     agreement_of_pair = {}
     if extra_names:
         for a, b in combinations(qrels, 2):
-            agreement_of_pair[a, b] = measure_agreement(_match_assessors(a, b, qrels), recipe["rel"], pooled=True)[0]
+            agreement_of_pair[a, b] = measure_agreement(
+                _match_assessors(a, b, qrels), recipe["rel"], pooled=True
+            )[0]
     grade_counts = count_grades([*qrels.values()])
-    notes = dict.fromkeys(note for agreement in agreement_of_name.values() for note in agreement.on_judgments)
+    notes = dict.fromkeys(
+        note for agreement in agreement_of_name.values() for note in agreement.on_judgments
+    )
     return replace(
         agreement_of_name[second_name],
         on_judgments=tuple(notes),
@@ -215,7 +235,9 @@ def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments
     try:
         return match_two(qrels[a], qrels[b])
     except NothingSharedError as error:
-        raise error.add_reason(f"These are the assessors {a} and {escape_unprintable(b)}.") from None
+        raise error.add_reason(
+            f"These are the assessors {a} and {escape_unprintable(b)}."
+        ) from None
 
 
 def _compare_two(
@@ -232,7 +254,11 @@ def _compare_two(
     [pooled] = measure_agreement(judgments, recipe["rel"], pooled=True)
     query_agreements = measure_agreement(judgments, recipe["rel"], pooled=False)
     recipe["queries"] = len(judgments.query_ids)
-    named_notes = [(name, note) for name, one_qrels in (("A", a), (second, b)) for note in list_qrels_notes(one_qrels)]
+    named_notes = [
+        (name, note)
+        for name, one_qrels in (("A", a), (second, b))
+        for note in list_qrels_notes(one_qrels)
+    ]
     notes = [*_judgment_notes(judgments, second), *merge_notes(named_notes)]
     orderings: list[Stability] = []
     run_notes: list[Note] = []
@@ -245,12 +271,22 @@ def _compare_two(
             )
             notes.append(Note("highest-grade", "info", text))
         scores_under_a, scores_under_b = (
-            score_runs(select_on_scale(qrels, top_grade, judgments.query_ids), runs, list_measures(measures), judging)
+            score_runs(
+                select_on_scale(qrels, top_grade, judgments.query_ids),
+                runs,
+                list_measures(measures),
+                judging,
+            )
             for qrels in (a, b)
         )
         named_scores = (("Under A", scores_under_a), (f"Under {second}", scores_under_b))
         judgment_notes = {note for _, note in named_notes}
-        new_notes = ((name, note) for name, scores in named_scores for note in scores.notes if note not in judgment_notes)
+        new_notes = (
+            (name, note)
+            for name, scores in named_scores
+            for note in scores.notes
+            if note not in judgment_notes
+        )
         run_notes = merge_notes(new_notes, n_sources=2)
         score_arrays = _score_array(scores_under_a), _score_array(scores_under_b)
         orderings = measure_stability(
@@ -311,10 +347,16 @@ def _compare_with_rates(
     grades_of_a, counts = np.unique(a.grade, return_counts=True)
     rates_of_grade = _normalize_rates(rates, grades_of_a.tolist())
     recipe["confusion"] = {
-        str(true_grade): {str(given_grade): rate for given_grade, rate in rates.items()} for true_grade, rates in rates_of_grade.items()
+        str(true_grade): {str(given_grade): rate for given_grade, rate in rates.items()}
+        for true_grade, rates in rates_of_grade.items()
     }
     recipe["queries"] = len(a.query_ids)
-    grades = sorted({*rates_of_grade, *(given_grade for rates in rates_of_grade.values() for given_grade in rates)})
+    grades = sorted(
+        {
+            *rates_of_grade,
+            *(given_grade for rates in rates_of_grade.values() for given_grade in rates),
+        }
+    )
     matrix = np.zeros((len(grades), len(grades)))
     for true_grade, count in zip(grades_of_a.tolist(), counts.tolist(), strict=True):
         for given_grade, rate in rates_of_grade[true_grade].items():
@@ -324,13 +366,26 @@ def _compare_with_rates(
     notes, run_notes = [Note("expected", "info", text), *list_qrels_notes(a)], list[Note]()
     if runs is not None:
         top_grade = max(a.top_grade, *grades)
-        scores = score_runs(select_on_scale(a, top_grade, a.query_ids), runs, list_measures(measures), judging)
+        scores = score_runs(
+            select_on_scale(a, top_grade, a.query_ids), runs, list_measures(measures), judging
+        )
         run_notes = [note for note in scores.notes if note not in notes]
         ordering_measures = _check_orderable(scores.measures)
         batches = score_relabelled(
-            *(a, list(runs.values()), ordering_measures, top_grade, rates_of_grade, recipe["mixtures"], recipe["seed"], judging)
+            *(
+                a,
+                list(runs.values()),
+                ordering_measures,
+                top_grade,
+                rates_of_grade,
+                recipe["mixtures"],
+                recipe["seed"],
+                judging,
+            )
         )
-        orderings = measure_stability(ordering_measures, list(runs), _score_array(scores), None, batches, recipe["alpha"])
+        orderings = measure_stability(
+            ordering_measures, list(runs), _score_array(scores), None, batches, recipe["alpha"]
+        )
     [pooled] = measure_agreement(judgments_from_matrix(grades, matrix), recipe["rel"], pooled=True)
     return Agreement(pooled, {}, grades, matrix, orderings, recipe, tuple(notes), tuple(run_notes))
 
@@ -351,9 +406,13 @@ def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict
             )
         for given_grade, rate in given_rates.items():
             if not (is_whole_number(true_grade) and is_whole_number(given_grade)):
-                raise OptionError(f"confusion: grades are whole numbers, not {true_grade!r}, {given_grade!r}")
+                raise OptionError(
+                    f"confusion: grades are whole numbers, not {true_grade!r}, {given_grade!r}"
+                )
             if (finite_number(rate) or 0) < 0 or finite_number(rate) is None:
-                raise OptionError(f"confusion: {true_grade} to {given_grade}: {rate!r:.40} is no rate")
+                raise OptionError(
+                    f"confusion: {true_grade} to {given_grade}: {rate!r:.40} is no rate"
+                )
             rates_of_grade.setdefault(int(true_grade), {})[int(given_grade)] = float(rate)
     for true_grade in grades_of_a:
         if sum(rates_of_grade.get(true_grade, {}).values()) <= 0:

@@ -50,7 +50,9 @@ class GradeCounts:
     def group_by_relevance(self, rel: int) -> "GradeCounts":
         """Return the same with two grades: 0, and 1 for grades from `rel` on."""
         is_relevant = np.array(self.grades) >= rel
-        count_columns = [self.counts[:, is_group].sum(axis=1) for is_group in (~is_relevant, is_relevant)]
+        count_columns = [
+            self.counts[:, is_group].sum(axis=1) for is_group in (~is_relevant, is_relevant)
+        ]
         return GradeCounts(self.n_assessors, self.query, np.stack(count_columns, axis=1), (0, 1))
 
 
@@ -107,11 +109,15 @@ def sum_documents(judgments: GradeCounts, query: Ints) -> AgreementSums:
 
     is_paired = n_judges > 1
     n_partners = np.where(is_paired, n_judges - 1, 1.0)
-    pair_agreement = np.where(is_paired, (counts * (counts - 1)).sum(axis=1) / (n_judges * n_partners), 0.0)
+    pair_agreement = np.where(
+        is_paired, (counts * (counts - 1)).sum(axis=1) / (n_judges * n_partners), 0.0
+    )
     grade_shares, is_full = counts / n_judges[:, None], (n_judges == judgments.n_assessors) * 1.0
     is_same_grade = np.eye(counts.shape[1])
     grade_pairs = [
-        total_columns(counts * (counts[:, [k]] - is_same_grade[k]) * (is_paired / n_partners)[:, None])
+        total_columns(
+            counts * (counts[:, [k]] - is_same_grade[k]) * (is_paired / n_partners)[:, None]
+        )
         for k in range(counts.shape[1])
     ]
     return AgreementSums(
@@ -192,7 +198,9 @@ class Way(NamedTuple):
     """A coefficient, and the documents whose grades count in it."""
 
     compute: Callable[[AgreementSums], Floats]
-    documents: Callable[[AgreementSums], Floats] = operator.attrgetter("documents")  # judged by two or more
+    documents: Callable[[AgreementSums], Floats] = operator.attrgetter(
+        "documents"
+    )  # judged by two or more
 
 
 FLEISS = "Fleiss' kappa"
@@ -226,10 +234,16 @@ def _jackknife_interval(
     from scipy.special import stdtrit
 
     estimate = float(way.compute(query_sums.overall)[0])
-    leave_one_out_estimates = way.compute(query_sums.leave_one_out())[way.documents(query_sums) > 0]  # others change nothing
+    leave_one_out_estimates = way.compute(query_sums.leave_one_out())[
+        way.documents(query_sums) > 0
+    ]  # others change nothing
     n = len(leave_one_out_estimates)
     if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):
         return finite_or_none(estimate), None, None
-    error = float(np.sqrt((n - 1) / n * ((leave_one_out_estimates - leave_one_out_estimates.mean()) ** 2).sum()))
+    error = float(
+        np.sqrt(
+            (n - 1) / n * ((leave_one_out_estimates - leave_one_out_estimates.mean()) ** 2).sum()
+        )
+    )
     half_width = float(stdtrit(n - 1, 1 - alpha / 2)) * error
     return estimate, max(-1.0, estimate - half_width), min(1.0, estimate + half_width)

@@ -72,21 +72,33 @@ def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
     """
     for place, one_qrels in enumerate(qrels, 1):
         if one_qrels.has_groups:
-            description = f"the {_ORDINALS[place - 1]} qrels" if place <= len(_ORDINALS) else f"qrels {place}"
+            description = (
+                f"the {_ORDINALS[place - 1]} qrels" if place <= len(_ORDINALS) else f"qrels {place}"
+            )
             raise InputError(
                 f"{description} are judgments in groups: agreement takes one grade for each document"
             )
         one_qrels.check_whole_grades(*WHOLE_GRADES)
     query_ids = sorted(set().union(*(one_qrels.query_ids for one_qrels in qrels)), key=encode)
     position_of_query = {query: i for i, query in enumerate(query_ids)}
-    queries = [np.array([*map(position_of_query.get, one_qrels.query_ids)], np.int64)[one_qrels.query] for one_qrels in qrels]
-    doc, query = Ids.concatenate([one_qrels.docs for one_qrels in qrels]).sort_keys(), np.concatenate(queries)
+    queries = [
+        np.array([*map(position_of_query.get, one_qrels.query_ids)], np.int64)[one_qrels.query]
+        for one_qrels in qrels
+    ]
+    doc, query = (
+        Ids.concatenate([one_qrels.docs for one_qrels in qrels]).sort_keys(),
+        np.concatenate(queries),
+    )
     order = np.lexsort((doc, query))
     query, doc = query[order], doc[order]
-    begins_document = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
+    begins_document = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[
+        : len(order)
+    ]
     assessor = np.repeat(np.arange(len(qrels)), list(map(len, qrels)))[order]
     grade = np.concatenate([one_qrels.grade for one_qrels in qrels])[order]
-    return MatchedJudgments(query_ids, query[begins_document], np.cumsum(begins_document) - 1, assessor, grade)
+    return MatchedJudgments(
+        query_ids, query[begins_document], np.cumsum(begins_document) - 1, assessor, grade
+    )
 
 
 def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
@@ -103,9 +115,13 @@ def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
             f"{b.query_ids[0]!r}",
             hint="Check that both name queries in the same way.",
         )
-    matched_judgments = match_judgments([a.select_queries(shared_ids), b.select_queries(shared_ids)])
+    matched_judgments = match_judgments(
+        [a.select_queries(shared_ids), b.select_queries(shared_ids)]
+    )
     (is_in_a, grade_a), (is_in_b, grade_b) = (
-        _grade_column(matched_judgments.row[rows], matched_judgments.grade[rows], len(matched_judgments.query))
+        _grade_column(
+            matched_judgments.row[rows], matched_judgments.grade[rows], len(matched_judgments.query)
+        )
         for rows in (matched_judgments.assessor == 0, matched_judgments.assessor == 1)
     )
     if not (is_in_a & is_in_b).any():
@@ -167,14 +183,30 @@ def judgments_from_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments
     >>> agreed(of_matrix([1, 0], np.array([[20, 5], [10, 15]])), 1, pooled=True)[0].kappa
     0.4
     """
-    grade_a, grade_b = (grade_grid.ravel() for grade_grid in np.meshgrid(grades, grades, indexing="ij"))
+    grade_a, grade_b = (
+        grade_grid.ravel() for grade_grid in np.meshgrid(grades, grades, indexing="ij")
+    )
     is_judged = np.ones(len(grade_a), np.bool_)
-    return TwoJudgments([""], np.zeros_like(grade_a), grade_a, grade_b, is_judged, is_judged, matrix.ravel() * 1.0, 0, 0)
+    return TwoJudgments(
+        [""],
+        np.zeros_like(grade_a),
+        grade_a,
+        grade_b,
+        is_judged,
+        is_judged,
+        matrix.ravel() * 1.0,
+        0,
+        0,
+    )
 
 
 def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> list[PairAgreement]:
     """Return the agreement on each query, or on all documents of all queries together."""
-    n, is_shared, weight = 1 if pooled else len(judgments.query_ids), judgments.is_shared, judgments.weight
+    n, is_shared, weight = (
+        1 if pooled else len(judgments.query_ids),
+        judgments.is_shared,
+        judgments.weight,
+    )
     query = np.zeros_like(judgments.query) if pooled else judgments.query
 
     def count(rows: Bools) -> Ints | Floats:
@@ -183,22 +215,33 @@ def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> lis
         return np.bincount(query[rows], weight[rows], n).astype(weight.dtype)
 
     def kappa(a: Ints | Bools, b: Ints | Bools) -> list[float | None]:
-        return _compute_kappa(query[is_shared], a[is_shared] * 1.0, b[is_shared] * 1.0, n, weight[is_shared])
+        return _compute_kappa(
+            query[is_shared], a[is_shared] * 1.0, b[is_shared] * 1.0, n, weight[is_shared]
+        )
 
-    is_relevant_a, is_relevant_b = judgments.is_in_a & (judgments.grade_a >= rel), judgments.is_in_b & (judgments.grade_b >= rel)
+    is_relevant_a, is_relevant_b = (
+        judgments.is_in_a & (judgments.grade_a >= rel),
+        judgments.is_in_b & (judgments.grade_b >= rel),
+    )
     n_judged = count(is_shared)
     columns = [
         n_judged.tolist(),
         *(
             count(is_counted).astype(np.int64).tolist()
-            for is_counted in (judgments.is_in_a > judgments.is_in_b, judgments.is_in_b > judgments.is_in_a)
+            for is_counted in (
+                judgments.is_in_a > judgments.is_in_b,
+                judgments.is_in_b > judgments.is_in_a,
+            )
         ),
         *(count(is_counted).tolist() for is_counted in (is_relevant_a, is_relevant_b)),
         _divide(count(is_shared & (is_relevant_a == is_relevant_b)), n_judged),
         kappa(is_relevant_a, is_relevant_b),
         _divide(count(is_shared & (judgments.grade_a == judgments.grade_b)), n_judged),
         kappa(judgments.grade_a, judgments.grade_b),
-        _divide(count(is_shared & is_relevant_a & is_relevant_b), count(is_shared & (is_relevant_a | is_relevant_b))),
+        _divide(
+            count(is_shared & is_relevant_a & is_relevant_b),
+            count(is_shared & (is_relevant_a | is_relevant_b)),
+        ),
         _divide(count(is_relevant_a & is_relevant_b), count(is_relevant_a | is_relevant_b)),
     ]
     return [PairAgreement(*row) for row in zip(*columns, strict=True)]
@@ -206,7 +249,10 @@ def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> lis
 
 def count_confusion(judgments: TwoJudgments) -> tuple[list[int], Ints]:
     """Return the grades and how often they met: (n_grades, n_grades), rows of the first qrels."""
-    grade_a, grade_b = judgments.grade_a[judgments.is_shared], judgments.grade_b[judgments.is_shared]
+    grade_a, grade_b = (
+        judgments.grade_a[judgments.is_shared],
+        judgments.grade_b[judgments.is_shared],
+    )
     grades = np.unique(np.concatenate((grade_a, grade_b)))
     n = len(grades)
     cells = np.searchsorted(grades, grade_a) * n + np.searchsorted(grades, grade_b)
@@ -219,7 +265,9 @@ def _divide(numerators: Floats, denominators: Floats) -> list[float | None]:
     return [numerator / denominator if denominator else None for numerator, denominator in pairs]
 
 
-def _compute_kappa(query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats) -> list[float | None]:
+def _compute_kappa(
+    query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats
+) -> list[float | None]:
     """Return kappa with quadratic weights of each query's grades; of 0 and 1, Cohen's own.
 
     1 - (the mean squared difference) / (that of every a with every b), as sums of whole numbers:

@@ -12,14 +12,18 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
-from cranfield.extensions.whatif.variants import regrade_ideal, split_variants, repeat_ranking
+from cranfield.extensions.whatif.variants import regrade_ideal, repeat_ranking, split_variants
 from cranfield.measures import Measure, Plan
 from cranfield.progress import watch_slices
 
 
 def select_on_scale(qrels: Qrels, top_grade: float, query_ids: Sequence[str]) -> Qrels:
     """Return the judgments of some queries, on a scale that ends at `top`."""
-    qrels_on_scale = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.select_queries(query_ids)
+    qrels_on_scale = (
+        copy.copy(qrels)
+        if len(query_ids) == len(qrels.query_ids)
+        else qrels.select_queries(query_ids)
+    )
     qrels_on_scale.top_grade = top_grade
     return qrels_on_scale
 
@@ -49,15 +53,23 @@ def score_relabelled(
     for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
         vars(numbered_qrels).pop(name, None)
     costs = any(measure.definition.traits.takes_cost for measure in measures)
-    judged_systems = [meeting.judged for meeting in judge_all(numbered_qrels, runs, judging, costs=costs)]
-    plan, generator, true_grade = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
+    judged_systems = [
+        meeting.judged for meeting in judge_all(numbered_qrels, runs, judging, costs=costs)
+    ]
+    plan, generator, true_grade = (
+        Plan(measures),
+        np.random.Generator(np.random.PCG64(seed)),
+        qrels.grade,
+    )
 
     def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
         """Return a system's scores; each query of each qrels is a query here."""
         n_variants = len(grades)
         hits = repeat_ranking(system.hits, n_variants, grades[:, system.hits.grade])
         cost = None if system.cost is None else np.tile(system.cost, n_variants)
-        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (n_variants, 1)), top_grade, cost=cost)
+        judged = Judged(
+            hits, ideal, np.tile(system.n_retrieved, (n_variants, 1)), top_grade, cost=cost
+        )
         return plan.values(judged).reshape(n_variants, len(qrels.query_ids), len(measures))
 
     for block in watch_slices(split_variants(n_qrels, 2 * len(true_grade)), "mixtures", n_qrels):
@@ -67,6 +79,8 @@ def score_relabelled(
             rows = np.flatnonzero(true_grade == grade)
             given_grades = np.array(list(rates[grade]))
             rate_ends = np.cumsum(list(rates[grade].values()))[:-1]
-            grades[:, rows] = given_grades[np.searchsorted(rate_ends, uniform[:, rows], side="right")]
+            grades[:, rows] = given_grades[
+                np.searchsorted(rate_ends, uniform[:, rows], side="right")
+            ]
         ideal = regrade_ideal(qrels.ideal, grades)
         yield np.stack([score_system(system, ideal, grades) for system in judged_systems], axis=2)

@@ -123,7 +123,9 @@ def _test_systems(values: Floats, alpha: float) -> _SystemTests:
         variances = np.diagonal(products, axis1=1, axis2=2)
         squared_norms = variances[:, first] + variances[:, second] - 2 * products[:, first, second]
         varies = squared_norms > 1e-12 * (variances[:, first] + variances[:, second])
-        p = t_p_values(differences, np.sqrt(np.where(varies, squared_norms, 0.0) / (n * (n - 1))), n - 1)
+        p = t_p_values(
+            differences, np.sqrt(np.where(varies, squared_norms, 0.0) / (n * (n - 1))), n - 1
+        )
     signs = np.sign(differences)
     return _SystemTests(system_means, differences, p, signs, np.where(p <= alpha, signs, 0.0))
 
@@ -144,7 +146,9 @@ def measure_stability(
     order_of_measure = []
     for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
         higher_is_better = measure.definition.higher_is_better
-        order_of_measure.append(np.argsort(-system_sums if higher_is_better else system_sums, kind="stable"))
+        order_of_measure.append(
+            np.argsort(-system_sums if higher_is_better else system_sums, kind="stable")
+        )
 
     def test_by_measure(values: Floats) -> list[_SystemTests]:
         # The same layout, and so the same bits, however many there are.
@@ -163,7 +167,10 @@ def measure_stability(
             under_a,
             no_tests if scores_b is None else test_by_measure(scores_b[None]),
             no_tests if scores_b is None else test_by_measure((scores_a - scores_b)[None]),
-            zip(*(map(_compare_mixtures, under_a, test_by_measure(batch)) for batch in batches), strict=True),
+            zip(
+                *(map(_compare_mixtures, under_a, test_by_measure(batch)) for batch in batches),
+                strict=True,
+            ),
             strict=True,
         )
     ]
@@ -180,7 +187,10 @@ def _compare_mixtures(tests_a: _SystemTests, mixed_tests: _SystemTests) -> _Mixt
     taus = [kendall(tests_a.means[0], row).tau_b for row in mixed_tests.means]
     n_equal = [
         np.count_nonzero(mixed_column == column_a, axis=0)
-        for mixed_column, column_a in ((mixed_tests.signs, tests_a.signs), (mixed_tests.verdicts, tests_a.verdicts))
+        for mixed_column, column_a in (
+            (mixed_tests.signs, tests_a.signs),
+            (mixed_tests.verdicts, tests_a.verdicts),
+        )
     ]
     return mixed_tests.means, taus, np.array(n_equal)
 
@@ -195,7 +205,9 @@ def _make_stability(
 ) -> Stability:
     first, second = np.triu_indices(len(systems), 1)
 
-    def list_differences(tests: _SystemTests | None) -> tuple[list[float | None], list[float | None]]:
+    def list_differences(
+        tests: _SystemTests | None,
+    ) -> tuple[list[float | None], list[float | None]]:
         """Return the differences of the pairs, and p."""
         if tests is None:
             return [None] * len(first), [None] * len(first)
@@ -203,9 +215,22 @@ def _make_stability(
 
     mixed_means = np.concatenate([means_of_batch for means_of_batch, _, _ in comparisons])
     same_shares = np.sum([n_equal for _, _, n_equal in comparisons], axis=0) / len(mixed_means)
-    (difference_a, p_a), (difference_b, p_b), (change, p_change) = map(list_differences, (tests_a, tests_b, change_tests))
-    name_columns = ([systems[i] for i in system_numbers.tolist()] for system_numbers in (first, second))
-    columns = (*name_columns, difference_a, difference_b, p_a, p_b, change, p_change, *same_shares.tolist())
+    (difference_a, p_a), (difference_b, p_b), (change, p_change) = map(
+        list_differences, (tests_a, tests_b, change_tests)
+    )
+    name_columns = (
+        [systems[i] for i in system_numbers.tolist()] for system_numbers in (first, second)
+    )
+    columns = (
+        *name_columns,
+        difference_a,
+        difference_b,
+        p_a,
+        p_b,
+        change,
+        p_change,
+        *same_shares.tolist(),
+    )
     tau = swapped = n_significant = None
     if tests_b is not None:
         kendall_a_b = kendall(tests_a.means[0], tests_b.means[0])

@@ -59,13 +59,19 @@ class StabilityTables:
             Column("min tau", lambda stability: format_number(stability.min_tau)),
         ]
         return make_table(
-            self.orderings, columns, title=[f"Whether the systems are ordered alike{self._title_suffix}"]
+            self.orderings,
+            columns,
+            title=[f"Whether the systems are ordered alike{self._title_suffix}"],
         )
 
     def _systems_table(self) -> Table:
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
         has_second = self.has_second
-        rows = [(stability.measure, system_means) for stability in self.orderings for system_means in stability.list_system_means()]
+        rows = [
+            (stability.measure, system_means)
+            for stability in self.orderings
+            for system_means in stability.list_system_means()
+        ]
         mixture_sentence = "Generated qrels have all grades of A drawn again, by the rates"
         if self.recipe["confusion"] is None:
             mixture_sentence = "A mixture has, for each query, the judgments of A or those of "
@@ -87,7 +93,9 @@ class StabilityTables:
         rules = range(len(self.orderings[0].systems), len(rows), len(self.orderings[0].systems))
         title = [f"What each system scores{self._title_suffix}"]
         notes = self.notes
-        return make_table(rows, columns, sentences=sentences, notes=notes, title=title, n_labels=2, rules=rules)
+        return make_table(
+            rows, columns, sentences=sentences, notes=notes, title=title, n_labels=2, rules=rules
+        )
 
     def _pairs_table(self) -> Table:
         """Return the pairs of systems that are not the same under every mixture, most shaky first.
@@ -98,10 +106,16 @@ class StabilityTables:
         rules, sentences = set(), []
         for stability in self.orderings:
             rules.add(len(rows))
-            changing_pairs = [pair for pair in stability.pairs if min(pair.same_sign, pair.same_verdict) < 1]
+            changing_pairs = [
+                pair for pair in stability.pairs if min(pair.same_sign, pair.same_verdict) < 1
+            ]
             changing_pairs.sort(key=lambda pair: (pair.same_sign, pair.same_verdict))
             rows += [(stability.measure, pair) for pair in changing_pairs[:_MAX_PAIRS]]
-            remainder = f", {len(changing_pairs) - _MAX_PAIRS:,} more are not" if changing_pairs[_MAX_PAIRS:] else ""
+            remainder = (
+                f", {len(changing_pairs) - _MAX_PAIRS:,} more are not"
+                if changing_pairs[_MAX_PAIRS:]
+                else ""
+            )
             sentences.append(
                 f"{stability.measure}: {len(stability.pairs) - len(changing_pairs):,} of {len(stability.pairs):,} pairs are "
                 f"the same under each{remainder}: not shown (--format csv or json has all)."

@@ -25,7 +25,9 @@ from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-MIN_RELIABLE_QUERIES = 20  # labelled queries: with fewer, intervals were seen to hold less often than they say
+MIN_RELIABLE_QUERIES = (
+    20  # labelled queries: with fewer, intervals were seen to hold less often than they say
+)
 
 
 @add_progress
@@ -96,9 +98,13 @@ def prediction_powered(
         parsed_measure = scores.find_measure(measure)
         if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
             raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
-    baseline = scores.find_baseline(scores.system_names[0] if settings.baseline is None else settings.baseline)
+    baseline = scores.find_baseline(
+        scores.system_names[0] if settings.baseline is None else settings.baseline
+    )
     baseline_row = scores.system_names.index(baseline)
-    scores, sample = sample_labels(scores, human, alignment, judging, reading, settings.lam, baseline_row)
+    scores, sample = sample_labels(
+        scores, human, alignment, judging, reading, settings.lam, baseline_row
+    )
     means, differences = _estimate_all(scores, sample, settings, baseline)
     estimates = PredictionPowered(
         means,
@@ -121,30 +127,41 @@ def _estimate_all(
     means_of_measure: dict[str, dict[str, PoweredMean]] = {}
     differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
     for m, measure in enumerate(scores.measures):
-        score_arrays = [scores.scores[m], *([] if sample.human_scores is None else [sample.human_scores[m]])]
+        score_arrays = [
+            scores.scores[m],
+            *([] if sample.human_scores is None else [sample.human_scores[m]]),
+        ]
         lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
         mean_estimates = [sample.estimate(m, i, None) for i in range(len(scores.system_names))]
         means_of_measure[measure] = {
-            name: _make_powered_mean(estimate, sample, settings, measure, name, limits=(lowest, highest))
+            name: _make_powered_mean(
+                estimate, sample, settings, measure, name, limits=(lowest, highest)
+            )
             for name, estimate in zip(scores.system_names, mean_estimates, strict=True)
         }
         other_rows = [i for i in range(len(scores.system_names)) if i != baseline_row]
         if not other_rows:
             continue
         difference_estimates = [sample.estimate(m, i, baseline_row) for i in other_rows]
-        p = np.array([float(t_test(_moments(estimate, sample))[0]) for estimate in difference_estimates])
-        for i, estimate, raw, p_holm in zip(other_rows, difference_estimates, p, holm(p), strict=True):
+        p = np.array(
+            [float(t_test(_moments(estimate, sample))[0]) for estimate in difference_estimates]
+        )
+        for i, estimate, raw, p_holm in zip(
+            other_rows, difference_estimates, p, holm(p), strict=True
+        ):
             better = (estimate.estimate > 0) == scores.is_higher_better(measure)
             verdict: Outcome | None = "better" if better else "worse"
             if not p_holm <= settings.alpha:
                 verdict = None
-            differences_of_measure.setdefault(measure, {})[scores.system_names[i]] = _make_powered_mean(
-                *(estimate, sample, settings, measure, scores.system_names[i]),
-                other=baseline,
-                p=finite_or_none(raw),
-                p_adjusted=finite_or_none(p_holm),
-                verdict=verdict,
-                limits=(lowest - highest, highest - lowest),
+            differences_of_measure.setdefault(measure, {})[scores.system_names[i]] = (
+                _make_powered_mean(
+                    *(estimate, sample, settings, measure, scores.system_names[i]),
+                    other=baseline,
+                    p=finite_or_none(raw),
+                    p_adjusted=finite_or_none(p_holm),
+                    verdict=verdict,
+                    limits=(lowest - highest, highest - lowest),
+                )
             )
     return means_of_measure, differences_of_measure
 
@@ -169,14 +186,24 @@ def _make_powered_mean(
     """
 
     def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        if estimate_of_labels.error == 0:  # nothing varies among the labelled ones: it is not known what would
+        if (
+            estimate_of_labels.error == 0
+        ):  # nothing varies among the labelled ones: it is not known what would
             return None, None
-        low, high = (float(end[0]) for end in t_interval(_moments(estimate_of_labels, sample), settings.alpha))
-        lowest, highest = min(limits[0], estimate_of_labels.estimate), max(limits[1], estimate_of_labels.estimate)
+        low, high = (
+            float(end[0])
+            for end in t_interval(_moments(estimate_of_labels, sample), settings.alpha)
+        )
+        lowest, highest = (
+            min(limits[0], estimate_of_labels.estimate),
+            max(limits[1], estimate_of_labels.estimate),
+        )
         return max(low, lowest), min(high, highest)
 
     low, high = cut_interval(estimate)
-    human_low, human_high = cut_interval(estimate._replace(estimate=estimate.human, error=estimate.human_error))
+    human_low, human_high = cut_interval(
+        estimate._replace(estimate=estimate.human, error=estimate.human_error)
+    )
     pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
     return PoweredMean(
         measure=measure,

@@ -18,9 +18,21 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.errors import InputError, NothingSharedError, escape_unprintable
 from cranfield.extensions.labels.human.labelled_documents import MIN_P, ROUNDING, sample_documents
-from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample, estimate_by_queries, deviation_from_chance
+from cranfield.extensions.labels.human.powered import (
+    PoweredEstimate,
+    Sample,
+    deviation_from_chance,
+    estimate_by_queries,
+)
 from cranfield.notes import Note
-from cranfield.render.numbers import format_number, format_count, format_shortest, format_p, format_share, format_short
+from cranfield.render.numbers import (
+    format_count,
+    format_number,
+    format_p,
+    format_share,
+    format_short,
+    format_shortest,
+)
 from cranfield.scoring.arguments import Reading
 
 _MIN_EFFECTIVE_QUERIES = 20  # labelled queries, as many equally likely ones as they are worth
@@ -52,7 +64,9 @@ def sample_labels(
     """
     source = scores.evaluated_runs
     if source is None:
-        return scores, _sample_queries(scores, _align_human_scores(human, scores, alignment), None, lam, baseline)
+        return scores, _sample_queries(
+            scores, _align_human_scores(human, scores, alignment), None, lam, baseline
+        )
     try:
         human_labels = make_qrels(human, duplicates=judging.duplicates)
     except InputError as error:
@@ -80,26 +94,36 @@ def sample_labels(
 
 def _drop_ungraded(human_labels: Qrels) -> Qrels:
     """Return the judgments of queries that have a grade of at least 0."""
-    has_grade = np.bincount(human_labels.query, human_labels.grade >= 0, len(human_labels.query_ids)) > 0
+    has_grade = (
+        np.bincount(human_labels.query, human_labels.grade >= 0, len(human_labels.query_ids)) > 0
+    )
     if not has_grade.any():
         raise InputError(
             "all human labels are below 0, which says that nobody judged the document",
             source=human_labels.source,
         )
-    return human_labels if has_grade.all() else human_labels.select_queries([*compress(human_labels.query_ids, has_grade)])
+    return (
+        human_labels
+        if has_grade.all()
+        else human_labels.select_queries([*compress(human_labels.query_ids, has_grade)])
+    )
 
 
 def _unknown_document_notes(source: EvaluatedRuns, human_labels: Qrels) -> Iterator[Note]:
     """Warn of labelled documents that the model did not label, and no run has."""
     model_query_ids = set(source.qrels.query_ids)
     query_ids = [query_id for query_id in human_labels.query_ids if query_id in model_query_ids]
-    docs_of_query = {query: set(docs) for query, docs in source.qrels.select_queries(query_ids).to_dict().items()}
+    docs_of_query = {
+        query: set(docs) for query, docs in source.qrels.select_queries(query_ids).to_dict().items()
+    }
     for run in source.runs.values():
         rankings = run.read_rankings(query_ids, source.judging)
         for query in query_ids:
             docs_of_query[query].update(rankings[query].select_query(query).docs)
     labelled_docs = human_labels.select_queries(query_ids).to_dict()
-    unknown_docs = [(q, doc) for q, docs in labelled_docs.items() for doc in docs if doc not in docs_of_query[q]]
+    unknown_docs = [
+        (q, doc) for q, docs in labelled_docs.items() for doc in docs if doc not in docs_of_query[q]
+    ]
     if unknown_docs:
         query, doc = unknown_docs[0]
         text = (
@@ -121,7 +145,9 @@ def _make_sample(
     if "probability" in human_labels.columns:
         return sample_documents(scores, source, human_labels, lam)
     try:
-        human_scores = align(*(human_labels, dict(source.runs), list(scores.measures), alignment, source.judging))
+        human_scores = align(
+            *(human_labels, dict(source.runs), list(scores.measures), alignment, source.judging)
+        )
     except NothingSharedError as error:
         raise error.add_reason("These are the human labels and the runs.") from None
     return _sample_queries(scores, human_scores, human_labels, lam, baseline)
@@ -138,7 +164,9 @@ def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[No
             f"{format_count(n_without_model, 'human label')} of queries without a model's label left out, as of "
             f"{other!r:.80}."
         )
-        yield Note("no-model-label", "warning", text, int((~has_model_label).sum()), count=n_without_model)
+        yield Note(
+            "no-model-label", "warning", text, int((~has_model_label).sum()), count=n_without_model
+        )
     if n := int((human_labels.grade < 0).sum()):
         text = (
             f"{format_count(n, 'human label')} below 0, which says that nobody judged the document: "
@@ -172,11 +200,19 @@ def _align_human_scores(human: Any, scores: AlignedScores, alignment: Alignment)
             hint="Both need the same systems, under the same names.",
         )
     system_order = [human_scores.system_names.index(name) for name in scores.system_names]
-    return replace(human_scores, system_names=scores.system_names, scores=human_scores.scores[:, :, system_order])
+    return replace(
+        human_scores,
+        system_names=scores.system_names,
+        scores=human_scores.scores[:, :, system_order],
+    )
 
 
 def _sample_queries(
-    scores: AlignedScores, human_scores: AlignedScores, human_labels: Qrels | None, lam: float | None, baseline: int
+    scores: AlignedScores,
+    human_scores: AlignedScores,
+    human_labels: Qrels | None,
+    lam: float | None,
+    baseline: int,
 ) -> Sample:
     """Return the sample where people labelled whole queries; `judged` None: they gave scores."""
     row_of_query = {query: i for i, query in enumerate(scores.query_ids)}
@@ -190,17 +226,32 @@ def _sample_queries(
         )
     model_rows = np.array([row_of_query[human_scores.query_ids[i]] for i in shared_rows])
     other_rows = np.delete(np.arange(len(scores.query_ids)), model_rows)
-    y, f, other_scores = human_scores.scores[:, shared_rows], scores.scores[:, model_rows], scores.scores[:, other_rows]
-    query_chance = None if human_labels is None else _read_query_chances(human_labels, [human_scores.query_ids[i] for i in shared_rows])
+    y, f, other_scores = (
+        human_scores.scores[:, shared_rows],
+        scores.scores[:, model_rows],
+        scores.scores[:, other_rows],
+    )
+    query_chance = (
+        None
+        if human_labels is None
+        else _read_query_chances(human_labels, [human_scores.query_ids[i] for i in shared_rows])
+    )
 
     def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
         columns = [
-            scores_of_part[m, :, i] - (0.0 if base is None else scores_of_part[m, :, base]) for scores_of_part in (y, f, other_scores)
+            scores_of_part[m, :, i] - (0.0 if base is None else scores_of_part[m, :, base])
+            for scores_of_part in (y, f, other_scores)
         ]
         return estimate_by_queries(columns[0], columns[1], columns[2], query_chance, lam)
 
-    notes = [*_sample_notes(len(shared_rows), len(scores.query_ids), query_chance, scores=human_labels is None)]
-    grave_notes = [note for note in human_scores.notes if note.is_grave or note.code in _REPEATED_NOTES]
+    notes = [
+        *_sample_notes(
+            len(shared_rows), len(scores.query_ids), query_chance, scores=human_labels is None
+        )
+    ]
+    grave_notes = [
+        note for note in human_scores.notes if note.is_grave or note.code in _REPEATED_NOTES
+    ]
     notes += [replace(note, text=f"Human scores: {note}") for note in grave_notes]
     if human_labels is None and (n_alone := len(human_scores.query_ids) - len(shared_rows)):
         text = f"{format_count(n_alone, 'query', 'queries')} with human scores alone: left out."
@@ -209,7 +260,9 @@ def _sample_queries(
     for m, measure in enumerate(scores.measures):
         column_names = [f"{name} ({measure})" for name in scores.system_names]
         notes += note_intervals(y[m], column_names, LabelledQueries())
-    little_labelled = [*_little_labelled_notes(scores, human_scores, np.array(shared_rows), model_rows)]
+    little_labelled = [
+        *_little_labelled_notes(scores, human_scores, np.array(shared_rows), model_rows)
+    ]
     notes += little_labelled or _few_of_all_notes(scores, human_labels, model_rows)
     if len(scores.system_names) > 1:
         notes += _few_differ_notes(scores, y)
@@ -224,7 +277,9 @@ def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats
         return None
     codes = human_labels.find_codes(encode_ids(query_ids))
     first_rows, last_rows = human_labels.starts[codes], human_labels.starts[codes + 1]
-    for query, first_row, last_row in zip(query_ids, first_rows.tolist(), last_rows.tolist(), strict=True):
+    for query, first_row, last_row in zip(
+        query_ids, first_rows.tolist(), last_rows.tolist(), strict=True
+    ):
         if first_row == last_row or np.ptp(column[first_row:last_row]) > 0:
             raise InputError(
                 f"query {query!r:.80} has different values of query_probability",
@@ -249,7 +304,11 @@ def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) ->
         yield Note("sample", "info", text, n)
     else:
         low, high = chance.min().item(), chance.max().item()
-        chance_phrase = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
+        chance_phrase = (
+            f"{format_short(low)} each"
+            if low == high
+            else f"from {format_short(low)} to {format_short(high)}"
+        )
         text = f"{n:,} queries drawn by chance, with a probability of {chance_phrase} (query_probability)."
         yield Note("sample", "info", text, n)
         n_effective = float((1 / chance).sum() ** 2 / (1 / chance**2).sum())
@@ -271,7 +330,9 @@ def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) ->
             yield Note("probabilities", "warning" if is_far else "info", text, n)
 
 
-def _chance_notes(scores: AlignedScores, f: Floats, chance: Floats | None, baseline: int) -> Iterator[Note]:
+def _chance_notes(
+    scores: AlignedScores, f: Floats, chance: Floats | None, baseline: int
+) -> Iterator[Note]:
     """Warn where the labelled queries do not look drawn by chance, by the model's own labels.
 
     By the mean over the systems, and by each difference from the baseline.
@@ -289,9 +350,15 @@ def _chance_notes(scores: AlignedScores, f: Floats, chance: Floats | None, basel
             if deviation is None or deviation[1] >= MIN_P / (1 if other is None else len(others)):
                 continue
             n_errors, p = deviation
-            quantity, choice_phrase = f"mean {measure}", "easy" if (n_errors > 0) == scores.is_higher_better(measure) else "hard"
+            quantity, choice_phrase = (
+                f"mean {measure}",
+                "easy" if (n_errors > 0) == scores.is_higher_better(measure) else "hard",
+            )
             if other is not None:
-                names = escape_unprintable(scores.system_names[other]), escape_unprintable(scores.system_names[baseline])
+                names = (
+                    escape_unprintable(scores.system_names[other]),
+                    escape_unprintable(scores.system_names[baseline]),
+                )
                 quantity = f"mean difference of {names[0]} and {names[1]} ({measure})"
                 choice_phrase = "those with a large difference"
             text = (
@@ -318,12 +385,17 @@ def _few_differ_notes(scores: AlignedScores, y: Floats) -> Iterator[Note]:
         yield Note("few-differ", "warning", text, y.shape[1])
 
 
-def _little_labelled_notes(scores: AlignedScores, human_scores: AlignedScores, human_rows: Ints, model_rows: Ints) -> Iterator[Note]:
+def _little_labelled_notes(
+    scores: AlignedScores, human_scores: AlignedScores, human_rows: Ints, model_rows: Ints
+) -> Iterator[Note]:
     """Warn where people labelled less than the model of what a measure looks at."""
     if scores.judged_share is None or human_scores.judged_share is None:
         return
     for m, measure in enumerate(scores.measures):
-        model_share, human_share = scores.judged_share[m][model_rows], human_scores.judged_share[m][human_rows]
+        model_share, human_share = (
+            scores.judged_share[m][model_rows],
+            human_scores.judged_share[m][human_rows],
+        )
         if not (human_share < model_share - ROUNDING).any():
             continue
         text = (
@@ -338,7 +410,9 @@ def _little_labelled_notes(scores: AlignedScores, human_scores: AlignedScores, h
         return
 
 
-def _few_of_all_notes(scores: AlignedScores, human_labels: Qrels | None, model_rows: Ints) -> Iterator[Note]:
+def _few_of_all_notes(
+    scores: AlignedScores, human_labels: Qrels | None, model_rows: Ints
+) -> Iterator[Note]:
     """Warn where the model's scores depend on documents that people did not label.
 
     Of the labelled queries, the model's own labels of those documents alone that people labelled
@@ -348,9 +422,15 @@ def _few_of_all_notes(scores: AlignedScores, human_labels: Qrels | None, model_r
     if human_labels is None or source is None or source.qrels.has_groups or human_labels.has_groups:
         return
     query_ids = [scores.query_ids[row] for row in model_rows.tolist()]
-    model_docs, human_docs = (qrels.select_queries(query_ids).to_dict() for qrels in (source.qrels, human_labels))
+    model_docs, human_docs = (
+        qrels.select_queries(query_ids).to_dict() for qrels in (source.qrels, human_labels)
+    )
     shared_docs = {
-        query: {doc: grade for doc, grade in model_docs[query].items() if doc in human_docs.get(query, {})}
+        query: {
+            doc: grade
+            for doc, grade in model_docs[query].items()
+            if doc in human_docs.get(query, {})
+        }
         for query in query_ids
         if query in model_docs
     }
@@ -358,13 +438,17 @@ def _few_of_all_notes(scores: AlignedScores, human_labels: Qrels | None, model_r
     if not shared_docs:
         return
     measures, alignment = list(scores.measures), Alignment(missing="zero")
-    partial_scores = align(Qrels(shared_docs), dict(source.runs), measures, alignment, source.judging)
+    partial_scores = align(
+        Qrels(shared_docs), dict(source.runs), measures, alignment, source.judging
+    )
     row_of_query = {query: i for i, query in enumerate(partial_scores.query_ids)}
     for m, measure in enumerate(scores.measures):
         full_scores = scores.scores[m][model_rows]
         scores_of_shared = np.array(
             [
-                partial_scores.scores[m][row_of_query[query]] if query in row_of_query else np.zeros(len(scores.system_names))
+                partial_scores.scores[m][row_of_query[query]]
+                if query in row_of_query
+                else np.zeros(len(scores.system_names))
                 for query in query_ids
             ]
         )

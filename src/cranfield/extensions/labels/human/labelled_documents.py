@@ -12,11 +12,11 @@ from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, NothingSharedError, OptionError
-from cranfield.extensions.labels.added import score_contributions, deepest_rank
+from cranfield.extensions.labels.added import deepest_rank, score_contributions
 from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample, estimate_by_documents
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import format_number, format_count, format_p, format_short
+from cranfield.render.numbers import format_count, format_number, format_p, format_short
 
 MIN_P = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
 ROUNDING = 1e-9
@@ -43,7 +43,9 @@ class _Contributions(NamedTuple):
         return self._replace(y=y, f=f, is_looked_at=looked_at)
 
 
-def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None) -> Sample:
+def sample_documents(
+    scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None
+) -> Sample:
     """Return the sample where people labelled single documents."""
     _check_documents(source.judging, human_labels)
     label_codes = human_labels.find_codes(encode_ids(scores.query_ids))
@@ -60,7 +62,9 @@ def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels:
         )
     if len(scores.query_ids) < 2:
         raise InputError("one query: an interval needs two at least")
-    measures = [measure for name in scores.measures if (measure := scores.find_measure(name)) is not None]
+    measures = [
+        measure for name in scores.measures if (measure := scores.find_measure(name)) is not None
+    ]
     contributions = _compute_contributions(scores, source, human_labels, measures).select(rows)
     chance = np.asarray(human_labels.columns["probability"], np.float64)[rows]
 
@@ -72,7 +76,11 @@ def sample_documents(scores: AlignedScores, source: EvaluatedRuns, human_labels:
         return estimate_by_documents(query[rows], y, f, chance, of_model, lam)
 
     low, high = chance.min().item(), chance.max().item()
-    chance_phrase = f"{format_short(low)} each" if low == high else f"from {format_short(low)} to {format_short(high)}"
+    chance_phrase = (
+        f"{format_short(low)} each"
+        if low == high
+        else f"from {format_short(low)} to {format_short(high)}"
+    )
     text = (
         f"{format_count(len(rows), 'document')} of "
         f"{format_count(len(np.unique(query[rows])), 'query', 'queries')} drawn by chance, with a "
@@ -90,7 +98,9 @@ def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:
     """Warn where it looks as if whole queries were drawn, not single documents."""
     n_without_label = n_queries - len(np.unique(query))
     # A query would have no label with a probability of about exp(-each) by chance.
-    if (n_per_query := len(query) / n_queries) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
+    if (
+        n_per_query := len(query) / n_queries
+    ) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
         text = (
             f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there are "
             f"{format_number(n_per_query, 1)} to a query: were whole queries drawn? Their probabilities are in a "
@@ -123,7 +133,9 @@ def _compute_contributions(
 ) -> _Contributions:
     """Ask each measure what the documents of each run add, by people's and the model's labels."""
     runs, n_rows = list(source.runs.values()), len(human_labels)
-    numbered_labels = human_labels.replace_fields(columns={**human_labels.columns, "number": np.arange(n_rows)})
+    numbered_labels = human_labels.replace_fields(
+        columns={**human_labels.columns, "number": np.arange(n_rows)}
+    )
     shape = len(measures), len(runs)
     y, f = np.zeros((2, *shape, n_rows))
     looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
@@ -141,10 +153,12 @@ def _compute_contributions(
         )
         hits, labelled_hits = model_meeting.judged.hits, human_meeting.judged.hits
         number_of_row = labelled_hits.columns["number"]
-        _, hit_rows, labelled_rows = np.intersect1d(  # each pair of a query and a rank is there once
-            _query_rank_keys(model_query[hits.query], hits.rank),
-            _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
-            return_indices=True,
+        _, hit_rows, labelled_rows = (
+            np.intersect1d(  # each pair of a query and a rank is there once
+                _query_rank_keys(model_query[hits.query], hits.rank),
+                _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
+                return_indices=True,
+            )
         )
         retrieved = model_meeting.judged.n_retrieved[model_query >= 0, 0]
         for m, measure in enumerate(measures):
@@ -164,7 +178,9 @@ def _query_rank_keys(query: Ints, rank: Ints) -> Ints:
     return (query.astype(np.int64) << 32) + rank
 
 
-def _chance_notes(scores: AlignedScores, contributions: _Contributions, chance: Floats) -> Iterator[Note]:
+def _chance_notes(
+    scores: AlignedScores, contributions: _Contributions, chance: Floats
+) -> Iterator[Note]:
     """Warn where the labelled documents do not look drawn with their probabilities.
 
     Each stands for 1 / chance of all documents: so many they should be, and that relevant by the
@@ -189,7 +205,11 @@ def _chance_notes(scores: AlignedScores, contributions: _Contributions, chance: 
             estimated_sum = float(np.sum(contribution / chance))
             error = float(np.sqrt(np.sum((1 - chance) * (contribution / chance) ** 2)))
             deviation = abs(estimated_sum - expected_sum)
-            p = 2 * float(ndtr(-deviation / error)) if error > 0 else float(deviation <= ROUNDING * expected_sum)
+            p = (
+                2 * float(ndtr(-deviation / error))
+                if error > 0
+                else float(deviation <= ROUNDING * expected_sum)
+            )
             if p >= MIN_P:
                 continue
             text = (

@@ -45,11 +45,17 @@ class Sample(NamedTuple):
     degrees: int  # of freedom
     estimate: Estimator
     notes: Sequence[Note]
-    human_scores: Floats | None = None  # their scores (n_measures, labelled, n_systems), if there are
+    human_scores: Floats | None = (
+        None  # their scores (n_measures, labelled, n_systems), if there are
+    )
 
 
 def estimate_by_queries(
-    y: Floats, f: Floats, other_scores: Floats, chance: Floats | None = None, lam: float | None = None
+    y: Floats,
+    f: Floats,
+    other_scores: Floats,
+    chance: Floats | None = None,
+    lam: float | None = None,
 ) -> PoweredEstimate:
     """Return the mean score where people labelled some queries, drawn by chance.
 
@@ -75,10 +81,14 @@ def estimate_by_queries(
     other_variance = lam**2 * _variance(other_scores) / n_others if n_others > 1 else 0.0
     error = np.sqrt(_variance(y - lam * f) / n + other_variance).item()
     human_error = np.sqrt(_variance(y) / n).item()
-    return PoweredEstimate(estimate, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
+    return PoweredEstimate(
+        estimate, error, lam, mean(y), human_error, model, _worth(n, human_error, error)
+    )
 
 
-def _estimate_weighted(y: Floats, f: Floats, all_scores: Floats, weight: Floats, lam: float | None) -> PoweredEstimate:
+def _estimate_weighted(
+    y: Floats, f: Floats, all_scores: Floats, weight: Floats, lam: float | None
+) -> PoweredEstimate:
     """Return the mean where queries were drawn with different probabilities, 1 / weight.
 
     The model's mean over all queries, corrected by the weighted mean of what it is off by (Hájek's
@@ -95,12 +105,20 @@ def _estimate_weighted(y: Floats, f: Floats, all_scores: Floats, weight: Floats,
         return average, weight * (values - average) * np.sqrt(n / (n - 1))
 
     (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
-    shared_covariance = total(model_shares * (f - mean(all_scores))) / n_all  # labelled queries are among all
-    spread = total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
-    covariance = total(human_shares * model_shares) - total(human_shares * (f - mean(all_scores))) / n_all
+    shared_covariance = (
+        total(model_shares * (f - mean(all_scores))) / n_all
+    )  # labelled queries are among all
+    spread = (
+        total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
+    )
+    covariance = (
+        total(human_shares * model_shares) - total(human_shares * (f - mean(all_scores))) / n_all
+    )
     lam = _choose_lam(covariance, spread, lam)
     corrected_mean, shares = weighted_mean(y - lam * f)
-    variance = total(shares * shares) + lam**2 * total(deviations * deviations) / (n_all * (n_all - 1))
+    variance = total(shares * shares) + lam**2 * total(deviations * deviations) / (
+        n_all * (n_all - 1)
+    )
     variance += 2 * lam * total(shares * (f - mean(all_scores))) / n_all
     human_error = np.sqrt(total(human_shares * human_shares)).item()
     error = np.sqrt(max(variance, 0.0)).item()
@@ -116,7 +134,12 @@ def _estimate_weighted(y: Floats, f: Floats, all_scores: Floats, weight: Floats,
 
 
 def estimate_by_documents(
-    query: Ints, y: Floats, f: Floats, chance: Floats, model_scores: Floats, lam: float | None = None
+    query: Ints,
+    y: Floats,
+    f: Floats,
+    chance: Floats,
+    model_scores: Floats,
+    lam: float | None = None,
 ) -> PoweredEstimate:
     """Return the mean score where people labelled some documents, drawn by chance.
 
@@ -136,7 +159,9 @@ def estimate_by_documents(
     lam = _choose_lam(total(weight * y * f), total(weight * f * f), lam)
     human = np.bincount(query, y / chance, n_queries)
     scores = human + lam * (model_scores - np.bincount(query, f / chance, n_queries))
-    label_variances = [total(weight * (y - lam_or_0 * f) ** 2) / n_queries**2 for lam_or_0 in (0.0, lam)]
+    label_variances = [
+        total(weight * (y - lam_or_0 * f) ** 2) / n_queries**2 for lam_or_0 in (0.0, lam)
+    ]
     human_error, label_error = np.sqrt(label_variances).tolist()
     return PoweredEstimate(
         mean(scores),
@@ -180,7 +205,9 @@ def deviation_from_chance(
     if not variance:
         return None
     n_errors = (average - mean(all_scores)) / math.sqrt(variance)
-    return n_errors, float(2 * (ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors))))
+    return n_errors, float(
+        2 * (ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors)))
+    )
 
 
 def _choose_lam(covariance: float, variance: float, stated_lam: float | None) -> float:

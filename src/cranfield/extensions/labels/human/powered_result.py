@@ -8,7 +8,14 @@ from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
-from cranfield.render.numbers import format_interval, format_number, format_count, format_percent, format_p, format_signed
+from cranfield.render.numbers import (
+    format_count,
+    format_interval,
+    format_number,
+    format_p,
+    format_percent,
+    format_signed,
+)
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
@@ -110,12 +117,16 @@ class PredictionPowered(Shown):
         """Return, for each measure, a table of the means, and one of the differences, if any."""
         tables: list[Table] = []
         for measure, mean_of_system in self.means.items():
-            tables.append(self._means_table(measure, mean_of_system.values(), () if tables else self.notes))
+            tables.append(
+                self._means_table(measure, mean_of_system.values(), () if tables else self.notes)
+            )
             if differences := self.differences.get(measure):
                 tables.append(self._means_table(measure, differences.values(), ()))
         return tables
 
-    def _means_table(self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
+    def _means_table(
+        self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]
+    ) -> Table:
         """Return a table with three rows for each number: by both kinds of labels, and by each."""
         results = list(results)
         first_mean = results[0]
@@ -151,7 +162,9 @@ class PredictionPowered(Shown):
                 "The model's labels alone have no interval that holds: they may be wrong "
                 "throughout.",
             ),
-            Column("p", combined_cell(lambda powered_mean: format_p(powered_mean.p)), "", is_difference),
+            Column(
+                "p", combined_cell(lambda powered_mean: format_p(powered_mean.p)), "", is_difference
+            ),
             Column(
                 "p Holm",
                 combined_cell(lambda powered_mean: format_p(powered_mean.p_adjusted)),

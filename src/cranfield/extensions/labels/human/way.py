@@ -11,7 +11,7 @@ from cranfield.cli.way import Way
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions.labels.human.powered_settings import LAM
-from cranfield.options import option, list_options
+from cranfield.options import list_options, option
 
 if TYPE_CHECKING:
     from cranfield.cli.evaluate import Inputs
@@ -58,7 +58,11 @@ class HumanLabels(Way):
         labels: Any = self.human  # a file of saved scores
         if opened_runs is not None:
             labels = self._read_labels(comparing.data, comparing.judging.duplicates)
-        options: Any = {"lam": self.lam, "alpha": comparing.settings.alpha, **inputs_of_runs.score_options}
+        options: Any = {
+            "lam": self.lam,
+            "alpha": comparing.settings.alpha,
+            **inputs_of_runs.score_options,
+        }
         return prediction_powered(
             judgments,
             opened_runs,
@@ -79,7 +83,11 @@ class HumanLabels(Way):
         judgments, runs = inputs.open()
         judgments = inputs.data.read(judgments)
         labels = self._read_labels(inputs.data, inputs.judging.duplicates)
-        options: Any = {"lam": self.lam, **level.changed_options(), **inputs.judging.changed_options()}
+        options: Any = {
+            "lam": self.lam,
+            **level.changed_options(),
+            **inputs.judging.changed_options(),
+        }
         estimates = prediction_powered(
             judgments, runs, inputs.measures(judgments), human=labels, **options
         )
@@ -99,7 +107,9 @@ class HumanLabels(Way):
 
     def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels, which are in a file of their own form, and of documents."""
-        label_data = replace(data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
+        label_data = replace(
+            data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False
+        )
         try:
             return label_data.read_qrels(str(self.human), duplicates)
         except InputError as error:

@@ -105,7 +105,9 @@ class Labels(Shown):
             Column("assessor", lambda assessor: assessor.assessor),
             Column("labels", lambda assessor: f"{assessor.labels:,}"),
             Column(
-                "relevant", lambda assessor: f"{assessor.relevant:,}", "relevant: labels of grade 1 or more."
+                "relevant",
+                lambda assessor: f"{assessor.relevant:,}",
+                "relevant: labels of grade 1 or more.",
             ),
             Column(
                 "shared",
@@ -171,10 +173,14 @@ def collect(
     settings = CollectSettings.of(options)
     sources = dict(_list_sources(labels))
     all_labels: list[Label] = []
-    named_assessors: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
+    named_assessors: dict[
+        str, None
+    ] = {}  # who is named, and files of which nobody labelled anything
     for name, source in sources.items():
         rows = read_labels(source)
-        named_assessors |= dict.fromkeys(label.assessor for label in rows if label.assessor is not None)
+        named_assessors |= dict.fromkeys(
+            label.assessor for label in rows if label.assessor is not None
+        )
         if not any(label.assessor is not None or label.label is not None for label in rows):
             named_assessors[name] = None
         all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
@@ -197,7 +203,9 @@ def collect(
         labels_of_document.setdefault((label.query, label.doc), []).append((label, grade))
     notes += _check_repeated(labels_of_document, settings)
     grade_of_document = _settle_grades(labels_of_document, settings.differing)
-    grade_of_document |= {pair: NOT_DRAWN for pair, label in requests.items() if label.label is not None}
+    grade_of_document |= {
+        pair: NOT_DRAWN for pair, label in requests.items() if label.label is not None
+    }
     pairs = sorted(grade_of_document, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in requests if pair not in grade_of_document]
     notes += _missing_notes(missing, sum(label.label is None for label in requests.values()))
@@ -213,9 +221,16 @@ def collect(
     return Labels(
         pairs,
         [_simplify_grade(grade_of_document[pair]) for pair in pairs],
-        [[*dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))] for pair in pairs],
+        [
+            [*dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))]
+            for pair in pairs
+        ],
         _collect_drawing(pairs, requests),
-        list(_count_assessors(labels_of_document, named_assessors if settings.assessor is None else [])),
+        list(
+            _count_assessors(
+                labels_of_document, named_assessors if settings.assessor is None else []
+            )
+        ),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
@@ -270,17 +285,18 @@ def _check_repeated(
             n_differing += 1
             if settings.differing == "refuse":
                 grade_texts = ", ".join(
-                    f"{grade:g} by {escape_unprintable(str(label.assessor))}" for label, grade in graded_labels
+                    f"{grade:g} by {escape_unprintable(str(label.assessor))}"
+                    for label, grade in graded_labels
                 )
                 last_label = graded_labels[-1][0]
-                problem = (
-                    f"query {query!r:.80}, document {doc!r:.80} has different labels: {grade_texts:.200}"
-                )
+                problem = f"query {query!r:.80}, document {doc!r:.80} has different labels: {grade_texts:.200}"
                 hint = (
                     "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
                     "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
                 )
-                raise last_label.origin.row_error(last_label.row, problem, hint, kind=DuplicateError)
+                raise last_label.origin.row_error(
+                    last_label.row, problem, hint, kind=DuplicateError
+                )
     notes = []
     if n_labelled_twice:
         text = f"{count_of(n_labelled_twice, 'document')} labelled twice by one person."
@@ -304,13 +320,19 @@ def _settle_grades(
     """
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
-        last_grades = {str(label.assessor): (turn, grade) for turn, (label, grade) in enumerate(graded_labels)}
+        last_grades = {
+            str(label.assessor): (turn, grade) for turn, (label, grade) in enumerate(graded_labels)
+        }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):
             if turn == len(judgments_of_turn):
                 judgments_of_turn.append({})
             judgments_of_turn[turn].setdefault(query, {})[doc] = grade
     first_judgments, *other_judgments = map(Qrels, judgments_of_turn)
-    merged_judgments = first_judgments.merge(*other_judgments, differing=differing) if other_judgments else first_judgments
+    merged_judgments = (
+        first_judgments.merge(*other_judgments, differing=differing)
+        if other_judgments
+        else first_judgments
+    )
     return {
         (query, doc): grade
         for query, docs in merged_judgments.to_dict().items()
@@ -321,7 +343,9 @@ def _settle_grades(
 def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
     if not missing:
         return []
-    examples = ", ".join(f"{escape_unprintable(query)} {escape_unprintable(doc)}" for query, doc in missing[:N_SHOWN])
+    examples = ", ".join(
+        f"{escape_unprintable(query)} {escape_unprintable(doc)}" for query, doc in missing[:N_SHOWN]
+    )
     remainder = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
         f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. Of a sample "
@@ -344,7 +368,8 @@ def _collect_drawing(
 
 
 def _count_assessors(
-    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], named_assessors: Iterable[str]
+    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]],
+    named_assessors: Iterable[str],
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))

@@ -67,13 +67,19 @@ def find_deciding(
     judgments_of_shared = judgments.select_queries(query_ids)
     query_ids = [*judgments_of_shared.query_ids]
     is_sum = measure.linear == "exact"
-    score_form = LinearExtremes(measure, judgments_of_shared) if is_sum else RatioExtremes(measure, judgments_of_shared)
+    score_form = (
+        LinearExtremes(measure, judgments_of_shared)
+        if is_sum
+        else RatioExtremes(measure, judgments_of_shared)
+    )
     if score_form.zero_share:
         raise MeasureError(
             f"{measure}: grade 0 does not count as unjudged, so that no order of judging is known"
         )
     docs, query, move = _find_moves(score_form, judgments_of_shared, list(runs.values()), judging)
-    first_values, second_values = (scores.per_query(measure) for scores in (first_scores, second_scores))
+    first_values, second_values = (
+        scores.per_query(measure) for scores in (first_scores, second_scores)
+    )
     difference = np.array([first_values[query] - second_values[query] for query in query_ids])
     low, high = score_form.ends(query, move, difference)
     # Each document's part of the width of its query's bounds. What moves neither run may change
@@ -90,7 +96,10 @@ def find_deciding(
         return float(means(ends[0][:, None])[0]), float(means(ends[1][:, None])[0])
 
     return DecidingDocuments(
-        [(query_ids[query], docs[i]) for query, i in zip(query.tolist(), order.tolist(), strict=True)],
+        [
+            (query_ids[query], docs[i])
+            for query, i in zip(query.tolist(), order.tolist(), strict=True)
+        ],
         float(means(difference[:, None])[0]),
         *ends_after(0),
         _count_needed(ends_after, len(order)),
@@ -109,7 +118,10 @@ def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> i
 
 
 def _find_moves(
-    score_form: LinearExtremes | RatioExtremes, judgments: Qrels, runs: Sequence[Run], judging: Judging
+    score_form: LinearExtremes | RatioExtremes,
+    judgments: Qrels,
+    runs: Sequence[Run],
+    judging: Judging,
 ) -> tuple[Sequence[str], Ints, Floats]:
     """Return the unjudged documents, each one's query, and what it adds to the difference."""
     depth = min(score_form.max_rank, judging.depth or NO_CUTOFF)

@@ -87,7 +87,9 @@ def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
     order = np.argsort(generator.random(len(chance)), kind="stable")
     cumulative_chances = np.cumsum(chance[order])
     if len(cumulative_chances):
-        cumulative_chances *= round(float(cumulative_chances[-1])) / cumulative_chances[-1]  # rounding is to add none, and to lose none
+        cumulative_chances *= (
+            round(float(cumulative_chances[-1])) / cumulative_chances[-1]
+        )  # rounding is to add none, and to lose none
     n_passed = np.floor(cumulative_chances + generator.random())
     is_drawn = np.zeros(len(chance), np.bool_)
     is_drawn[order] = np.diff(n_passed, prepend=0) > 0
@@ -106,7 +108,9 @@ def draw_from_strata(
     share = np.array([1.0, *shares.values()])
     is_drawn, chance = np.zeros(len(rank), np.bool_), np.ones(len(rank))
     order = np.lexsort((stratum, query))
-    first_rows = np.flatnonzero(np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1))
+    first_rows = np.flatnonzero(
+        np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1)
+    )
     for rows in np.split(order, first_rows[1:]):  # of one stratum of a query
         n = max(1, int(share[stratum[rows[0]]] * len(rows) + 0.5))
         chance[rows] = n / len(rows)
@@ -115,7 +119,13 @@ def draw_from_strata(
 
 
 def draw_sample(
-    query: Ints, rank: Ints, n: int, generator: np.random.Generator, *, whole_queries: bool, by_rank: bool
+    query: Ints,
+    rank: Ints,
+    n: int,
+    generator: np.random.Generator,
+    *,
+    whole_queries: bool,
+    by_rank: bool,
 ) -> tuple[Bools, Floats]:
     """Draw n documents, or n queries with all of theirs; return which, and the probability of each.
 

@@ -18,8 +18,8 @@ from cranfield.extensions.whatif.unjudged import UnjudgedDocuments, find_unjudge
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import Options, option, refuse_unknown_options, takes, whole_check
-from cranfield.progress import Watching, watch_steps, add_progress
-from cranfield.render.numbers import format_number, format_count, format_query_count, format_signed
+from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.render.numbers import format_count, format_number, format_query_count, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 from cranfield.scoring.arguments import Reading, arrange_arguments
@@ -213,10 +213,14 @@ def holes(
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
     unjudged = find_unjudged(judgments, list(run_of_name.values()), settings.k, judging)
-    holes_of_runs = list(_leave_out_each(judgments, run_of_name, unjudged, measure, settings, judging))
+    holes_of_runs = list(
+        _leave_out_each(judgments, run_of_name, unjudged, measure, settings, judging)
+    )
     tau = None
     if len(holes_of_runs) > 2:
-        tau = kendall([run.mean for run in holes_of_runs], [run.left_out for run in holes_of_runs]).tau_b
+        tau = kendall(
+            [run.mean for run in holes_of_runs], [run.left_out for run in holes_of_runs]
+        ).tau_b
     recipe = {"cranfield": __version__, "runs": list(run_of_name), **judging.changed_options()}
     return Holes(
         holes_of_runs,
@@ -241,9 +245,16 @@ def _leave_out_each(
     unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
     rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
     means = _mean_scores(judgments, runs, measure, judging)
-    for name, unjudged_of_run, rows in zip(runs, watch_steps(unjudged, "leaving out"), unique, strict=True):
-        left_out = _mean_scores(judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging)
-        n_unjudged, n_first = len(unjudged_of_run.rank), int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum())
+    for name, unjudged_of_run, rows in zip(
+        runs, watch_steps(unjudged, "leaving out"), unique, strict=True
+    ):
+        left_out = _mean_scores(
+            judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging
+        )
+        n_unjudged, n_first = (
+            len(unjudged_of_run.rank),
+            int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum()),
+        )
         yield Hole(
             run=name,
             unjudged=n_unjudged,
@@ -280,7 +291,9 @@ def _mean_scores(
 def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
     """Return a run's place in the order of the means, 1 the best."""
     run_mean = means[name]
-    return 1 + sum(mean - run_mean > TIE if rising else run_mean - mean > TIE for mean in means.values())
+    return 1 + sum(
+        mean - run_mean > TIE if rising else run_mean - mean > TIE for mean in means.values()
+    )
 
 
 def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:

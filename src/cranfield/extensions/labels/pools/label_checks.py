@@ -39,7 +39,9 @@ def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
     requests = {}
     for label in read_labels(pool.rows() if isinstance(pool, Pool) else pool):
         if label.label is not None and parse_number(label.label) != NOT_DRAWN:
-            problem = f"query {label.query!r:.80}, document {label.doc!r:.80} has a label in the pool"
+            problem = (
+                f"query {label.query!r:.80}, document {label.doc!r:.80} has a label in the pool"
+            )
             hint = "The pool is the file before labelling; labels are the first argument."
             raise label.origin.row_error(label.row, problem, hint)
         requests[label.query, label.doc] = label
@@ -72,7 +74,9 @@ def check_drawing(labels: Iterable[Label]) -> None:
             raise label.origin.row_error(label.row, problem, _STATE_POOL_HINT)
         drawing = {role: parse_number(cell) for role, cell in label.drawing.items()}
         if drawing_of_document.setdefault((label.query, label.doc), drawing) != drawing:
-            problem = f"query {label.query!r:.80}, document {label.doc!r:.80} was drawn in another way"
+            problem = (
+                f"query {label.query!r:.80}, document {label.doc!r:.80} was drawn in another way"
+            )
             raise label.origin.row_error(label.row, f"{problem} above", _STATE_POOL_HINT)
 
 

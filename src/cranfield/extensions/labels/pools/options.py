@@ -132,7 +132,10 @@ def read_grades(grades: Any) -> dict[str, float]:
     if not isinstance(grades, Mapping) or not grades:
         raise ValueError(expected)
     number_of_word = {str(word): parse_number(grade) for word, grade in grades.items()}
-    if any(not word or grade is None or not 0 <= grade < math.inf for word, grade in number_of_word.items()):
+    if any(
+        not word or grade is None or not 0 <= grade < math.inf
+        for word, grade in number_of_word.items()
+    ):
         raise ValueError(expected)
     return {word: grade for word, grade in number_of_word.items() if grade is not None}
 

@@ -17,7 +17,7 @@ from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
 from cranfield.extensions.labels.pools.deciding import find_deciding
-from cranfield.extensions.labels.pools.draw import draw_sample, draw_from_strata
+from cranfield.extensions.labels.pools.draw import draw_from_strata, draw_sample
 from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
@@ -26,7 +26,7 @@ from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, read_
 from cranfield.measures import parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
-from cranfield.progress import Watching, watch_steps, add_progress
+from cranfield.progress import Watching, add_progress, watch_steps
 from cranfield.render.numbers import format_count, format_signed
 from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
@@ -104,7 +104,9 @@ def pool(
     return _add_texts(new_pool, query_texts, doc_texts)
 
 
-def _add_texts(pool_without_texts: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
+def _add_texts(
+    pool_without_texts: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None
+) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
     texts, notes = {}, [*pool_without_texts.notes]
     text_sources = (
@@ -116,7 +118,9 @@ def _add_texts(pool_without_texts: Pool, query_texts: TextsLike | None, doc_text
             continue
         ids = {*row_ids}
         is_of_docs = name == DOC_TEXT
-        texts[name] = read_texts(texts_source, ids, role="doc" if is_of_docs else "query", with_titles=is_of_docs)
+        texts[name] = read_texts(
+            texts_source, ids, role="doc" if is_of_docs else "query", with_titles=is_of_docs
+        )
         if n := len(ids) - len(texts[name]):
             text = f"{n:,} of {len(ids):,} {id_noun} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
@@ -138,13 +142,18 @@ def _draw_pool(
     """Return all documents of the pool, or those that are drawn by chance."""
     source_runs = _choose_runs(runs, settings.by, judging)
     rank_of_doc = _find_best_ranks(
-        judgments, source_runs, settings, judging if source_runs is runs else Judging(ties=judging.ties)
+        judgments,
+        source_runs,
+        settings,
+        judging if source_runs is runs else Judging(ties=judging.ties),
     )
     query_ids = sorted((query for query in rank_of_doc if rank_of_doc[query]), key=encode)
     documents = [
         (query, doc, rank)
         for query in query_ids
-        for doc, rank in sorted(rank_of_doc[query].items(), key=lambda doc_rank: encode(doc_rank[0]))
+        for doc, rank in sorted(
+            rank_of_doc[query].items(), key=lambda doc_rank: encode(doc_rank[0])
+        )
     ]
     _refuse_empty(documents, settings)
     row_of_query = {query: i for i, query in enumerate(query_ids)}
@@ -165,8 +174,12 @@ def _draw_pool(
         )
         drawing = {"query_probability" if whole_queries else "probability": chance}
     # Of strata, the rest of the pool is there, too, behind what is to be labelled.
-    pool_rows = np.arange(len(documents)) if settings.strata is not None else np.flatnonzero(is_drawn)
-    rows = pool_rows[np.lexsort((shuffle_key[pool_rows], query_row[pool_rows], ~is_drawn[pool_rows]))].tolist()
+    pool_rows = (
+        np.arange(len(documents)) if settings.strata is not None else np.flatnonzero(is_drawn)
+    )
+    rows = pool_rows[
+        np.lexsort((shuffle_key[pool_rows], query_row[pool_rows], ~is_drawn[pool_rows]))
+    ].tolist()
     grades = [None if is_drawn[i] else NOT_DRAWN for i in rows]
     return Pool(
         [documents[i][0] for i in rows],
@@ -198,7 +211,9 @@ def _choose_runs(runs: Mapping[str, Run], by: PoolMethod, judging: Judging) -> M
         return runs
     stated_options = judging.changed_options()
     if other_options := [name for name in stated_options if name not in _FUSION_OPTIONS]:
-        raise OptionError(f"{other_options[0]} applies to single runs, and by={by!r} ranks them fused")
+        raise OptionError(
+            f"{other_options[0]} applies to single runs, and by={by!r} ranks them fused"
+        )
     fused_run = fuse(runs, "rrf" if by == "fusion" else "rbc", **stated_options)
     return {fused_run.name: fused_run}
 
@@ -260,7 +275,12 @@ def _order_unjudged(
         settings,
         len(unjudged),
         unjudged.total(),
-        {"cranfield": __version__, "runs": list(runs), **recipe_of_method, **judging.changed_options()},
+        {
+            "cranfield": __version__,
+            "runs": list(runs),
+            **recipe_of_method,
+            **judging.changed_options(),
+        },
         tuple(notes),
     )
 
@@ -278,7 +298,9 @@ def _order_deciding(
     decision = find_deciding(judgments, runs, measure, judging)
     n = len(decision.documents)
     first_name, second_name = map(escape_unprintable, runs)
-    better_name, worse_name = (first_name, second_name) if decision.difference > 0 else (second_name, first_name)
+    better_name, worse_name = (
+        (first_name, second_name) if decision.difference > 0 else (second_name, first_name)
+    )
     better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
         f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; from "
@@ -319,7 +341,9 @@ def _order_by_move_to_front(
     rankings = _list_top_documents(judgments, run_of_name, settings.depth, judging)
     generator = np.random.default_rng(settings.seed)
     for query in sorted(rankings, key=encode):  # no run is always the first of its value
-        rankings[query] = [rankings[query][i] for i in generator.permutation(len(run_of_name)).tolist()]
+        rankings[query] = [
+            rankings[query][i] for i in generator.permutation(len(run_of_name)).tolist()
+        ]
     relevant = {
         query: {doc: grade >= 1 for doc, grade in judged.items()}
         for query, judged in judgments.to_dict().items()

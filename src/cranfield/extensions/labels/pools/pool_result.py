@@ -60,8 +60,16 @@ class Pool(Shown):
         query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
         drawing = (COLUMNS[role].public for role in self.drawing)
         text_column_of_ids = {query: QUERY_TEXT, doc: DOC_TEXT}
-        ids = (name for id_column, text_column in text_column_of_ids.items() for name in (id_column, text_column))
-        return (*(column for column in ids if column in text_column_of_ids or column in self.texts), grade, *drawing)
+        ids = (
+            name
+            for id_column, text_column in text_column_of_ids.items()
+            for name in (id_column, text_column)
+        )
+        return (
+            *(column for column in ids if column in text_column_of_ids or column in self.texts),
+            grade,
+            *drawing,
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document; the grade of one to label is None, to be filled in."""
@@ -116,7 +124,11 @@ class Pool(Shown):
         for stratum, last_rank in enumerate(self.settings.shares, 1):
             is_in_stratum = stratum_of_row == stratum
             n_to_label = np.count_nonzero(is_in_stratum & (grades != NOT_DRAWN))
-            yield [f"  best rank {first_rank} to {last_rank}", f"{np.count_nonzero(is_in_stratum):,}", f"{n_to_label:,}"]
+            yield [
+                f"  best rank {first_rank} to {last_rank}",
+                f"{np.count_nonzero(is_in_stratum):,}",
+                f"{n_to_label:,}",
+            ]
             first_rank = last_rank + 1
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,15 +7,20 @@ from cranfield.comparison.result import Result
 from cranfield.comparison.scale import possible_range
 from cranfield.extensions.report.figures.choice import (
     check_comparison,
-    list_doubts,
     find_measure,
     find_result,
+    list_doubts,
     select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
-from cranfield.extensions.report.figures.marks import make_chart, number_channel, row_axis, shorten_names
+from cranfield.extensions.report.figures.marks import (
+    make_chart,
+    number_channel,
+    row_axis,
+    shorten_names,
+)
 from cranfield.extensions.report.figures.phrases import axis_title
-from cranfield.extensions.report.figures.style import INK, GREY, A, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.style import GREY, INK, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_query_count
 
@@ -60,7 +65,9 @@ def spread(
     for system in result.ranked_systems:
         column = names.index(system.name)
         quantile_of_name = dict(zip(_QUANTILES, quantiles[:, column].tolist(), strict=True))
-        points.append({"system": system.name, **quantile_of_name, "scores": scores[:, column].tolist()})
+        points.append(
+            {"system": system.name, **quantile_of_name, "scores": scores[:, column].tolist()}
+        )
     return Figure(
         points,
         f"{result.measure} of each query",
@@ -75,14 +82,18 @@ def spread(
 def _draw_boxes(comparison: Comparison, result: Result, points: Points) -> Draw:
     def draw(style: Style) -> Drawing:
         best_first = [str(point["system"]) for point in points]
-        drawn_systems, sentences = select_best(best_first, style.rows, [comparison.settings.baseline])
+        drawn_systems, sentences = select_best(
+            best_first, style.rows, [comparison.settings.baseline]
+        )
         names = shorten_names(drawn_systems, style)
         rows = [
             {**point, "system": names[point["system"]], "scores": None}
             for point in points
             if point["system"] in names
         ]
-        x = number_channel("least", title=axis_title(result), scale=_score_scale(comparison, result))
+        x = number_channel(
+            "least", title=axis_title(result), scale=_score_scale(comparison, result)
+        )
         y = row_axis("system", [*names.values()])
         n_queries = len(comparison.aligned.query_ids)
         has_dots = n_queries <= _MAX_QUERIES and n_queries * len(rows) <= _MAX_DOTS
@@ -95,7 +106,9 @@ def _draw_boxes(comparison: Comparison, result: Result, points: Points) -> Draw:
                 x={**x, "field": "q25"}, x2={"field": "q75"}
             ),
             base.mark_tick(
-                color=INK, thickness=1.6 * style.line, size=0.55 * style.rows_height(len(rows)) / len(rows)
+                color=INK,
+                thickness=1.6 * style.line,
+                size=0.55 * style.rows_height(len(rows)) / len(rows),
             ).encode(x={**x, "field": "median"}),
         ]
         if has_dots:

@@ -14,7 +14,9 @@ from cranfield.extensions.report.figures.marks import shorten_name
 from cranfield.measures import Measure
 from cranfield.notes import Note, sort_by_severity
 
-MAX_DEFAULT_SYSTEMS = 4  # up to so many systems, each has its colour, if the caller names no systems
+MAX_DEFAULT_SYSTEMS = (
+    4  # up to so many systems, each has its colour, if the caller names no systems
+)
 MAX_COLOURED_SYSTEMS = 7  # systems that colours and shapes can distinguish
 NAME_LETTERS = 40  # of a name in a sentence
 # What a point has for a pair of systems, besides the difference and its interval.
@@ -49,7 +51,9 @@ def find_measure(comparison: Comparison, name: str) -> Measure | None:
     aligned_scores = comparison.aligned
     if aligned_scores.evaluated_runs is None:
         return aligned_scores.find_measure(name)
-    return next(iter(aligned_scores.evaluated_runs.systems.values())).measures[aligned_scores.measures.index(name)]
+    return next(iter(aligned_scores.evaluated_runs.systems.values())).measures[
+        aligned_scores.measures.index(name)
+    ]
 
 
 def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
@@ -81,7 +85,9 @@ def find_system(comparison: Comparison, name: str, option: str = "system") -> st
     if name in names:
         return name
     for system, run in () if source is None else source.runs.items():
-        if os.path.realpath(str(name)) in [os.path.realpath(run_source.path) for run_source in run.sources]:
+        if os.path.realpath(str(name)) in [
+            os.path.realpath(run_source.path) for run_source in run.sources
+        ]:
             return system
     nearest_names = nearest_words(str(name), names) or names[:5]
     names_text = ", ".join(shorten_name(system, NAME_LETTERS) for system in nearest_names)
@@ -188,8 +194,12 @@ def select_best(
     if len(best_first) <= n_most:
         return [*best_first], []
     required_systems = {system for system in required_names if system in best_first}
-    best_systems = [system for system in best_first if system not in required_systems][: max(0, n_most - len(required_systems))]
-    drawn_systems = [system for system in best_first if system in required_systems or system in best_systems]
+    best_systems = [system for system in best_first if system not in required_systems][
+        : max(0, n_most - len(required_systems))
+    ]
+    drawn_systems = [
+        system for system in best_first if system in required_systems or system in best_systems
+    ]
     required_text = f" and {', '.join(shorten_name(system, NAME_LETTERS) for system in drawn_systems if system in required_systems)}"
     text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best{required_text if required_systems else ''}"
     return drawn_systems, [text]
@@ -200,7 +210,9 @@ def read_stated_rel(measure: Measure) -> float | None:
     return measure.parameters["rel"] if "rel" in measure.stated else None
 
 
-def choose_systems(comparison: Comparison, result: Result, systems: Iterable[str] | None) -> list[str]:
+def choose_systems(
+    comparison: Comparison, result: Result, systems: Iterable[str] | None
+) -> list[str]:
     """Return the systems that have a colour each, the best first: those that are named.
 
     By default, all of up to four; else the best one and the baseline, or the next best.
@@ -211,7 +223,9 @@ def choose_systems(comparison: Comparison, result: Result, systems: Iterable[str
         named_systems = [find_system(comparison, name, "systems") for name in names]
         ordered_systems = [system for system in best_first if system in named_systems]
         if not ordered_systems or len(ordered_systems) > MAX_COLOURED_SYSTEMS:
-            raise OptionError(f"systems: {len(ordered_systems)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}")
+            raise OptionError(
+                f"systems: {len(ordered_systems)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}"
+            )
         return ordered_systems
     if len(best_first) <= MAX_DEFAULT_SYSTEMS:
         return best_first

@@ -13,35 +13,42 @@ from cranfield.data.qrels import QrelsLike, make_qrels
 from cranfield.data.run import RunLike, make_run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.report.figures.choice import (
-    choose_systems,
     check_comparison,
-    list_doubts,
+    choose_systems,
     find_measure,
     find_result,
     find_source,
+    list_doubts,
     read_stated_rel,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
     SHARE_AXIS,
     Channel,
-    make_chart,
     choose_colours,
-    scale_dashes,
+    make_chart,
     number_channel,
-    shorten_names,
+    scale_dashes,
     series_channel,
+    shorten_names,
     word_channel,
 )
-from cranfield.extensions.report.figures.phrases import interval_name, describe_means
+from cranfield.extensions.report.figures.phrases import describe_means, interval_name
 from cranfield.extensions.report.figures.query_curve import draw_query_curve
 from cranfield.extensions.report.figures.source_runs import rejudge_runs
 from cranfield.extensions.report.figures.style import GREY, SHAPES, Drawing, Style, StyleName
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, parse
 from cranfield.measures.interpolated import RECALL_POINTS
-from cranfield.options import check_option, keywords, level_check, refuse_unknown_options, takes, whole_check
-from cranfield.render.numbers import format_count, format_shortest, format_query_count
+from cranfield.options import (
+    check_option,
+    keywords,
+    level_check,
+    refuse_unknown_options,
+    takes,
+    whole_check,
+)
+from cranfield.render.numbers import format_count, format_query_count, format_shortest
 from cranfield.scoring.arguments import check_qrels_and_runs
 
 CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
@@ -115,7 +122,9 @@ def by_cutoff(
     )
 
 
-def _find_measure_result(comparison: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
+def _find_measure_result(
+    comparison: Comparison, measure: str | Measure | None
+) -> tuple[Result, Measure]:
     """Return a measure, and the result by which systems are ordered: its own, if it has one."""
     names = comparison.aligned.measures
     if measure is None or str(measure) in names:
@@ -125,10 +134,14 @@ def _find_measure_result(comparison: Comparison, measure: str | Measure | None) 
             return result, compared_measure
         raise MeasureError(f"{result.measure} is not a measure known here: name another")
     other_measure = measure if isinstance(measure, Measure) else parse(measure)
-    return find_result(comparison, str(other_measure) if str(other_measure) in names else None), other_measure
+    return find_result(
+        comparison, str(other_measure) if str(other_measure) in names else None
+    ), other_measure
 
 
-def _draw_curves(result: Result, points: Points, chosen_systems: Sequence[str], x: Channel, y: Channel) -> Draw:
+def _draw_curves(
+    result: Result, points: Points, chosen_systems: Sequence[str], x: Channel, y: Channel
+) -> Draw:
     """Draw the chosen systems in colours, with bands, the others in grey."""
 
     def draw(style: Style) -> Drawing:
@@ -149,7 +162,9 @@ def _draw_curves(result: Result, points: Points, chosen_systems: Sequence[str], 
         if any(row["low"] is not None for row in rows):
             band = base.mark_area(opacity=0.16 if len(labels) <= 2 else 0.1, aria=False)
             layers.append(
-                band.encode(y=number_channel("low", title=y["title"]), y2={"field": "high"}, color=colour)
+                band.encode(
+                    y=number_channel("low", title=y["title"]), y2={"field": "high"}, color=colour
+                )
             )
         line = base.mark_line(strokeWidth=1.2 * style.line, aria=False)
         heads = base.mark_point(filled=True, opacity=1, size=0.5 * style.point)
@@ -177,14 +192,20 @@ def _draw_mean_curve(
         {**point, "precision": point.pop("mean")}
         for point in _mean_points(comparison, measure, "recall", RECALL_POINTS, scores)
     ]
-    grade_text = "" if measure.parameters["rel"] == 1 else f" (grade {format_shortest(measure.parameters['rel'])} or more)"
+    grade_text = (
+        ""
+        if measure.parameters["rel"] == 1
+        else f" (grade {format_shortest(measure.parameters['rel'])} or more)"
+    )
     domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
     x = number_channel("recall", title=f"recall{grade_text}", **domain)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
     queries_text = format_query_count(len(comparison.aligned.query_ids))
     subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval_name(comparison.settings)} (Student's t)"
     draw = _draw_curves(result, points, chosen_systems, x, y)
-    return Figure(points, "Interpolated precision by recall", subtitle, draw, style, list_doubts(comparison))
+    return Figure(
+        points, "Interpolated precision by recall", subtitle, draw, style, list_doubts(comparison)
+    )
 
 
 def _interpolated_precision(comparison: Comparison, rel: float | None) -> Measure:
@@ -204,13 +225,21 @@ def _interpolated_precision(comparison: Comparison, rel: float | None) -> Measur
 
 
 def _mean_points(
-    comparison: Comparison, measure: Measure, x_field: str, x_values: Sequence[float], scores: Floats
+    comparison: Comparison,
+    measure: Measure,
+    x_field: str,
+    x_values: Sequence[float],
+    scores: Floats,
 ) -> list[dict[str, Any]]:
     """Return the points of means: of each system, at each of `at`."""
     alpha, units = comparison.settings.alpha, comparison.aligned.units
     intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
-        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), intervals_of_system[i], strict=True))}
+        {
+            "system": name,
+            x_field: x,
+            **dict(zip(("mean", "low", "high"), intervals_of_system[i], strict=True)),
+        }
         for i, name in enumerate(comparison.aligned.system_names)
         for x, intervals_of_system in zip(x_values, intervals, strict=True)
     ]
@@ -219,7 +248,9 @@ def _mean_points(
 def _check_cutoffs(cutoffs: Iterable[int]) -> list[int]:
     """Return the cutoffs in their order, each once."""
     cutoff_list = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
-    ranks = sorted({check_option("cutoffs", cutoff, whole_check(1, _MAX_RANK)) for cutoff in cutoff_list})
+    ranks = sorted(
+        {check_option("cutoffs", cutoff, whole_check(1, _MAX_RANK)) for cutoff in cutoff_list}
+    )
     if not 0 < len(ranks) <= _MAX_CUTOFFS:
         raise OptionError(f"cutoffs: {len(ranks)} of them; 1 to {_MAX_CUTOFFS:,} are drawn")
     return ranks
@@ -302,4 +333,6 @@ def precision_recall(
     judging_options = Judging.of(judging)
     judgments = make_qrels(qrels, duplicates=judging_options.duplicates)
     relevant_grade = 1 if rel is None else rel
-    return draw_query_curve(judgments, make_run(run), str(query), relevant_grade, judging_options, style)
+    return draw_query_curve(
+        judgments, make_run(run), str(query), relevant_grade, judging_options, style
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cranfield.errors import OptionError, require_libraries, escape_unprintable
+from cranfield.errors import OptionError, escape_unprintable, require_libraries
 from cranfield.extensions.report.figures.style import Drawing, Style, StyleName, find_style
 from cranfield.formats.source import open_to_write
 from cranfield.lazy import cached_property
@@ -65,7 +65,9 @@ class Figure:
     def _sentences(self) -> list[str]:
         codes = ", ".join(dict.fromkeys(note.code for note in self.notes))
         doubts = f"Warnings: {codes}" if codes else ""
-        return [text for text in (self.title, self.subtitle, *self._drawing.sentences, doubts) if text]
+        return [
+            text for text in (self.title, self.subtitle, *self._drawing.sentences, doubts) if text
+        ]
 
     @cached_property
     def chart(self) -> "alt.LayerChart":

@@ -10,27 +10,32 @@ from cranfield.extensions.collections.macro import CollectionComparison
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult
 from cranfield.extensions.report.figures.choice import (
     PAIR_FIELDS,
-    choose_systems,
     check_comparison,
-    list_doubts,
+    choose_systems,
     find_result,
+    list_doubts,
     select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure
 from cranfield.extensions.report.figures.marks import (
-    make_chart,
     choose_colours,
     draw_dashed,
+    make_chart,
     number_channel,
     row_axis,
-    shorten_names,
     series_channel,
+    shorten_names,
     word_channel,
 )
-from cranfield.extensions.report.figures.phrases import describe_marks, describe_means, axis_title, format_name
+from cranfield.extensions.report.figures.phrases import (
+    axis_title,
+    describe_marks,
+    describe_means,
+    format_name,
+)
 from cranfield.extensions.report.figures.style import (
-    INK,
     GREY,
+    INK,
     SHAPES,
     A,
     B,
@@ -39,8 +44,8 @@ from cranfield.extensions.report.figures.style import (
     StyleName,
 )
 from cranfield.measures import Measure
+from cranfield.render.numbers import finite_or_none, format_count, format_percent
 from cranfield.render.numbers import format_number as number_text
-from cranfield.render.numbers import format_count, finite_or_none, format_percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -118,7 +123,10 @@ _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
-    baseline, best_first = comparison.settings.baseline, [system.name for system in result.ranked_systems]
+    baseline, best_first = (
+        comparison.settings.baseline,
+        [system.name for system in result.ranked_systems],
+    )
 
     def find_kind(name: str, reference: str) -> str:
         """Return how a system compares with the baseline, or the best one."""
@@ -152,7 +160,10 @@ def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
         mark_of_kind["the best"] = mark_of_kind["baseline"]
         legend = {} if has_rivals else {"legend": None}
         colour, shape = (
-            {**series_channel("kind", kinds, [mark_of_kind[kind][i] for kind in kinds], style), **legend}
+            {
+                **series_channel("kind", kinds, [mark_of_kind[kind][i] for kind in kinds], style),
+                **legend,
+            }
             for i in (0, 1)
         )
         ends = board.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
@@ -216,7 +227,9 @@ def by_slice(
     """
     overall = find_result(check_comparison(found, "by_slice"), measure)
     results = [
-        result for result in found.results if result.measure == overall.measure and result.slice is not None
+        result
+        for result in found.results
+        if result.measure == overall.measure and result.slice is not None
     ]
     if not results:
         raise InputError(
@@ -246,7 +259,9 @@ def by_slice(
     )
 
 
-def _draw_slices(results: Sequence[Result], chosen_systems: Sequence[str], comparison: Comparison) -> Draw:
+def _draw_slices(
+    results: Sequence[Result], chosen_systems: Sequence[str], comparison: Comparison
+) -> Draw:
     has_labels = len({result.label for result in results[1:]}) > 1
 
     def name_slice(result: Result) -> str:
@@ -260,10 +275,13 @@ def _draw_slices(results: Sequence[Result], chosen_systems: Sequence[str], compa
         largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_slices]
         drawn_results = [result for result in results if result in largest_results]
         n_left = len(results) - len(drawn_results)
-        sentences = [f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"] * (n_left > 0)
+        sentences = [
+            f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
+        ] * (n_left > 0)
         labels = [*shorten_names(map(name_slice, drawn_results), style).values()]
         labels = [
-            f"{text} ({len(result.query_ids):,})" for text, result in zip(labels, drawn_results, strict=True)
+            f"{text} ({len(result.query_ids):,})"
+            for text, result in zip(labels, drawn_results, strict=True)
         ]
         rows = [
             {
@@ -279,10 +297,14 @@ def _draw_slices(results: Sequence[Result], chosen_systems: Sequence[str], compa
         ]
         system_labels = [*names.values()]
         x = number_channel("mean", title=axis_title(results[0]), scale={"zero": False})
-        layers = _draw_intervals(rows, x, row_axis("slice", labels, scale=_PADDING), system_labels, style)
+        layers = _draw_intervals(
+            rows, x, row_axis("slice", labels, scale=_PADDING), system_labels, style
+        )
         n_undrawn = len(comparison.aligned.system_names) - len(chosen_systems)
         sentences += [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
-        return Drawing(layers, _plot_height(len(drawn_results), len(chosen_systems), style), sentences)
+        return Drawing(
+            layers, _plot_height(len(drawn_results), len(chosen_systems), style), sentences
+        )
 
     return draw
 
@@ -365,8 +387,14 @@ def by_collection(
     chosen_systems = _choose_compared(result, systems)
     points: list[dict[str, Any]] = []
     for name, comparison in (*found.comparisons.items(), (None, None)):
-        collection_result = result if comparison is None else comparison[comparison.aligned.measures[measure_index]]
-        n_queries = found.n_queries if isinstance(collection_result, MacroResult) else len(collection_result.query_ids)
+        collection_result = (
+            result if comparison is None else comparison[comparison.aligned.measures[measure_index]]
+        )
+        n_queries = (
+            found.n_queries
+            if isinstance(collection_result, MacroResult)
+            else len(collection_result.query_ids)
+        )
         pairs: dict[str, Pair | MacroPair] = {pair.system: pair for pair in collection_result.pairs}
         points += [
             {
@@ -404,7 +432,9 @@ def _find_measure_index(comparison: CollectionComparison, measure: str | Measure
 def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
     """Return the systems to draw."""
     candidates = [
-        system.name for system in result.ranked_systems if (system.name, result.pairs[0].other) in result.pair_of_names
+        system.name
+        for system in result.ranked_systems
+        if (system.name, result.pairs[0].other) in result.pair_of_names
     ]
     if systems is None:
         return candidates[:_MAX_DEFAULT_SYSTEMS]
@@ -416,7 +446,9 @@ def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list
                 f"average; these are {', '.join(candidates)}"
             )
     if len(named_systems) > len(SHAPES):
-        raise OptionError(f"systems: {len(named_systems)} are named, and {len(SHAPES)} can be drawn")
+        raise OptionError(
+            f"systems: {len(named_systems)} are named, and {len(SHAPES)} can be drawn"
+        )
     return named_systems
 
 
@@ -428,7 +460,9 @@ def _draw_collections(
         collections = list(dict.fromkeys(point["collection"] for point in points))
         label_of_name = shorten_names([name or "average" for name in collections], style)
         queries = {point["collection"]: point["queries"] for point in points}
-        labels = {name: f"{label_of_name[name or 'average']} ({queries[name]:,})" for name in collections}
+        labels = {
+            name: f"{label_of_name[name or 'average']} ({queries[name]:,})" for name in collections
+        }
         rows = [
             {
                 **point,
@@ -440,7 +474,9 @@ def _draw_collections(
             for point in points
         ]
         system_labels = [*names.values()]
-        title = f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
+        title = (
+            f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
+        )
         x = number_channel("difference", title=title)
         y = row_axis("collection", [*labels.values()], scale=_PADDING)
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)

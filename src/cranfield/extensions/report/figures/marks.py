@@ -80,8 +80,14 @@ def count_axis(field: str, title: str, lowest_count: int, highest_count: int) ->
     """Return an axis of counts, on which small ones are farther apart."""
     round_counts = (base * 10**power for power in range(9) for base in (1, 2, 5))
     ticks = [count for count in (0, *round_counts) if lowest_count <= count <= highest_count]
-    ticks = ticks if len(ticks) <= _MAX_TICKS else [count for count in ticks if str(count)[0] in "01"]
-    scale = {"type": "symlog", "nice": False, "domain": [0.94 * lowest_count, 1.06 * max(highest_count, 1)]}
+    ticks = (
+        ticks if len(ticks) <= _MAX_TICKS else [count for count in ticks if str(count)[0] in "01"]
+    )
+    scale = {
+        "type": "symlog",
+        "nice": False,
+        "domain": [0.94 * lowest_count, 1.06 * max(highest_count, 1)],
+    }
     return number_channel(field, title=title, scale=scale, axis={"values": ticks, "format": ",d"})
 
 
@@ -102,8 +108,13 @@ def contrasting_ink(colour: str) -> str:
     ('#171b20', '#ffffff')
     """
     channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = (channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels)
-    luminance = sum(w * channel for w, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in channels
+    )
+    luminance = sum(
+        w * channel for w, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
     return INK if luminance > _MIDDLE_LUMINANCE else "#ffffff"
 
 
@@ -147,7 +158,9 @@ def draw_lines(
     return line_chart.encode(color=colour, strokeDash=dash)
 
 
-def draw_dashed(base: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule") -> "alt.Chart":
+def draw_dashed(
+    base: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule"
+) -> "alt.Chart":
     """Return a thin dashed line, with which others are compared."""
     make = base.mark_rule if mark == "rule" else base.mark_line
     width = 0.75 * style.line

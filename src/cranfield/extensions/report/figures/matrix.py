@@ -11,16 +11,16 @@ from cranfield.extensions.report.figures.choice import (
     PAIR_FIELDS,
     OrderedPair,
     check_comparison,
-    list_doubts,
     find_result,
     find_source,
+    list_doubts,
     select_best,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
     Channel,
-    make_chart,
     contrasting_ink,
+    make_chart,
     number_channel,
     row_axis,
     shorten_names,
@@ -81,11 +81,15 @@ def pair_matrix(
         {
             "system": pair.system,
             "other": pair.other,
-            **{field: getattr(pair, field) for field in ("difference", "low", "high", *PAIR_FIELDS)},
+            **{
+                field: getattr(pair, field) for field in ("difference", "low", "high", *PAIR_FIELDS)
+            },
         }
         for pair in result.pairs
     ]
-    statistic = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row minus"
+    statistic = (
+        "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row minus"
+    )
     return Figure(
         points,
         f"{name}: every pair of systems",
@@ -99,7 +103,9 @@ def pair_matrix(
 
 def _draw_matrix(result: Result) -> Draw:
     def draw(style: Style) -> Drawing:
-        drawn_systems, sentences = select_best([system.name for system in result.ranked_systems], style.rows)
+        drawn_systems, sentences = select_best(
+            [system.name for system in result.ranked_systems], style.rows
+        )
         names = shorten_names(drawn_systems, style)
         pairs = {(pair.system, pair.other): OrderedPair.of(pair) for pair in result.pairs}
         pairs |= {(pair.other, pair.system): pair.reversal for pair in pairs.values()}
@@ -140,7 +146,8 @@ def _draw_matrix(result: Result) -> Draw:
 def _label_angle(names: Sequence[str], cell_width: float, style: Style) -> int:
     """Return the angle of names above columns of a width: upright if one would be cut off."""
     ends = (
-        0.4 * style.size * len(name) - cell_width * (len(names) - i - 0.5) for i, name in enumerate(names)
+        0.4 * style.size * len(name) - cell_width * (len(names) - i - 0.5)
+        for i, name in enumerate(names)
     )
     return -45 if max(ends) < style.size and cell_width > 1.4 * style.size else -90
 
@@ -194,11 +201,21 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         raise InputError(f"these judgments {problem}: they do not say what else was judged")
     statistics = rejudge_runs(found, source, (), n_ranks)
     points = [
-        {"system": name, "rank": rank, "judged": n_judged / n_retrieved if n_retrieved else None, "retrieved": n_retrieved}
+        {
+            "system": name,
+            "rank": rank,
+            "judged": n_judged / n_retrieved if n_retrieved else None,
+            "retrieved": n_retrieved,
+        }
         for name, judged_counts, retrieved_counts in zip(
-            found.aligned.system_names, statistics.n_judged.T.tolist(), statistics.n_retrieved.T.tolist(), strict=True
+            found.aligned.system_names,
+            statistics.n_judged.T.tolist(),
+            statistics.n_retrieved.T.tolist(),
+            strict=True,
         )
-        for rank, (n_judged, n_retrieved) in enumerate(zip(judged_counts, retrieved_counts, strict=True), 1)
+        for rank, (n_judged, n_retrieved) in enumerate(
+            zip(judged_counts, retrieved_counts, strict=True), 1
+        )
     ]
     queries_text = format_query_count(len(found.aligned.query_ids))
     return Figure(
@@ -215,17 +232,25 @@ def _draw_judged(comparison: Comparison, points: Points, depth: int) -> Draw:
     best_first = [system.name for system in find_result(comparison, None).ranked_systems]
 
     def draw(style: Style) -> Drawing:
-        drawn_systems, sentences = select_best(best_first, style.rows, [comparison.settings.baseline])
+        drawn_systems, sentences = select_best(
+            best_first, style.rows, [comparison.settings.baseline]
+        )
         names = shorten_names(drawn_systems, style)
         rows = []
         for point in points:
             if point["system"] in names and point["judged"] is not None:
                 share = point["judged"]
-                ink = contrasting_ink(tint(_PALEST_SHARE + (1 - _PALEST_SHARE) * share**_COLOUR_POWER, _JUDGED_COLOUR))
+                ink = contrasting_ink(
+                    tint(_PALEST_SHARE + (1 - _PALEST_SHARE) * share**_COLOUR_POWER, _JUDGED_COLOUR)
+                )
                 row = {"system": names[point["system"]], "rank": point["rank"], "judged": share}
                 rows.append({**row, "shown": format_share(share).rstrip("%"), "ink": ink})
         has_numbers = style.numbers and depth <= _MAX_NUMBERED_RANKS
-        step = next(candidate for candidate in (1, 5, 10) if depth <= (_MAX_NUMBERED_RANKS if has_numbers else 10) * candidate)
+        step = next(
+            candidate
+            for candidate in (1, 5, 10)
+            if depth <= (_MAX_NUMBERED_RANKS if has_numbers else 10) * candidate
+        )
         ranks = [*range(1, depth + 1)]
         axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
         axis |= {"values": sorted({1, *ranks[step - 1 :: step]}), "labelOverlap": False}

@@ -5,7 +5,13 @@ from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.extensions.report.figures.choice import NAME_LETTERS, OrderedPair
 from cranfield.extensions.report.figures.marks import shorten_name
-from cranfield.render.numbers import format_number, format_count, format_percent, format_query_count, format_signed
+from cranfield.render.numbers import (
+    format_count,
+    format_number,
+    format_percent,
+    format_query_count,
+    format_signed,
+)
 
 
 def format_name(system: str) -> str:
@@ -34,7 +40,9 @@ def interval_name(settings: Settings) -> str:
 
 def describe_marks(result: Result, settings: Settings, reference: str) -> str:
     """Return what the marks of better and worse mean: than which system, by which test."""
-    return f"Better or worse than {format_name(reference)}: {describe_marking_test(result, settings)}"
+    return (
+        f"Better or worse than {format_name(reference)}: {describe_marking_test(result, settings)}"
+    )
 
 
 def describe_difference(pair: OrderedPair, settings: Settings) -> str:

@@ -10,7 +10,14 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, NothingSharedError, escape_unprintable
 from cranfield.extensions.report.figures.figure import Figure
-from cranfield.extensions.report.figures.marks import SHARE_AXIS, Rows, make_chart, draw_lines, number_channel, draw_points
+from cranfield.extensions.report.figures.marks import (
+    SHARE_AXIS,
+    Rows,
+    draw_lines,
+    draw_points,
+    make_chart,
+    number_channel,
+)
 from cranfield.extensions.report.figures.style import Drawing, Style, StyleName
 from cranfield.measures import Measure, Plan
 from cranfield.measures.interpolated import RECALL_POINTS
@@ -45,11 +52,18 @@ def draw_query_curve(
             "there is no curve"
         )
     all_ranks = range(1, ranks[-1] + 1)
-    rank_points = _curve_points(_RANK_CURVE, measure_query("R", all_ranks), measure_query("P", all_ranks))
-    rank_points = [{**point, "rank": rank} for point, rank in zip(rank_points, all_ranks, strict=True)]
+    rank_points = _curve_points(
+        _RANK_CURVE, measure_query("R", all_ranks), measure_query("P", all_ranks)
+    )
+    rank_points = [
+        {**point, "rank": rank} for point, rank in zip(rank_points, all_ranks, strict=True)
+    ]
     hits = [rank_points[rank - 1] for rank in ranks]
     levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
-    step_points, recall_points = (_curve_points(_INTERPOLATED_CURVE, recalls, measure_query("IPrec", recalls)) for recalls in (levels, RECALL_POINTS))
+    step_points, recall_points = (
+        _curve_points(_INTERPOLATED_CURVE, recalls, measure_query("IPrec", recalls))
+        for recalls in (levels, RECALL_POINTS)
+    )
 
     summary = f"{len(hits)} of {n_relevant:.0f} relevant documents{grade} found"
     has_labels = len(hits) <= _MAX_LABELS
@@ -68,7 +82,8 @@ def draw_query_curve(
     return Figure(
         [*hits, *recall_points],
         f"Precision and recall of query {escape_unprintable(query, 40)}",
-        f"run {escape_unprintable(system.name, 40)}: {summary}" + "; the numbers are their ranks" * has_labels,
+        f"run {escape_unprintable(system.name, 40)}: {summary}"
+        + "; the numbers are their ranks" * has_labels,
         draw,
         style,
     )
@@ -80,17 +95,23 @@ def _label_ranks(hits: Rows, step_points: Rows, style: Style) -> "list[alt.Chart
     top_hits = [hit for hit in hits if hit["precision"] == highest_precision[hit["recall"]]]
     lower_hits = [hit for hit in hits if hit not in top_hits]
     top_labels = _make_plane(top_hits).mark_text(aria=False, dy=-style.size)
-    lower_labels = _make_plane(lower_hits).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
+    lower_labels = _make_plane(lower_hits).mark_text(
+        aria=False, dx=0.5 * style.size, dy=style.size, align="left"
+    )
     return [text.encode(text="rank:Q") for text in (top_labels, lower_labels)]
 
 
 def _make_plane(rows: Rows) -> "alt.Chart":
     """Return a chart of precision against recall."""
     x = number_channel("recall", axis=SHARE_AXIS, scale={"domain": [0, 1]})
-    return make_chart(rows, x=x, y=number_channel("precision", axis=SHARE_AXIS, scale={"domain": [0, 1.04]}))
+    return make_chart(
+        rows, x=x, y=number_channel("precision", axis=SHARE_AXIS, scale={"domain": [0, 1.04]})
+    )
 
 
-def _curve_points(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
+def _curve_points(
+    name: str, recall: Iterable[float], precision: Iterable[float]
+) -> list[dict[str, Any]]:
     pairs = zip(recall, precision, strict=True)
     return [{"recall": x, "precision": y, "curve": name} for x, y in pairs]
 

@@ -10,20 +10,24 @@ from cranfield.arrays.ranked import Ints
 from cranfield.comparison.alignment import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
-from cranfield.extensions.report.figures.choice import list_doubts, find_source, read_stated_rel
+from cranfield.extensions.report.figures.choice import find_source, list_doubts, read_stated_rel
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
-    make_chart,
     count_axis,
-    scale_dashes,
+    make_chart,
     number_channel,
-    shorten_names,
+    scale_dashes,
     series_channel,
+    shorten_names,
     word_channel,
 )
-from cranfield.extensions.report.figures.phrases import interval_name, axis_title, format_name
+from cranfield.extensions.report.figures.phrases import axis_title, format_name, interval_name
 from cranfield.extensions.report.figures.style import A, B, Drawing, Style, StyleName
-from cranfield.extensions.report.figures.two_systems import TwoSystems, shorten_point, choose_two_systems
+from cranfield.extensions.report.figures.two_systems import (
+    TwoSystems,
+    choose_two_systems,
+    shorten_point,
+)
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count, format_shortest
 
@@ -141,7 +145,9 @@ def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) ->
             if len(points) <= _MAX_DOTS
             else f"; single queries are not drawn: there are {len(counts):,}"
         )
-        return Drawing(layers, style.height, [f"{groups}{interval_name(two.comparison.settings)}s{left_out}"])
+        return Drawing(
+            layers, style.height, [f"{groups}{interval_name(two.comparison.settings)}s{left_out}"]
+        )
 
     return draw
 

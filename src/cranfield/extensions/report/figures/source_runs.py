@@ -26,7 +26,9 @@ class RunStatistics:
     n_retrieved: Ints
 
 
-def rejudge_runs(comparison: Comparison, source: EvaluatedRuns, measures: Sequence[Measure], depth: int = 0) -> RunStatistics:
+def rejudge_runs(
+    comparison: Comparison, source: EvaluatedRuns, measures: Sequence[Measure], depth: int = 0
+) -> RunStatistics:
     """Return what the runs have, judged as they were for the comparison.
 
     Raises InputError for a run that cannot be read any more, MeasureError for a measure that has no
@@ -60,7 +62,9 @@ def _count_judged(judged: Judged, ranks: Ints) -> Floats:
 
 def _locate_queries(query_ids: Sequence[str], run_query_ids: Sequence[str]) -> Ints | slice:
     """Return where the queries of a comparison are among a run's; usually they are the same."""
-    if len(query_ids) == len(run_query_ids):  # both are in the order of their bytes, and the run has all
+    if len(query_ids) == len(
+        run_query_ids
+    ):  # both are in the order of their bytes, and the run has all
         return slice(None)
     index_of_query = {query: i for i, query in enumerate(run_query_ids)}
     return np.array([index_of_query[query] for query in query_ids])

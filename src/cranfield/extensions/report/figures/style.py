@@ -73,9 +73,15 @@ class Style:
             heading, *subtitles = sentences
             size = self.size
             room = self.width - 2 * size
-            subtitle_lines = [line for subtitle in subtitles for line in _wrap_lines(subtitle, room / (0.52 * size))]
+            subtitle_lines = [
+                line
+                for subtitle in subtitles
+                for line in _wrap_lines(subtitle, room / (0.52 * size))
+            ]
             heading_lines = _wrap_lines(heading, room / (0.58 * self.title))
-            title = alt.Title(heading_lines, subtitle=subtitle_lines, anchor="start", offset=14, frame="bounds")
+            title = alt.Title(
+                heading_lines, subtitle=subtitle_lines, anchor="start", offset=14, frame="bounds"
+            )
             layer_chart = layer_chart.properties(title=title)
         styled_chart: alt.LayerChart = layer_chart.configure(**self._chart_config)
         return styled_chart

@@ -10,36 +10,36 @@ import numpy as np
 from cranfield.arrays.ranked import GEOMETRIC_FLOOR, Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
-from cranfield.comparison.scale import to_compared_unit, possible_range
+from cranfield.comparison.scale import possible_range, to_compared_unit
 from cranfield.extensions.report.figures.choice import (
     OrderedPair,
-    find_pair,
     check_comparison,
-    list_doubts,
-    find_measure,
-    find_result,
     choose_two,
+    find_measure,
+    find_pair,
+    find_result,
+    list_doubts,
 )
 from cranfield.extensions.report.figures.figure import Draw, Figure
 from cranfield.extensions.report.figures.marks import (
     Channel,
     Rows,
-    make_chart,
     draw_dashed,
+    make_chart,
     number_channel,
+    series_channel,
     shorten_name,
     shorten_names,
-    series_channel,
     word_channel,
 )
 from cranfield.extensions.report.figures.phrases import (
+    axis_title,
     describe_counts,
     describe_difference,
-    interval_name,
-    axis_title,
     format_name,
+    interval_name,
 )
-from cranfield.extensions.report.figures.style import LINE2, GREY, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.style import GREY, LINE2, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
 
@@ -93,10 +93,14 @@ class TwoSystems:
 
     def list_kinds(self, points: Rows) -> list[str]:
         """Return for each point whether the system is better there, tied or worse."""
-        tie_limit, direction = self.comparison.settings.tie, 1 if self.result.higher_is_better else -1
+        tie_limit, direction = (
+            self.comparison.settings.tie,
+            1 if self.result.higher_is_better else -1,
+        )
         by_ratio = self.result.by_ratio
         gains = (
-            direction * (math.log(point["ratio"]) if by_ratio else point["difference"]) for point in points
+            direction * (math.log(point["ratio"]) if by_ratio else point["difference"])
+            for point in points
         )
         return [_KINDS[0 if gain > tie_limit else 2 if gain < -tie_limit else 1] for gain in gains]
 
@@ -163,7 +167,9 @@ def differences(
     two = choose_two_systems("differences", found, system, other, measure)
     points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
     draw = _draw_differences(two, points, pair)
-    return Figure(points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result))
+    return Figure(
+        points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result)
+    )
 
 
 def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
@@ -175,7 +181,10 @@ def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
         indices = np.unique(np.linspace(0, n - 1, min(n, _MAX_LINES)).round().astype(int)).tolist()
         kinds = two.list_kinds(points)
         plot_fields = ({"at": i + 1, "kind": kinds[i], "none": float(by_ratio)} for i in indices)
-        rows = [{**shorten_point(points[i]), **fields} for i, fields in zip(indices, plot_fields, strict=True)]
+        rows = [
+            {**shorten_point(points[i]), **fields}
+            for i, fields in zip(indices, plot_fields, strict=True)
+        ]
         present_kinds = [kind for kind in _KINDS if kind in kinds]
         x = number_channel(
             "at",
@@ -187,11 +196,16 @@ def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
         scale: Channel = {"type": "log", "nice": False} if by_ratio else {"zero": True}
         y = number_channel(field, title=f"{quantity} {axis_title(two.result)}", scale=scale)
         base = make_chart(rows, x=x, y=y)
-        colour = series_channel("kind", present_kinds, _select_marks(_COLOURS, present_kinds), style)
+        colour = series_channel(
+            "kind", present_kinds, _select_marks(_COLOURS, present_kinds), style
+        )
         shape = series_channel("kind", present_kinds, _select_marks(_SHAPES, present_kinds), style)
         room = 0.8 * style.width / len(rows)  # of each query
         stems = base.mark_rule(strokeWidth=max(0.4, min(style.line, 0.7 * room)), aria=False)
-        layers = [*_draw_band(pair, by_ratio, style), stems.encode(y2={"field": "none"}, color=colour)]
+        layers = [
+            *_draw_band(pair, by_ratio, style),
+            stems.encode(y2={"field": "none"}, color=colour),
+        ]
         if n <= _MAX_LINES:
             size = min(style.point, max(2.0, 0.8 * room**2))
             heads = base.mark_point(filled=True, opacity=1, size=size)
@@ -263,7 +277,9 @@ def scatter(
     two = choose_two_systems("scatter", found, system, other, measure)
     points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
     draw = _draw_scatter(two, points)
-    return Figure(points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result))
+    return Figure(
+        points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result)
+    )
 
 
 def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
@@ -304,9 +320,14 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
             [{**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)], x=x, y=y
         )
         marks = base.mark_point(filled=True, opacity=0.75, size=style.point)
-        colour = series_channel("kind", present_kinds, _select_marks(_COLOURS, present_kinds), style)
+        colour = series_channel(
+            "kind", present_kinds, _select_marks(_COLOURS, present_kinds), style
+        )
         shape = series_channel("kind", present_kinds, _select_marks(_SHAPES, present_kinds), style)
-        layers = [diagonal, marks.encode(color=colour, shape=shape, detail=word_channel("query_id"))]
+        layers = [
+            diagonal,
+            marks.encode(color=colour, shape=shape, detail=word_channel("query_id")),
+        ]
         return Drawing(layers, height, ["On the dashed line both score the same"])
 
     return draw

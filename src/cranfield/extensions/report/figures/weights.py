@@ -5,7 +5,14 @@ from dataclasses import replace
 
 from cranfield.errors import MeasureError, escape_unprintable
 from cranfield.extensions.report.figures.figure import Figure
-from cranfield.extensions.report.figures.marks import SHARE_AXIS, make_chart, draw_lines, number_channel, draw_points, rank_axis
+from cranfield.extensions.report.figures.marks import (
+    SHARE_AXIS,
+    draw_lines,
+    draw_points,
+    make_chart,
+    number_channel,
+    rank_axis,
+)
 from cranfield.extensions.report.figures.style import COLOURS, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.options import check_option, whole_check
@@ -62,7 +69,9 @@ def rank_weights(
     def draw(style: Style) -> Drawing:
         y = number_channel("weight", title="weight, relative to rank 1", axis=SHARE_AXIS)
         base = make_chart(points, x=rank_axis("rank", depth), y=y)
-        layers = [draw_series(base, "measure", names, style) for draw_series in (draw_lines, draw_points)]
+        layers = [
+            draw_series(base, "measure", names, style) for draw_series in (draw_lines, draw_points)
+        ]
         return Drawing(layers, style.height)
 
     return Figure(
@@ -97,7 +106,9 @@ def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figur
 
     def draw(style: Style) -> Drawing:
         x = rank_axis("rank of the first relevant document", depth)
-        base = make_chart(points, x=x, y=number_channel("value", title="reciprocal rank", axis=SHARE_AXIS))
+        base = make_chart(
+            points, x=x, y=number_channel("value", title="reciprocal rank", axis=SHARE_AXIS)
+        )
         layers = [base.mark_bar(color=A, size=0.55 * style.width / depth)]
         if depth <= DEPTH:
             first_ranks = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")

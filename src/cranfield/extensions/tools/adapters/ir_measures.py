@@ -61,12 +61,21 @@ class _Evaluator(Evaluator):
         self._measures_of_call: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
         for measure, own_measure in own_measures.items():
             call_options = measure.params.get("judged_only", False), _takes_subtopics(own_measure)
-            self._measures_of_call.setdefault(call_options, {}).setdefault(own_measure, []).append(measure)
+            self._measures_of_call.setdefault(call_options, {}).setdefault(own_measure, []).append(
+                measure
+            )
         # Without iterations, each query has one subtopic.
         columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
-        qrels_by_subtopics = {has_subtopics: Qrels(rows, columns=columns[has_subtopics]) for _, has_subtopics in self._measures_of_call if len(rows)}
+        qrels_by_subtopics = {
+            has_subtopics: Qrels(rows, columns=columns[has_subtopics])
+            for _, has_subtopics in self._measures_of_call
+            if len(rows)
+        }
         self._qrels_by_subtopics = qrels_by_subtopics
-        super().__init__(measures, next(iter(qrels_by_subtopics.values())).query_ids if qrels_by_subtopics else ())
+        super().__init__(
+            measures,
+            next(iter(qrels_by_subtopics.values())).query_ids if qrels_by_subtopics else (),
+        )
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         rows = run if hasattr(run, "__len__") else list(run)
@@ -98,7 +107,9 @@ def _parse_measure(measure: Any) -> Measure:
         raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
     if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
         return parse(str(measure).replace("Accuracy", "AUC"))
-    params = {name: parameter for name, parameter in measure.params.items() if name != "judged_only"}
+    params = {
+        name: parameter for name, parameter in measure.params.items() if name != "judged_only"
+    }
     own_measure = parse(str(type(measure)(**params)))
     # The providers of ir_measures 0.4.3 compute trec_eval 9.
     return own_measure.with_parameters({"version": 9}) if measure.NAME == "IPrec" else own_measure

@@ -88,7 +88,9 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         self.qrels, self.measures = make_qrels(relevant_docs), list_measures(measures)
         self.name, self.options = name, dict(options or {})
         text_of_query = _check_texts(queries, "the queries")
-        self.queries = {query: text_of_query[query] for query in self.qrels.query_ids if query in text_of_query}
+        self.queries = {
+            query: text_of_query[query] for query in self.qrels.query_ids if query in text_of_query
+        }
         missing = [query for query in self.qrels.query_ids if query not in text_of_query]
         if missing and (not self.queries or "queries" not in self.options):
             raise InputError(
@@ -122,18 +124,25 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
     def retrieve(self, model: Any) -> dict[str, dict[str, float]]:
         """Return the best documents for each query, {query id: {document id: similarity}}."""
         query_prompt, document_prompt = self.prompts
-        query_embeddings = model.encode_query([*self.queries.values()], prompt=query_prompt, **self.encoding_options)
+        query_embeddings = model.encode_query(
+            [*self.queries.values()], prompt=query_prompt, **self.encoding_options
+        )
         ids, texts = np.array([*self.corpus], object), [*self.corpus.values()]
         best_of_query = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in self.queries]
         for start in range(0, len(texts), self.chunk_size):
             chunk = texts[start : start + self.chunk_size]
-            document_embeddings = model.encode_document(chunk, prompt=document_prompt, **self.encoding_options)
+            document_embeddings = model.encode_document(
+                chunk, prompt=document_prompt, **self.encoding_options
+            )
             position = np.arange(start, start + len(chunk))
             similarities = np.asarray(model.similarity(query_embeddings, document_embeddings))
             if np.isnan(similarities).any():
                 raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
-                positions, scores = np.append(best_of_query[i][0], position), np.append(best_of_query[i][1], row)
+                positions, scores = (
+                    np.append(best_of_query[i][0], position),
+                    np.append(best_of_query[i][1], row),
+                )
                 order = _find_best(scores, self.depth)
                 best_of_query[i] = positions[order], scores[order]
         return {

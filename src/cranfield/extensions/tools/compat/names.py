@@ -106,7 +106,11 @@ def requested(requests: Sequence[str], version: int = 10) -> dict[str, str | Non
         for measure_name in names:
             if measure_name in valid_names:
                 name_parameters = parameters if dot and name not in NICKNAMES else None
-                parameters_of_name[measure_name] = name_parameters if parameters_of_name.get(measure_name) is None else parameters_of_name[measure_name]
+                parameters_of_name[measure_name] = (
+                    name_parameters
+                    if parameters_of_name.get(measure_name) is None
+                    else parameters_of_name[measure_name]
+                )
     return parameters_of_name
 
 
@@ -116,7 +120,10 @@ def _unknown_message(name: str, valid_names: Sequence[str]) -> str:
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
-_CUTOFFS = {"P": TREC_CUTOFFS, "success": (1, 5, 10)}  # for names that mean one measure in `evaluate`
+_CUTOFFS = {
+    "P": TREC_CUTOFFS,
+    "success": (1, 5, 10),
+}  # for names that mean one measure in `evaluate`
 _DEFAULT_LENGTH = 10  # of relstring
 
 
@@ -149,10 +156,14 @@ def columns_of(name: str, parameters: str | None, settings: Mapping[str, Any]) -
     """
     canonical, implied_parameters = find_variant(name) or (name, {})
     base = Measure(canonical)
-    base_settings = {key: value for key, value in settings.items() if key in base.definition.parameters}
+    base_settings = {
+        key: value for key, value in settings.items() if key in base.definition.parameters
+    }
     list_measures = _value_measures if usual_values(name) else _single_measure
     try:
-        suffix_measures = list_measures(name, parameters, base.with_parameters({**implied_parameters, **base_settings}))
+        suffix_measures = list_measures(
+            name, parameters, base.with_parameters({**implied_parameters, **base_settings})
+        )
     except CranfieldError as error:
         status = CALCULATION if name == "utility" else FILE
         raise TrecEvalError(status, f"{name}.{parameters}: {error}") from None

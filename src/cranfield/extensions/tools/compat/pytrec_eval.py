@@ -34,7 +34,7 @@ from cranfield.extensions.tools.compat.names import (
 )
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import MAPPINGS
-from cranfield.formats.small.read import TableForm, white_space_form, read_text_table
+from cranfield.formats.small.read import TableForm, read_text_table, white_space_form
 from cranfield.measures import Measure, Plan
 from cranfield.version import __version__
 
@@ -164,11 +164,15 @@ class RelevanceEvaluator:
         columns = _list_columns(_read_requests(measures), int(level))
         self._column_names = [name for name, _ in columns]
         text_columns = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._text_positions = [i - n for n, i in enumerate(text_columns)]  # the number that each text precedes
+        self._text_positions = [
+            i - n for n, i in enumerate(text_columns)
+        ]  # the number that each text precedes
         number_measures = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(number_measures)
         self._logarithm_columns = [
-            i for i, measure in enumerate(number_measures) if measure.definition.aggregation == "geometric"
+            i
+            for i, measure in enumerate(number_measures)
+            if measure.definition.aggregation == "geometric"
         ]
         self._judging = Judging(scores="single", judged_only=bool(judged_docs_only_flag))
         docs_of_query = _check_judgments(query_relevance)
@@ -191,7 +195,11 @@ class RelevanceEvaluator:
         if not run:
             return {}
         named_run = _name_empty_ids(run)
-        qrels = self._qrels if len(run) == len(self._judged_queries) else self._qrels.select_queries(named_run)
+        qrels = (
+            self._qrels
+            if len(run) == len(self._judged_queries)
+            else self._qrels.select_queries(named_run)
+        )
         try:
             meeting = judge(qrels, Run(named_run), self._judging)
         except InputError as error:
@@ -223,7 +231,9 @@ def _name_empty_ids(docs_of_query: Mapping[str, Mapping[str, Any]]) -> dict[str,
 def _check_mappings(docs_of_query: object, number_name: str) -> None:
     """Raise TypeError unless the data are {query: {document: ...}}."""
     if not isinstance(docs_of_query, MAPPINGS):
-        raise TypeError(f"expected {{query: {{document: {number_name}}}}}, got {docs_of_query!r:.80}")
+        raise TypeError(
+            f"expected {{query: {{document: {number_name}}}}}, got {docs_of_query!r:.80}"
+        )
     for query, docs in docs_of_query.items():
         if not isinstance(query, str) or not isinstance(docs, MAPPINGS):
             raise TypeError(
@@ -231,7 +241,9 @@ def _check_mappings(docs_of_query: object, number_name: str) -> None:
             )
 
 
-def _check_judgments(docs_of_query: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+def _check_judgments(
+    docs_of_query: Mapping[str, Mapping[str, int]],
+) -> dict[str, Mapping[str, int]]:
     """Return the queries with judgments; TypeError if one is not {document: whole number}."""
     _check_mappings(docs_of_query, "grade")
     for query, docs in docs_of_query.items():
@@ -282,7 +294,9 @@ _NUMBER_PATTERN = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _VALUES_PATTERN = rf"{_NUMBER_PATTERN}(?:\s*,\s*{_NUMBER_PATTERN})*|[0-9]+={_NUMBER_PATTERN}(?:\s*,\s*[0-9]+={_NUMBER_PATTERN})*"
 
 
-def _list_columns(requests: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+def _list_columns(
+    requests: Mapping[str, str | None], level: int
+) -> list[tuple[str, Measure | None]]:
     """Return the names and measures of the result, in trec_eval's order; None for texts.
 
     Raises ValueError for parameters that trec_eval does not take.
@@ -300,5 +314,7 @@ def _list_columns(requests: Mapping[str, str | None], level: int) -> list[tuple[
             except TrecEvalError as error:
                 raise ValueError(str(error)) from None
             # Only values of which each is a measure are part of the names.
-            columns += [(column.name if has_values else name, column.measure) for column in name_columns]
+            columns += [
+                (column.name if has_values else name, column.measure) for column in name_columns
+            ]
     return columns

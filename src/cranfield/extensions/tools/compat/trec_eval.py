@@ -52,8 +52,12 @@ class TrecEvalOptions(Options):
         False, "Average over all topics of the judgments; one without results counts as 0."
     )
     no_summary: bool = option(False, "Print no values over all topics.")
-    level: int = option(1, "The lowest grade that counts as relevant.", whole_check(0, LARGEST_GRADE))
-    depth: int | None = option(None, "Keep only the best N documents of each topic.", whole_check(1))
+    level: int = option(
+        1, "The lowest grade that counts as relevant.", whole_check(0, LARGEST_GRADE)
+    )
+    depth: int | None = option(
+        None, "Keep only the best N documents of each topic.", whole_check(1)
+    )
     judged_only: bool = option(
         False, "Drop documents that are unjudged or of negative grade before measuring."
     )
@@ -157,9 +161,13 @@ def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools
     if options.complete:
         # Version 9 also averages over topics without results, but does not print them.
         return is_counted, is_shared if options.version_9 else is_counted
-    missing_topics = [meeting.query_ids[i] for i in np.flatnonzero(is_counted & ~is_answered).tolist()]
+    missing_topics = [
+        meeting.query_ids[i] for i in np.flatnonzero(is_counted & ~is_answered).tolist()
+    ]
     if missing_topics and not options.version_9:
-        rest_text = f" and {len(missing_topics) - 1:,} other topics" if len(missing_topics) > 1 else ""
+        rest_text = (
+            f" and {len(missing_topics) - 1:,} other topics" if len(missing_topics) > 1 else ""
+        )
         raise TrecEvalError(
             CALCULATION,
             f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give -c to "
@@ -263,4 +271,6 @@ def _format_lines(
             summary = float(len(averaged_value))
         else:
             summary = (total if aggregation == "sum" else mean)(averaged_value)
-        yield format_line(column, "all", math.exp(summary) if aggregation == "geometric" else summary)
+        yield format_line(
+            column, "all", math.exp(summary) if aggregation == "geometric" else summary
+        )
