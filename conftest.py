@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     The latter, which are found in the sources of all tests, only where `-m` asks for them.
     """
-    from helpers.systems_needed import systems
+    from helpers.systems_needed import find_marks
 
     mark_expression = str(config.getoption("markexpr"))
     by_system = "posix" in mark_expression or "linux" in mark_expression
@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("slow"):  # coverage would take minutes for the same lines
             item.add_marker("no_cover")
         if by_system:
-            for name in systems(item.path, getattr(item, "originalname", "")):
+            for name in find_marks(item.path, getattr(item, "originalname", "")):
                 item.add_marker(name)
 
 
@@ -125,7 +125,7 @@ def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out_items: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) > 8:
-            left_out_items |= {*cases} - {*compress(cases, profile.combined([*cases.values()]))}
+            left_out_items |= {*cases} - {*compress(cases, profile.choose_cases([*cases.values()]))}
     items[:] = [item for item in items if item not in left_out_items]
     config.hook.pytest_deselected(items=[*left_out_items])
 
@@ -165,9 +165,9 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A Chromium that the distribution has; one for all tests of a process."""
-    from helpers.browser import Browser, program
+    from helpers.browser import Browser, find_chromium
 
-    if program() is None:
+    if find_chromium() is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
     with Browser() as browser:
         yield browser
@@ -202,7 +202,7 @@ def _documents_run_beside_the_demonstration(
             from helpers import stand_ins
 
             stand_ins.install_sentence_transformers(monkeypatch)
-            request.node.dtest.globs.update(stand_ins.names())
+            request.node.dtest.globs.update(stand_ins.adapter_page_names())
 
 
 @pytest.fixture(autouse=True)
