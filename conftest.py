@@ -213,9 +213,9 @@ def _own_measures_are_forgotten() -> Iterator[None]:
     registries = (
         registry.DEFINITIONS,
         registry.VARIANTS,
-        registry.EXACT,
+        registry.EXACT_NAMES,
         registry.FAMILIES,
-        registry.OWN,
+        registry.USER_DEFINITIONS,
     )
     contents_before: list[dict[str, Any]] = [dict(registry_dict) for registry_dict in registries]
     yield

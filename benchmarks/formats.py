@@ -323,7 +323,7 @@ def without_duplicate_check(folder: Path) -> Call:
         looks += 1
         return np.zeros(0, np.int64)
 
-    vars(order)["in_several"] = find_no_repeats  # in this process, which runs one side only
+    vars(order)["find_repeated_keys"] = find_no_repeats  # in this process, which runs one side only
 
     def call_checked() -> Any:
         scores = call()

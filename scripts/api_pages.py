@@ -176,7 +176,7 @@ INTERNAL = {
 }
 # Base classes that are not public themselves, and whose members are.
 BASES = {
-    "Altered": "cranfield.data.altered.Altered",
+    "Altered": "cranfield.data.altered.RunOperations",
     "Documents": "cranfield.data.documents.Documents",
     "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",

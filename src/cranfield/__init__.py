@@ -203,9 +203,9 @@ else:
             measure = find_measure(name)
             if measure is not None and find_spec(f"cranfield.{name}") is None:
                 return measure  # and cranfield.compat is a folder, no other name of Compat
-            from cranfield.measures.absent import absent
+            from cranfield.measures.absent import describe_absent
 
-            hint = absent(name.lower())
+            hint = describe_absent(name.lower())
         raise AttributeError(
             f"module 'cranfield' has no attribute {name!r}" + (f": {hint}" if hint else ""),
             name=name,

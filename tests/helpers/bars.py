@@ -32,9 +32,9 @@ class Bar:
 def watch_all(monkeypatch: pytest.MonkeyPatch) -> Bar:
     """Return a bar that is there from the beginning, and draws all that it hears of."""
     bar = Bar()
-    monkeypatch.setattr(progress, "bar_here", lambda: bar)
-    monkeypatch.setattr(progress, "AFTER", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "find_bar", lambda: bar)
+    monkeypatch.setattr(progress, "SHOW_AFTER", 0.0)
+    monkeypatch.setattr(progress, "_REDRAW_INTERVAL", 0.0)
     return bar
 
 

@@ -18,11 +18,11 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-_MAX_THREADS: ContextVar[int | None] = ContextVar("_MOST", default=None)
+_MAX_THREADS: ContextVar[int | None] = ContextVar("_MAX_THREADS", default=None)
 
 
-class limit_threads:  # noqa: N801 - it reads as a function: with at_most(2)
-    """Have `in_threads` start no more threads than that in the block; None: as many as usual.
+class limit_threads:  # noqa: N801 - it reads as a function: with limit_threads(2)
+    """Have `map_in_threads` start no more threads than that in the block; None: as many as usual.
 
     With 1, all is done in the thread of the caller. (A class, as a generator takes 2 us more, which
     small evaluations would notice.)

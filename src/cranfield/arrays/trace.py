@@ -306,9 +306,9 @@ def make_recorder(original: Recordable, step: Step, record: Record, grouping: An
     plain_class: Any = type(original)
     recorder: Any = object.__new__(_recorder_class(plain_class))
     grouping = recorder if original.level == "group" else grouping
-    vars(recorder).update(plain=original, step=step, record=record, home=grouping)
+    vars(recorder).update(original=original, step=step, record=record, grouping=grouping)
     for recorded_field in sorted(fields(original), key=lambda member: member.name != "ranked"):  # type: ignore[arg-type] # a dataclass
-        vars(recorder)[recorded_field.name] = recorder._held(recorded_field.name)
+        vars(recorder)[recorded_field.name] = recorder._read_attribute(recorded_field.name)
     return recorder
 
 
@@ -318,7 +318,7 @@ def _recorder_class(cls: Any) -> type:
     recording_members: dict[str, Any] = {}
     for name, attribute in vars(cls).items():
         if isinstance(attribute, property | cached_property):
-            recording_members[name] = cached_property(lambda self, name=name: self._held(name))  # type: ignore[misc]
+            recording_members[name] = cached_property(lambda self, name=name: self._read_attribute(name))  # type: ignore[misc]
         elif hasattr(attribute, "rows_of"):
             recording_members[name] = _record_calls(attribute)
     return type(cls.__name__, (Recorder, cls), recording_members)

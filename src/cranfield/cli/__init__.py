@@ -336,7 +336,7 @@ def _run(signal_numbers: Iterable[int]) -> int:
                     raise _SignalError(signal_number)
     except click.ClickException as error:
         status = error.exit_code
-        import_module("cranfield.cli.terminal").refuse(error)
+        import_module("cranfield.cli.terminal").print_refusal(error)
     except click.Abort:
         raise _SignalError(signal.SIGINT) from None
     except OSError as error:

@@ -106,7 +106,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         first.units.unit_words, lambda row: f"{row.result.units.n_groups:,}", is_shown=has_clusters
     )
-    yield Column("", lambda row: f"{row.place}", is_shown=all_pairs and not has_slices)
+    yield Column("", lambda row: f"{row.rank}", is_shown=all_pairs and not has_slices)
     yield Column("system", lambda row: row.system.name)
     yield Column(
         "mean",

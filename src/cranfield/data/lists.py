@@ -178,7 +178,7 @@ def grades(
         sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", sentence) for code, sentence in sentence_of_code)
     qrels = qrels.replace_fields(
-        lists_of="grades", form=LIST_DESCRIPTIONS["grades"], notes=notes, top_of_all=top
+        list_kind="grades", description=LIST_DESCRIPTIONS["grades"], notes=notes, stated_top_grade=top
     )
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
 

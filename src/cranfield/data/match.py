@@ -80,7 +80,7 @@ def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool)
         yield from _match_blocks(qrels, runs, judging, costs)
     except _RepeatError as repeat_error:
         i, error = repeat_error.args
-        raise runs[i].twice(error, judging) from None
+        raise runs[i].first_repeat_error(error, judging) from None
 
 
 class _RepeatError(Exception):

@@ -133,7 +133,7 @@ def _convert_dict(rows: NestedRows) -> Judgments:
         )
     starts = np.array([*accumulate(map(len, lists), initial=0)])
     properties: dict[str, Any] = {
-        "form": rows.description,
+        "description": rows.description,
         "left_out": rows.left_out,
         "graded": rows.has_grades,
     }

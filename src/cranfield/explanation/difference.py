@@ -337,7 +337,7 @@ def _find_terms(value: Any) -> _AddedTerms | str:
     op, inputs = value.step.op, value.step.inputs
     first_input: Any = inputs[0] if inputs else None
     if op in (Ranked.total, Ranked.count):
-        if first_input.home is not None:
+        if first_input.grouping is not None:
             return "the value is added up group by group"
         if base_ranking(first_input).step.op not in ("hits", Judged.every):
             rows_text = (

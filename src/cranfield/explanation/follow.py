@@ -100,9 +100,9 @@ def base_row_numbers(rows: Recorder) -> Ints:
         return np.arange(len(rows.original.query))
     source = subset.source
     if subset.method is Ranked.reordered:
-        selection = source.plain.order(remove_trace(subset.argument))
+        selection = source.original.order(remove_trace(subset.argument))
     else:
-        n_ranks = int(source.plain.rank.max(initial=0)) + 1
+        n_ranks = int(source.original.rank.max(initial=0)) + 1
         source_keys, row_keys = (
             ranking.original.query * n_ranks + ranking.original.rank for ranking in (source, rows)
         )

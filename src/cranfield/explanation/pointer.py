@@ -32,7 +32,7 @@ class CommandLine:
         return shlex.join(words) if all(map(str.isprintable, words)) else None
 
 
-_COMMAND_LINE: ContextVar[CommandLine | None] = ContextVar("_TYPED", default=None)
+_COMMAND_LINE: ContextVar[CommandLine | None] = ContextVar("_COMMAND_LINE", default=None)
 
 
 @contextlib.contextmanager

@@ -134,7 +134,7 @@ class _Writer:
         """Write what becomes of a column into the sheet of its rows."""
         op, (source, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
-        if op is Ranked.count and base_ranking(source).step.op != "hits" and source.home is None:
+        if op is Ranked.count and base_ranking(source).step.op != "hits" and source.grouping is None:
             symbol = self.symbol_of[key] = next(self.symbols)
             count_text = f"number of {self.describe_rows(source).replace(words.IN_ORDER, '')}"
             self.entries[symbol] = Line(symbol, count_text, "", values[0])

@@ -146,7 +146,7 @@ class ArrowRows(Rows):
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
                 columns[role], is_missing = read_ids(column)
-                kind, masks = "id", [is_missing, columns[role].spoilt()]
+                kind, masks = "id", [is_missing, columns[role].mark_invalid()]
                 problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
                 columns[role], is_wrong = read_numbers(column, role)

@@ -130,13 +130,13 @@ class FileRows(Rows):
         rows.run_name = self.run_name
         return rows
 
-    column_names = _combine_files("names", next)  # of the first file
-    name_of_role = _combine_files("taken", next)
-    list_columns = _combine_files("lists", next)
-    list_kind = _combine_files("lists_of", next)
-    distance_column = _combine_files("distance", next)
-    duplicate_reason = _combine_files("twice", next)
-    has_grades = _combine_files("graded", all)
+    column_names = _combine_files("column_names", next)  # of the first file
+    name_of_role = _combine_files("name_of_role", next)
+    list_columns = _combine_files("list_columns", next)
+    list_kind = _combine_files("list_kind", next)
+    distance_column = _combine_files("distance_column", next)
+    duplicate_reason = _combine_files("duplicate_reason", next)
+    has_grades = _combine_files("has_grades", all)
     is_text = _combine_files("is_text", any)
     is_ranking = _combine_files("is_ranking", all)
 

@@ -246,7 +246,7 @@ class Lines(Rows):
             for role, fields in fields_of_role.items()
         }
         query, doc = columns.pop("query"), columns.pop("doc")
-        find_good_line = partial(find_line, kept=good_rows)
+        find_good_line = partial(find_line, good_rows=good_rows)
         return Block(query, doc, columns, self.source.name, find_good_line, faults.left_out)
 
     def _read_field(self, role: Role, line: DataLine) -> bytes | float:

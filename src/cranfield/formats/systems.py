@@ -43,7 +43,7 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)
-    system_number = system.numbers().tolist()
+    system_number = system.sort_keys().tolist()
     docs = block.query if rows.list_columns else block.doc
     keys = zip(block.query.sort_keys().tolist(), docs.sort_keys().tolist(), strict=True)
     first_row_of_key: dict[tuple[int, int], int] = {}

@@ -144,7 +144,7 @@ def evaluate(
         )
         run_of_name = {run.name: run} if isinstance(run, Run) else run
         if isinstance(judgments, QrelsReader) and not any(
-            family.keeps_open(judgments, run_of_name.values()) for family in families
+            family.reads_in_parts(judgments, run_of_name.values()) for family in families
         ):
             judgments = judgments.read()
         uses_default_measures = names is DEFAULT_MEASURES

@@ -19,7 +19,10 @@ from cranfield.formats.block import Block, FaultyRows, Load
 
 _MAX_ODD_IDS = 10_000
 _INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}  # kinds of characters, as Unicode has
-_COUNTS = ("rows", "apart", "left_out", "tied", "tied_top", "level", "look", "infinite")
+_COUNTS = (
+    *("n_rows", "n_split_queries", "left_out", "n_tied", "n_tied_at_top", "n_all_tied"),
+    *("score_order", "n_infinite"),
+)
 # The number of a line, what is there, and of which query.
 LocateRow = Callable[[], tuple[int | None, str | None, str]]
 

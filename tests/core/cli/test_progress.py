@@ -157,7 +157,7 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
 
 def test_it_is_looked_at_while_threads_work(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first result takes long, too: here, until the bar was drawn twice."""
-    monkeypatch.setattr(threads, "_LOOK_EVERY", 0.001)
+    monkeypatch.setattr(threads, "_LOOK_INTERVAL", 0.001)
     drawn_twice = threading.Event()
 
     def work(number: int) -> int:
@@ -346,7 +346,7 @@ def _on_a_terminal(
     # Where tests run in the background of a shell, they inherit that SIGINT is ignored.
     byte_counts = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     at_once = (
-        f"{byte_counts}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+        f"{byte_counts}; from cranfield import cli, progress; progress.SHOW_AFTER = 0.0; cli.main()"
     )
     command = [sys.executable, "-c", at_once, *arguments]
     process = subprocess.Popen(command, stderr=theirs, env=env, **popen_options)

@@ -187,25 +187,25 @@ def test_families_of_comparisons(better: bool) -> None:
     left_system, right = np.array(list(combinations(range(6), 2))).T
     assert len(left_system) == comb(6, 2)
     is_true_null: Bools = left_system > 0 if better else left_system >= 0
-    alarms = {"holm": 0, "step_down": 0}
-    n_false_alarms = {"holm": 0, "step_down": 0}
+    alarms = {"holm": 0, "step_down_p_values": 0}
+    n_false_alarms = {"holm": 0, "step_down_p_values": 0}
     for seed in range(times):
         values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
         values[:, 0] += better
         paired_scores, flips = PairedScores(values, left_system, right), Flips(n, 999, seed)
         p_of_method = {
             "holm": holm(sign_flip_p_values(paired_scores, flips)),
-            "step_down": step_down_p_values(paired_scores, flips),
+            "step_down_p_values": step_down_p_values(paired_scores, flips),
         }
         for name, p in p_of_method.items():
             alarms[name] += bool((p[is_true_null] <= ALPHA).any())
             n_false_alarms[name] += int(np.count_nonzero(p[~is_true_null] <= ALPHA))
     assert at_most(alarms["holm"], times)
-    assert at_most(alarms["step_down"], times)
+    assert at_most(alarms["step_down_p_values"], times)
     if better:  # the others are seen: 5 pairs whose mean is 50^0.5 / 2^0.5 = 5 standard errors
         assert min(n_false_alarms.values()) > 0.9 * 5 * times
     else:  # the greatest t is one test, whose chance is 50 / 1,000
-        assert within(alarms["step_down"], times)
+        assert within(alarms["step_down_p_values"], times)
 
 
 # Differences that most queries do not have, as of Success@k, of RR and of a small change to an

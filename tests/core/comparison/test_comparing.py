@@ -933,7 +933,7 @@ def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch)
     system_scores = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
     for system in compare(system_scores, test="t")["GMAP"].systems:
         assert system.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
-    monkeypatch.setattr(cells, "range_of", lambda measure, values: (0.0, 1.0))
+    monkeypatch.setattr(cells, "score_range", lambda measure, values: (0.0, 1.0))
     result = compare(system_scores, test="t")["GMAP"]
     assert [system.high for system in result.systems] == [1.0, 1.0]
     pair = result["new"]

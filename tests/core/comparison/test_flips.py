@@ -208,7 +208,7 @@ def test_the_number_of_threads_changes_no_bit(
         x.tolist()
         for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))
     ]
-    monkeypatch.setattr("cranfield.arrays.threads._n_cores", lambda: n_cores)
+    monkeypatch.setattr("cranfield.arrays.threads._count_cores", lambda: n_cores)
     assert [
         x.tolist()
         for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))

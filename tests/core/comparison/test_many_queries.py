@@ -94,7 +94,7 @@ def signs_of(n: int, flips: int, seed: int, stream: int) -> Floats:
 @pytest.mark.parametrize("n", [3, 64, 300])
 def test_sequential_p_is_that_of_a_loop(n: int, stop: int) -> None:
     d = np.random.default_rng(n).integers(-4, 5, (n, 4)) / 8
-    tests = one_slice(PairedScores.from_differences(d), drawn=5_000, seed=7, stop=stop)
+    tests = one_slice(PairedScores.from_differences(d), n_drawn=5_000, seed=7, n_large_to_stop=stop)
     signs = signs_of(n, 5_000, 7, 0)
     for pair, column in enumerate(d.T):
         large, p = 0, None
@@ -176,12 +176,12 @@ def test_what_is_not_wanted_is_not_tested() -> None:
         [is_every_query], [[PairedScores.from_differences(d)]], [[is_requested]], n_drawn=500
     )
     assert np.isnan(tests.p).tolist() == [False, True, False]
-    assert tests.p[2] == one_slice(PairedScores.from_differences(d), drawn=500).p[2]
+    assert tests.p[2] == one_slice(PairedScores.from_differences(d), n_drawn=500).p[2]
 
 
 def test_sequential_p_is_near_the_exact_one() -> None:
     d = np.random.default_rng(11).normal(0.2, 1, (12, 30))
-    tests = one_slice(PairedScores.from_differences(d), drawn=20_000, stop=400)
+    tests = one_slice(PairedScores.from_differences(d), n_drawn=20_000, n_large_to_stop=400)
     exact = np.array([exact_p(column) for column in d.T])
     error = np.sqrt(exact * (1 - exact) / tests.n_flips)
     assert tests.is_stopped_early.any()

@@ -163,8 +163,8 @@ def test_large_evaluations_in_pieces_have_the_same_bits(
     judged, run = collection(tmp_path)
     whole = evaluate(judged, run, MEASURES, **how)
     kept = evaluate(Qrels(read_qrels(judged).to_dict()), run, MEASURES, **how)
-    monkeypatch.setattr(judged_module, "MOST_ROWS", 50)
-    monkeypatch.setattr(lazy, "MOST_KEPT", 10)
+    monkeypatch.setattr(judged_module, "MAX_ROWS", 50)
+    monkeypatch.setattr(lazy, "MAX_CACHED_ROWS", 10)
     seen = []
     pieces = judged_module.Judged.split_queries
 
@@ -195,7 +195,7 @@ def test_costs_go_with_their_queries(tmp_path: Path, monkeypatch: pytest.MonkeyP
     run = pa.Table.from_pylist(rows)
     wanted = "CWL('BPM')@3 P@2"
     whole = evaluate(judged, run, wanted)
-    monkeypatch.setattr(judged_module, "MOST_ROWS", 7)
+    monkeypatch.setattr(judged_module, "MAX_ROWS", 7)
     assert evaluate(judged, run, wanted).to_dict() == whole.to_dict()
 
 

@@ -122,7 +122,7 @@ def test_all_judgments_as_a_dict_take_the_grades_once(
         "".join(f"{q} 0 {d} {g}\n" for q, docs in wanted.items() for d, g in docs.items())
     )
     judged = read_qrels(path)
-    monkeypatch.setattr(lazy, "MOST_KEPT", 10)
+    monkeypatch.setattr(lazy, "MAX_CACHED_ROWS", 10)
     calls = []
 
     def counted(grades: Numbers) -> Numbers:

@@ -313,7 +313,7 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
         done.append(1)
         return block
 
-    monkeypatch.setattr(lines, "raw_blocks", counted)
+    monkeypatch.setattr(lines, "read_raw_blocks", counted)
     monkeypatch.setattr(lines.Lines, "_load", finished)
     assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
     assert len(begun) > 300
@@ -394,7 +394,7 @@ def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyP
         seen.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))
         return matched(block, code, qrels)
 
-    monkeypatch.setattr(match, "_hits", counted)
+    monkeypatch.setattr(match, "_find_hits", counted)
     chance = random.Random(3)
     docs = [f"d{i}" for i in range(100)]
     qrels = {f"q{i}": dict.fromkeys(docs, 1) for i in range(100)}

@@ -182,7 +182,7 @@ def test_lists_of_ids_in_several_files_are_not_one_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [{"1": ["x"]}, {"1": {"x": 1.0}}])
 def test_dicts_whose_form_is_spelt_like_that_of_lists_are_no_lists(form: Any) -> None:
     """It is a field that decides, and not the text that says what the data are."""
-    qrels = Qrels({"1": {"x"}}).replace_fields(form="lists of grades")
+    qrels = Qrels({"1": {"x"}}).replace_fields(description="lists of grades")
     found = evaluate(qrels, Run(form), "nDCG")
     assert found["nDCG"] == 1
     assert not {"lists", "ideal-sorted"} & {*codes(found.notes)}

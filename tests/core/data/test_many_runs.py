@@ -69,7 +69,7 @@ def test_hits_are_those_of_a_loop(
     qrels, runs = track
     wanted = read_qrels(qrels).to_dict()
     for bits in (1, 4, 14):
-        monkeypatch.setattr(slots, "_LEAST_BITS", bits)
+        monkeypatch.setattr(slots, "_MIN_BITS", bits)
         for run, met in zip(
             runs, judge_all(read_qrels(qrels), [read_run(run) for run in runs]), strict=True
         ):
@@ -171,7 +171,7 @@ def test_rows_in_several_are_what_a_counter_finds(
     bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However small the table is."""
-    monkeypatch.setattr(byte_strings, "_MOST_BITS", bits)
+    monkeypatch.setattr(byte_strings, "_MAX_SLOT_BITS", bits)
     rng = np.random.default_rng(3)
     for n, kinds in ((0, 1), (1, 1), (500, 10**9), (500, 2000), (500, 20)):
         keys = mix_words(rng.integers(0, kinds, n).astype(np.uint64))

@@ -281,7 +281,7 @@ def test_nothing_is_computed_unless_every_query_is_saved_as_json(
     def refused(_: object) -> str:
         raise AssertionError
 
-    monkeypatch.setattr("cranfield.data.fingerprint.hash_of_judgments", refused)
+    monkeypatch.setattr("cranfield.data.fingerprint.hash_judgments", refused)
     assert "judgments_sha256" not in evaluate(QRELS, BM25, "nDCG@10").recipe
     save("old.csv", BM25)
     done = invoke("evaluate", QRELS, BM25, "-m", "nDCG@10", "--format", "json")
@@ -310,6 +310,6 @@ def test_what_others_write_there_breaks_nothing(change: Any, write: Any) -> None
 def test_a_stated_top_grade_that_is_a_fraction_is_part_of_the_hash() -> None:
     """As ERR and others depend on it."""
     qrels = Qrels({"q": {"a": 0.25}})
-    hashes = {hash_judgments(qrels.replace_fields(top_of_all=top)) for top in (0.25, 0.5, 0.75, 1)}
+    hashes = {hash_judgments(qrels.replace_fields(stated_top_grade=top)) for top in (0.25, 0.5, 0.75, 1)}
     assert len(hashes) == 4
-    assert hash_judgments(qrels.replace_fields(top_of_all=1.0)) in hashes
+    assert hash_judgments(qrels.replace_fields(stated_top_grade=1.0)) in hashes

@@ -295,7 +295,7 @@ def test_a_web_server_that_is_not_there_is_an_error(nowhere: int) -> None:
 
 
 def test_a_web_server_that_says_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url, "_PATIENCE", 0.2)
+    monkeypatch.setattr(url, "_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert "timed out" in refusal(f"http://127.0.0.1:{silent.getsockname()[1]}/plain.run")
 

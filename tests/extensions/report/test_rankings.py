@@ -275,7 +275,7 @@ def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPat
 def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     aligned_scores = compare(*DEMO, "AP", test="t").aligned
     all_queries = [*read(embed_rankings(aligned_scores))]
-    monkeypatch.setattr(module, "MOST_ROWS", 500)
+    monkeypatch.setattr(module, "MAX_ROWS", 500)
     some_queries = [*read(embed_rankings(aligned_scores))]
     assert 0 < len(some_queries) < 40
     assert some_queries == all_queries[: len(some_queries)]

@@ -88,7 +88,7 @@ def test_an_error_says_what_all_grades_are(monkeypatch: pytest.MonkeyPatch) -> N
     run = {f"q{i}": {"d1": 1.0} for i in range(8)}
     text = failing(MeasureError, qrels, run, measures="AP")
     assert "all at most 7" in text
-    monkeypatch.setattr(judged, "MOST_ROWS", 2)
+    monkeypatch.setattr(judged, "MAX_ROWS", 2)
     assert failing(MeasureError, qrels, run, measures="AP") == text
 
 

@@ -166,7 +166,7 @@ def test_without_a_cogroup_the_scores_are_the_same(
     from cranfield import spark
     from cranfield.extensions.scale import spark as engine
 
-    monkeypatch.setattr(engine, "_has_cogroup", lambda _: False)
+    monkeypatch.setattr(engine, "_accepts_arrow", lambda _: False)
     found = spark.evaluate(
         judgments(session), runs(session), NAMES, by="system", keep="country", buckets=4
     )
@@ -323,7 +323,7 @@ def test_what_is_wrong_is_refused_where_it_is_called(
     with pytest.raises(OptionError, match=r"column 'words' holds an array<string>"):
         spark.evaluate(lists, ranked, "RR", by="system", keep="words")
     with monkeypatch.context() as patched:
-        patched.setattr("cranfield.extensions.scale.tasks._safe", lambda _: "same")
+        patched.setattr("cranfield.extensions.scale.tasks._safe_name", lambda _: "same")
         with pytest.raises(OptionError, match="RR and AP would both be column 'same'"):
             spark.evaluate(judged, ranked, "RR AP", by="system", names="safe")
     plain = stored.select("query_id", "RR")

@@ -57,7 +57,7 @@ def test_buckets_and_processors_change_no_bit(
     monkeypatch.setattr(SIZES, "bytes", 20_000)  # so that there is work for several threads
     monkeypatch.setattr(SIZES, "rows", 500)
     for n_cores in (1, 2, 8):
-        monkeypatch.setattr(threads, "_n_cores", lambda n=n_cores: n)
+        monkeypatch.setattr(threads, "_count_cores", lambda n=n_cores: n)
         for n in (1, 16, 64):
             scores = found(n)
             assert [*scores.query_ids] == [*whole.query_ids]

@@ -660,7 +660,7 @@ def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
     before = joint_bounds(qrels, [left, right], SOME)
     collide_keys = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
-    monkeypatch.setattr("cranfield.extensions.whatif.unjudged.keyed", collide_keys)
+    monkeypatch.setattr("cranfield.extensions.whatif.unjudged.pair_keys", collide_keys)
     after = joint_bounds(qrels, [left, right], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()

@@ -30,7 +30,7 @@ class BoundedTest(GateTest):
                 f"margin={contrast.given.stated!r}: as a share, it needs scores of at least 0 for "
                 f"the test 'bounded', but {contrast.measure} may be {low:g}; state a number"
             )
-        baseline_mean = None if contrast.weights is None else contrast.base_mean
+        baseline_mean = None if contrast.weights is None else contrast.baseline_mean
         return DifferenceRange(low, high, contrast.rising, baseline_mean)
 
     def find_score_test_range(self, low: float, high: float, number: float) -> DifferenceRange:

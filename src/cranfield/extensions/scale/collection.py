@@ -76,8 +76,8 @@ class SpilledJudgments:
 def apply_grade_facts(qrels: Qrels, top_grade: float, has_whole_grades: bool) -> Qrels:
     """Return judgments with the highest grade of the collection, in the form of its grades."""
     if has_whole_grades:
-        return qrels.replace_fields(top_of_all=int(top_grade))
-    return qrels.replace_fields(top_of_all=top_grade, grade=qrels.grade.astype(np.float64))
+        return qrels.replace_fields(stated_top_grade=int(top_grade))
+    return qrels.replace_fields(stated_top_grade=top_grade, grade=qrels.grade.astype(np.float64))
 
 
 class JudgmentFacts:

@@ -377,7 +377,7 @@ def _bound_jointly(
     """
     rows_of_system: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left_system.tolist(), *right_system.tolist()}:
-        documents = unjudged[system].down_to(extremes.max_rank)
+        documents = unjudged[system].cut_at(extremes.max_rank)
         rows_of_system[system] = documents.query, documents.document, extremes.weights(documents)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in rows_of_system.values()), default=0)
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
