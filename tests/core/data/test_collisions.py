@@ -129,7 +129,8 @@ def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
 
 def test_the_numbers_are_drawn_in_every_process() -> None:
     code = (
-        "from cranfield.arrays.ids import Ids; from cranfield.arrays.byte_strings import FIXED_KEYS; "
+        "from cranfield.arrays.ids import Ids; "
+        "from cranfield.arrays.byte_strings import FIXED_KEYS; "
         "print(*Ids.of([b'a long id'] * 2).hash(), FIXED_KEYS[0])"
     )
     first, second = (
