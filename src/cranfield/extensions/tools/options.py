@@ -12,7 +12,7 @@ from cranfield.scoring.job import Job, JobScores, MeasureGroup, Scorer, ScoringO
 
 @dataclass(frozen=True, kw_only=True)
 class Convening(ScoringOptions):
-    """Whose numbers are wanted."""
+    """Which tool's numbers to compute."""
 
     heading: ClassVar = "Numbers of other tools"
     flags: ClassVar = {

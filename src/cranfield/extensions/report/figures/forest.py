@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
-    """Return a system's mean with its interval, and its pair with the baseline, if it has one."""
+    """Return a point: a system's mean with its interval, and its pair with the baseline, if any."""
     return {
         "system": system.name,
         "mean": system.mean,
@@ -72,7 +72,7 @@ def leaderboard(
 
     Args:
         found: what `compare` returns.
-        measure: one of those that were compared. [default: the first]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
@@ -90,12 +90,13 @@ def leaderboard(
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
     >>> points = leaderboard(compare(half)).points
-    >>> [(one["system"], one["mean"], one["difference"]) for one in points]
+    >>> [(point["system"], point["mean"], point["difference"]) for point in points]
     [('a', 0.75, None), ('b', 0.5, -0.25)]
 
     """
-    result = find_result(check_comparison(found, "leaderboard"), measure)
-    baseline = found.settings.baseline
+    comparison = check_comparison(found, "leaderboard")
+    result = find_result(comparison, measure)
+    baseline = comparison.settings.baseline
     points = [
         {
             **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
@@ -106,14 +107,14 @@ def leaderboard(
         for place, system in enumerate(result.ranked_systems, 1)
     ]
     systems_text = format_count(len(points), "system")
-    means_text = describe_means(result, found.settings)
+    means_text = describe_means(result, comparison.settings)
     return Figure(
         points,
         f"{result.measure} of {systems_text}",
         means_text,
-        _draw_leaderboard(found, result),
+        _draw_leaderboard(comparison, result),
         style,
-        list_doubts(found, result),
+        list_doubts(comparison, result),
     )
 
 
@@ -129,7 +130,7 @@ def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
     )
 
     def find_kind(name: str, reference: str) -> str:
-        """Return how a system compares with the baseline, or the best one."""
+        """Return how a system compares with the baseline, or with the best system."""
         if name == reference:
             return _KINDS[3] if name == baseline else "the best"
         verdict = result.between(name, reference)[1]
@@ -203,8 +204,8 @@ def by_slice(
 
     Args:
         found: what `compare(..., slices=...)` returns.
-        measure: one of those that were compared. [default: the first]
-        systems: those to draw, 7 at most. [default: all of up to 4; else the best one on all
+        measure: a measure that was compared. [default: the first]
+        systems: the systems to draw, 7 at most. [default: all of up to 4; else the best one on all
             queries and the baseline, or the best two]
         style: "screen", "paper" or "slides".
 
@@ -221,14 +222,15 @@ def by_slice(
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
     >>> sliced = compare(half, slices={"q1": "how", "q2": "what"})
-    >>> [(one["slice"], one["system"], one["mean"]) for one in by_slice(sliced).points]
+    >>> [(point["slice"], point["system"], point["mean"]) for point in by_slice(sliced).points]
     [('how', 'a', 0.5), ('how', 'b', 0.0), ('what', 'a', 1.0), ('what', 'b', 1.0)]
 
     """
-    overall = find_result(check_comparison(found, "by_slice"), measure)
+    comparison = check_comparison(found, "by_slice")
+    overall = find_result(comparison, measure)
     results = [
         result
-        for result in found.results
+        for result in comparison.results
         if result.measure == overall.measure and result.slice is not None
     ]
     if not results:
@@ -236,8 +238,8 @@ def by_slice(
             "there are no slices of the queries to draw",
             hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
         )
-    chosen_systems = choose_systems(found, overall, systems)
-    baseline = found.settings.baseline
+    chosen_systems = choose_systems(comparison, overall, systems)
+    baseline = comparison.settings.baseline
     points = [
         {
             "label": result.label,
@@ -252,10 +254,10 @@ def by_slice(
     return Figure(
         points,
         f"{overall.measure} on {slices_text} of the queries",
-        describe_means(overall, found.settings, "each slice's queries"),
-        _draw_slices([overall, *results], chosen_systems, found),
+        describe_means(overall, comparison.settings, "each slice's queries"),
+        _draw_slices([overall, *results], chosen_systems, comparison),
         style,
-        list_doubts(found),
+        list_doubts(comparison),
     )
 
 
@@ -313,7 +315,7 @@ _PADDING = {"paddingInner": 0.35, "paddingOuter": 0.1}
 
 
 def _plot_height(n_rows: int, n_systems: int, style: Style) -> float:
-    """Return the height of rows with so many systems each."""
+    """Return the height of `n_rows` rows with `n_systems` systems each."""
     return n_rows * style.row * (0.6 + 0.45 * n_systems)
 
 
@@ -350,8 +352,8 @@ def by_collection(
 
     Args:
         found: what `compare_collections` returns, with a baseline.
-        measure: one of those that were compared. [default: the first]
-        systems: those to draw, 7 at most. [default: all of up to 4, else the best 4]
+        measure: a measure that was compared. [default: the first]
+        systems: the systems to draw, 7 at most. [default: all of up to 4, else the best 4]
         style: "screen", "paper" or "slides".
 
     Returns:
@@ -366,8 +368,8 @@ def by_collection(
 
     >>> from cranfield import compare_collections
     >>> low, high = {"q1": 0.25, "q2": 0.5}, {"q1": 0.5, "q2": 0.5}
-    >>> found = compare_collections({name: {"old": low, "new": high} for name in "AB"})
-    >>> [(one["collection"], one["difference"]) for one in by_collection(found).points]
+    >>> comparison = compare_collections({name: {"old": low, "new": high} for name in "AB"})
+    >>> [(point["collection"], point["difference"]) for point in by_collection(comparison).points]
     [('A', 0.125), ('B', 0.125), (None, 0.125)]
 
     """
@@ -422,7 +424,7 @@ def by_collection(
 
 
 def _find_measure_index(comparison: CollectionComparison, measure: str | Measure | None) -> int:
-    """Return the place of a measure among those that were compared."""
+    """Return the position of a measure among the compared measures."""
     names = [result.measure for result in comparison.results]
     if measure is not None and str(measure) not in names:
         raise MeasureError(f"{measure} was not compared; these were: {', '.join(names)}")
