@@ -233,9 +233,9 @@ def _explain_missing_rankings(evidence: Evidence) -> str | None:
         )
     if rankings.n_queries < rankings.n_total:
         return (
-            f"The page has the rankings of {rankings.n_queries:,} of {format_query_count(rankings.n_total)}, those on which "
-            "the systems' scores differ most; more would make it too large (a larger budget: "
-            "--budget, or budget=)."
+            f"The page has the rankings of {rankings.n_queries:,} of "
+            f"{format_query_count(rankings.n_total)}, those on which the systems' scores differ "
+            "most; more would make it too large (a larger budget: --budget, or budget=)."
         )
     return None
 

@@ -116,7 +116,9 @@ class ComparedSystems:
                 name for name in comparison.aligned.system_names if name not in drawn_pair
             ]
             if other_systems and None in choices[-2:]:
-                sentence = f"{' and '.join(drawn_pair)} are drawn, of {len(drawn_pair) + len(other_systems)} systems"
+                sentence = (
+                    f"{' and '.join(drawn_pair)} are drawn, of {2 + len(other_systems)} systems"
+                )
                 print_note(f"{sentence}: --system and --other name two")
         self.canvas.write(kind(comparison, *choices, style=self.canvas.style, **options))
 

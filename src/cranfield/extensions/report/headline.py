@@ -134,7 +134,8 @@ def _significance_sentence(evidence: Evidence) -> Markup:
         return escape(f"{none_text} significantly from it on {queries_text} (marked ≈1).")
     verb = "does" if n_alike == 1 else "do"
     return escape(
-        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} (marked ≈1)."
+        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} "
+        "(marked ≈1)."
     )
 
 

@@ -209,7 +209,8 @@ class PaperTable(Shown):
         )
         if len(counts) > _MAX_NAMED_COLLECTIONS:
             fewest_queries, most_queries = min(counts.values()), max(counts.values())
-            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of {len(counts)} collections"
+            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of "
+            queries_text += f"{len(counts)} collections"
         percent_columns = [column for column in self._columns if column.is_percent]
         percent_measures = ", ".join(
             dict.fromkeys(column.result.measure for column in percent_columns)
@@ -347,7 +348,7 @@ class PaperTable(Shown):
             )
         ]
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return to_text(table, width=width, color=color, signs=not color)
 
     def rows(self) -> list[dict[str, Any]]:

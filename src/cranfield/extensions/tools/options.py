@@ -32,7 +32,7 @@ class Convening(ScoringOptions):
         lambda value: value,
     )
 
-    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+    def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:
             return measure, judging

@@ -178,9 +178,9 @@ class SideBySide(Shown):
             computations |= dict.fromkeys([computation, *choices.values()])
         outcomes = _compute_values(qrels, run, computations)
         default_outcome = outcomes[default]
-        if isinstance(default_outcome, CranfieldError):
-            if all(isinstance(outcome, CranfieldError) for outcome in outcomes.values()):
-                raise default_outcome
+        has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
+        if isinstance(default_outcome, CranfieldError) and all(has_failed):
+            raise default_outcome
         lines = [
             _compute_line(convention, group, default, outcomes)
             for convention, group in convention_groups
@@ -226,7 +226,8 @@ class SideBySide(Shown):
             nearest = min(self.every, key=self._distance)
             text = (
                 f"No convention gives {self.wanted}. The nearest is {nearest.convention}, "
-                f"{format_number(nearest.value)}. Check that the run and the judgments are the same."
+                f"{format_number(nearest.value)}. Check that the run and the judgments are the "
+                "same."
             )
             notes.append(Note("none-same", "info", text))
         if self.lacking:

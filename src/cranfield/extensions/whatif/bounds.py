@@ -78,18 +78,19 @@ class Bounds(Ends):
     suffixes = ("low", "high")
     recipe = {"bounds": True}  # noqa: RUF012 - of a class
 
-    def among(self, rows: Bools) -> "Bounds":
+    def select_queries(self, is_selected: Bools) -> "Bounds":
         """Return the bounds of some queries; the numbers of documents stay those of all queries."""
-        return replace(self, low=self.low[rows], high=self.high[rows], proved=self.proved[rows])
+        low, high, proved = (column[is_selected] for column in (self.low, self.high, self.proved))
+        return replace(self, low=low, high=high, proved=proved)
 
     def columns(self, measure_index: int) -> dict[str, Floats]:
         """Return the bounds of a measure; {} for a measure without bounds."""
         low, high = self.low[:, measure_index], self.high[:, measure_index]
         return {} if np.isnan(low).any() else {"low": low, "high": high}
 
-    def cell(self, text: str, *texts_of_ends: str) -> str:
-        """Return `0.5058 [0.4312, 0.7120]`."""
-        return f"{text} [{', '.join(texts_of_ends)}]"
+    def format_cell(self, text: str, *end_texts: str) -> str:
+        """Return a value with its ends, as in `0.5058 [0.4312, 0.7120]`."""
+        return f"{text} [{', '.join(end_texts)}]"
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
         """Return the highest grade that was tried, the numbers of documents, and what is proved."""
@@ -114,7 +115,8 @@ class Bounds(Ends):
         n_unjudged = self.n_retrieved - self.n_judged
         range_text = (
             f"[low, high]: over every way to grade the {n_unjudged:,} unjudged of the "
-            f"{self.n_retrieved:,} documents retrieved, from 0 to {format_shortest(self.top_grade)}."
+            f"{self.n_retrieved:,} documents retrieved, from 0 to "
+            f"{format_shortest(self.top_grade)}."
         )
         notes = [Note("bounds", "info", range_text)]
         bounded_names, attained_names = [], []
@@ -132,7 +134,8 @@ class Bounds(Ends):
         if bounded_names:
             notes.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounded_names)}."))
         if attained_names:
-            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained_names)}."
+            names_text = ", ".join(attained_names)
+            text = f"Attained, not bounds (more extreme values may exist): {names_text}."
             notes.append(Note("bounds-attained", "info", text))
         if ratio_names := [str(measure) for measure in measures if measure.linear == "ratio"]:
             text = (

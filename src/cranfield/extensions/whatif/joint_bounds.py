@@ -137,8 +137,9 @@ class JointBounds(_MeanEnds, Shown):
         for measure, *ends, robust, bounds in (row.values() for row in self.rows()):
             numbers = [f"{round(end, 4) + 0.0:+.4f}" for end in ends]  # no negative zero
             rows.append([measure, *numbers, bounds, "robust" if robust else "open"])
+        queries_text = format_query_count(len(self.query_ids))
         legend = [
-            f"Mean difference, {self.left} - {self.right}, over {format_query_count(len(self.query_ids))}.",
+            f"Mean difference, {self.left} - {self.right}, over {queries_text}.",
             "low, high: over every way to grade the unjudged documents that were retrieved, from "
             f"0 to {format_shortest(self.top_grade)}.",
             *(_METHOD_NOTES[method] for method in _METHOD_NOTES if method in self.methods),

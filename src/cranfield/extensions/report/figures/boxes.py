@@ -75,8 +75,8 @@ def spread(
     return Figure(
         points,
         f"{result.measure} of each query",
-        f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is the "
-        "median, the whiskers end at the 5th and the 95th percentile",
+        f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is "
+        "the median, the whiskers end at the 5th and the 95th percentile",
         _draw_boxes(comparison, result, points),
         style,
         list_doubts(comparison),

@@ -198,9 +198,9 @@ def select_best(
     drawn_systems = [
         system for system in best_first if system in required_systems or system in best_systems
     ]
-    required_text = f" and {', '.join(shorten_name(system, NAME_LETTERS) for system in drawn_systems if system in required_systems)}"
-    text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best{required_text if required_systems else ''}"
-    return drawn_systems, [text]
+    names = [shorten_name(name, NAME_LETTERS) for name in drawn_systems if name in required_systems]
+    text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best"
+    return drawn_systems, [f"{text} and {', '.join(names)}" if names else text]
 
 
 def read_stated_rel(measure: Measure) -> float | None:
@@ -222,7 +222,8 @@ def choose_systems(
         ordered_systems = [system for system in best_first if system in named_systems]
         if not ordered_systems or len(ordered_systems) > MAX_COLOURED_SYSTEMS:
             raise OptionError(
-                f"systems: {len(ordered_systems)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}"
+                f"systems: {len(ordered_systems)} are named; one picture can show 1 to "
+                f"{MAX_COLOURED_SYSTEMS}"
             )
         return ordered_systems
     if len(best_first) <= MAX_DEFAULT_SYSTEMS:

@@ -203,7 +203,8 @@ def _draw_mean_curve(
     x = number_channel("recall", title=f"recall{grade_text}", **domain)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
     queries_text = format_query_count(len(comparison.aligned.query_ids))
-    subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval_name(comparison.settings)} (Student's t)"
+    interval = interval_name(comparison.settings)
+    subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval} (Student's t)"
     draw = _draw_curves(result, points, chosen_systems, x, y)
     return Figure(
         points, "Interpolated precision by recall", subtitle, draw, style, list_doubts(comparison)

@@ -111,8 +111,8 @@ class TwoSystems:
 
     def describe(self, pair: OrderedPair) -> str:
         """Return in words how the two systems differ over all queries."""
-        name = format_name(self.system)
-        return f"{describe_difference(pair, self.comparison.settings)}; {name} is {describe_counts(pair)}"
+        difference = describe_difference(pair, self.comparison.settings)
+        return f"{difference}; {format_name(self.system)} is {describe_counts(pair)}"
 
 
 def choose_two_systems(
@@ -314,7 +314,8 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
         height = 1.35 * style.height
         if len(rows) > _MAX_POINTS:
             squares = _draw_squares(rows, axis_range, two.result.by_ratio, x, y)
-            text = f"{len(rows):,} queries: how many are in each of {_N_SQUARES} x {_N_SQUARES} squares"
+            size = f"{_N_SQUARES} x {_N_SQUARES}"
+            text = f"{len(rows):,} queries: how many are in each of {size} squares"
             return Drawing([squares, diagonal], height, [text])
         kinds = two.list_kinds(points)
         present_kinds = [kind for kind in _KINDS if kind in kinds]

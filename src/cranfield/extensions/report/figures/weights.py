@@ -138,8 +138,8 @@ def _score_single_documents(measures: Sequence[Measure], depth: int) -> list[lis
         values = scores.per_query(measure)
         if measure.definition.is_text or not values["1"] > 0:
             raise MeasureError(
-                f"{measure} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
-                "is the first: so ranks cannot be compared with the first"
+                f"{measure} gives {values['1']} to a ranking whose only relevant document, of "
+                "grade 1, is the first: so ranks cannot be compared with the first"
             )
         values_of_measure.append([values[query] for query in rankings])
     return values_of_measure

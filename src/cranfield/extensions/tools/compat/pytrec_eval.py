@@ -290,8 +290,9 @@ def _read_request(measure: str) -> list[tuple[str, str | None]]:
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
-_NUMBER_PATTERN = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
-_VALUES_PATTERN = rf"{_NUMBER_PATTERN}(?:\s*,\s*{_NUMBER_PATTERN})*|[0-9]+={_NUMBER_PATTERN}(?:\s*,\s*[0-9]+={_NUMBER_PATTERN})*"
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_GAIN = rf"[0-9]+={_NUMBER}"
+_VALUES_PATTERN = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|{_GAIN}(?:\s*,\s*{_GAIN})*"
 
 
 def _list_columns(

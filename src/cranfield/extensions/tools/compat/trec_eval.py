@@ -170,8 +170,8 @@ def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools
         )
         raise TrecEvalError(
             CALCULATION,
-            f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give -c to "
-            "count such topics as 0, or --version-9 to leave them out",
+            f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give "
+            "-c to count such topics as 0, or --version-9 to leave them out",
         )
     if not is_shared.any():
         raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing_topics[0]!r}")
