@@ -1,7 +1,8 @@
 """Means with their intervals, a row for each system: the leaderboard, and slices of the queries."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Pair, Result, System
@@ -46,9 +47,6 @@ from cranfield.extensions.report.figures.style import (
 from cranfield.measures import Measure
 from cranfield.render.numbers import finite_or_none, format_count, format_percent
 from cranfield.render.numbers import format_number as number_text
-
-if TYPE_CHECKING:
-    import altair as alt
 
 
 def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
@@ -297,45 +295,40 @@ def _draw_slices(
             for system in result.systems
             if system.name in names
         ]
-        system_labels = [*names.values()]
         x = number_channel("mean", title=axis_title(results[0]), scale={"zero": False})
-        layers = _draw_intervals(
-            rows, x, row_axis("slice", labels, scale=_PADDING), system_labels, style
-        )
-        n_undrawn = len(comparison.aligned.system_names) - len(chosen_systems)
-        sentences += [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
-        return Drawing(
-            layers, _plot_height(len(drawn_results), len(chosen_systems), style), sentences
-        )
+        drawing = _draw_intervals(rows, x, "slice", labels, [*names.values()], style)
+        sentences += _count_undrawn(comparison.aligned.system_names, chosen_systems)
+        return replace(drawing, sentences=sentences)
 
     return draw
-
-
-_PADDING = {"paddingInner": 0.35, "paddingOuter": 0.1}
-
-
-def _plot_height(n_rows: int, n_systems: int, style: Style) -> float:
-    """Return the height of `n_rows` rows with `n_systems` systems each."""
-    return n_rows * style.row * (0.6 + 0.45 * n_systems)
 
 
 def _draw_intervals(
     rows: Sequence[dict[str, Any]],
     x: dict[str, Any],
-    y: dict[str, Any],
+    field: str,
     labels: Sequence[str],
+    names: Sequence[str],
     style: Style,
-) -> "list[alt.Chart]":
-    """Return points with intervals, in the rows of an axis: a colour and shape for each system."""
-    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=labels))
-    colour = series_channel("system", labels, choose_colours(labels), style)
-    shape = series_channel("system", labels, SHAPES, style)
+) -> Drawing:
+    """Return points with intervals, in labelled rows: a colour and shape for each system."""
+    y = row_axis(field, labels, scale={"paddingInner": 0.35, "paddingOuter": 0.1})
+    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=names))
+    colour = series_channel("system", names, choose_colours(names), style)
+    shape = series_channel("system", names, SHAPES, style)
     ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
     heads = base.mark_point(filled=True, opacity=1, size=style.point)
-    return [
+    layers = [
         ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
         heads.encode(color=colour, shape=shape),
     ]
+    return Drawing(layers, len(labels) * style.row * (0.6 + 0.45 * len(names)))
+
+
+def _count_undrawn(systems: Sequence[object], chosen_systems: Sequence[str]) -> list[str]:
+    """Return a sentence on the systems that are not drawn, if there are any."""
+    n_undrawn = len(systems) - len(chosen_systems)
+    return [f"{format_count(n_undrawn, 'other system')} not drawn"] if n_undrawn else []
 
 
 _MAX_DEFAULT_SYSTEMS = 4  # systems to draw unless some are named
@@ -416,7 +409,8 @@ def by_collection(
     return Figure(
         points,
         f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
-        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the collections",
+        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
+        "collections",
         _draw_collections(points, result, chosen_systems),
         style,
         tuple(note for note in found.notes if note.is_grave),
@@ -475,16 +469,12 @@ def _draw_collections(
             }
             for point in points
         ]
-        system_labels = [*names.values()]
-        title = (
-            f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
-        )
-        x = number_channel("difference", title=title)
-        y = row_axis("collection", [*labels.values()], scale=_PADDING)
+        direction = "" if result.higher_is_better else " (less is better)"
+        x = number_channel("difference", title=f"{result.measure}, difference{direction}")
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
-        layers = [zero, *_draw_intervals(rows, x, y, system_labels, style)]
-        n_undrawn = len(result.pairs) - len(chosen_systems)
-        sentences = [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
-        return Drawing(layers, _plot_height(len(labels), len(chosen_systems), style), sentences)
+        row_labels, system_labels = [*labels.values()], [*names.values()]
+        drawing = _draw_intervals(rows, x, "collection", row_labels, system_labels, style)
+        sentences = _count_undrawn(result.pairs, chosen_systems)
+        return replace(drawing, layers=[zero, *drawing.layers], sentences=sentences)
 
     return draw
