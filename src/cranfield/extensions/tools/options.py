@@ -29,7 +29,6 @@ class Convening(ScoringOptions):
         '"sentence-transformers": measures are computed, and queries averaged, as it does. '
         "`cranfield conventions` lists them. Parameters that are stated, and options that are not "
         "at their defaults, stay as they are.",
-        lambda value: value,
     )
 
     def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
