@@ -178,7 +178,7 @@ class BucketRows(Rows):
 
     def __init__(self, store: BucketStore, buckets: range, *, whole_queries: bool) -> None:
         self._store, self._buckets, self._has_whole_queries = store, buckets, whole_queries
-        rows = store.source_rows
+        self.source_rows = rows = store.source_rows  # see `refuse_mixture`
         self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
         self.extra_roles, self.name_of_role = rows.extra_roles, rows.name_of_role
         self.list_kind, self.list_columns = rows.list_kind, rows.list_columns
