@@ -377,24 +377,24 @@ class Rows(ABC):
 
 
 class MemoryRows(Rows):
-    """A block in memory whose rows come from `origin`, perhaps with another description."""
+    """A block in memory whose rows come from `source_rows`, perhaps with another description."""
 
     def __init__(
         self,
         block: Block,
-        origin: Rows,
+        source_rows: Rows,
         description: str | None = None,
         extra_roles: Iterable[Role] | None = None,
     ) -> None:
-        self._block, self.origin = block, origin
-        self.description = origin.description if description is None else description
-        self.extra_roles = origin.extra_roles if extra_roles is None else frozenset(extra_roles)
-        self.is_ranking = origin.is_ranking
+        self._block, self.source_rows = block, source_rows
+        self.description = source_rows.description if description is None else description
+        self.extra_roles = source_rows.extra_roles if extra_roles is None else frozenset(extra_roles)
+        self.is_ranking = source_rows.is_ranking
         if extra_roles is not None:
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
-        self.list_columns, self.list_kind = origin.list_columns, origin.list_kind
-        self.name_of_role, self.notes = origin.name_of_role, origin.notes
+        self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
+        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.notes
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the requested columns that the block has."""
