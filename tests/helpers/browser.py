@@ -202,7 +202,7 @@ class Page:
     def __init__(self, browser: Browser, session: str) -> None:
         self._browser = browser
         self._session = session
-        self._loaded = False
+        self._is_loaded = False
         self._address = ""
         self.messages: list[str] = []
         self.requests: list[str] = []
@@ -232,14 +232,14 @@ class Page:
             if url.split("#")[0] != self._address and not url.startswith("data:"):
                 self.requests.append(url)
         elif method == "Page.loadEventFired":
-            self._loaded = True
+            self._is_loaded = True
 
     def load(self, path: Path | str, fragment: str = "") -> None:
         """Load a file or an address, again where it is the one that is shown."""
         self._address = path.resolve().as_uri() if isinstance(path, Path) else path
-        self._loaded = False
+        self._is_loaded = False
         self.call("Page.navigate", url=self._address + (f"#{fragment}" if fragment else ""))
-        self._wait_until(lambda: self._loaded, "the page was not loaded")
+        self._wait_until(lambda: self._is_loaded, "the page was not loaded")
 
     def wait_ready(self) -> None:
         """Wait until the page says that it has drawn everything."""

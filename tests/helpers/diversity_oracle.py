@@ -153,8 +153,8 @@ def nrbp(
 
 
 def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **parameters: Any) -> float:
-    normalized: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
-    return normalized
+    score: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
+    return score
 
 
 def ap_ia(
@@ -165,11 +165,11 @@ def ap_ia(
     weights: Weights = None,
 ) -> float:
     def subtopic_ap(name: str) -> float:
-        relevant, n_found, total = relevant_docs(subtopics, name, rel), 0, 0.0
+        relevant, n_hits, total = relevant_docs(subtopics, name, rel), 0, 0.0
         for rank, doc in enumerate(run[:k], 1):
             if doc in relevant:
-                n_found += 1
-                total += n_found / rank
+                n_hits += 1
+                total += n_hits / rank
         return divide(total, len(relevant))
 
     return weighted_mean(subtopics, rel, weights, subtopic_ap)

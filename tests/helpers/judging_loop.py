@@ -57,26 +57,26 @@ def select_docs(rows: list[Row], query: str, options: Options) -> list[tuple[str
         return float(np.float32(score)) if options["scores"] == "single" else score
 
     docs = [(doc, to_precision(score)) for q, doc, score in rows if q == query]
-    kept_docs: list[tuple[str, float]] = []
+    selected_docs: list[tuple[str, float]] = []
     for i, (doc, score) in enumerate(docs):
         positions = [j for j, (other_doc, _) in enumerate(docs) if other_doc == doc]
         best_position = max(positions, key=lambda j: (docs[j][1], -j))
-        is_kept = i == (positions[0] if options["duplicates"] == "first" else best_position)
-        if is_kept or options["duplicates"] in ("each", "joined"):
-            kept_docs.append((doc, score))
+        is_selected = i == (positions[0] if options["duplicates"] == "first" else best_position)
+        if is_selected or options["duplicates"] in ("each", "joined"):
+            selected_docs.append((doc, score))
         elif options["duplicates"] == "once":
-            kept_docs.append((doc + REPEAT_MARK, score))
+            selected_docs.append((doc + REPEAT_MARK, score))
     if options["identical_ids"] == "drop":
-        kept_docs = [
-            (doc, score) for doc, score in kept_docs if doc.removesuffix(REPEAT_MARK) != query
+        selected_docs = [
+            (doc, score) for doc, score in selected_docs if doc.removesuffix(REPEAT_MARK) != query
         ]
     if options["scores_above"] is not None:
-        kept_docs = [
+        selected_docs = [
             (doc, score)
-            for doc, score in kept_docs
+            for doc, score in selected_docs
             if score > to_precision(options["scores_above"])
         ]
-    return kept_docs
+    return selected_docs
 
 
 def order_ties(

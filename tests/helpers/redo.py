@@ -64,18 +64,18 @@ class ExpressionReader:
         self.columns = columns
 
     def read_all(self) -> RowFunction:
-        """Read all of it."""
+        """Read the expression to its end."""
         row_function = self.read_choice()
         assert not self.remainder, f"{self.remainder!r} of {self.text!r}"
         return row_function
 
     def take(self, token: str) -> bool:
-        left = self.remainder.lstrip()
-        if not left.startswith(token):
+        remainder = self.remainder.lstrip()
+        if not remainder.startswith(token):
             return False
-        if token[-1].isalpha() and left[len(token) : len(token) + 1].isalnum():
+        if token[-1].isalpha() and remainder[len(token) : len(token) + 1].isalnum():
             return False
-        self.remainder = left[len(token) :].lstrip()
+        self.remainder = remainder[len(token) :].lstrip()
         return True
 
     def require(self, token: str) -> None:
@@ -84,39 +84,31 @@ class ExpressionReader:
     # ---- from what binds least to what binds most
 
     def read_choice(self) -> RowFunction:
-        value_if_true = self.read_or()
+        if_true = self.read_or()
         if not self.take("if"):
-            return value_if_true
+            return if_true
         condition = self.read_or()
         self.require(",")
         self.require("else")
-        value_if_false = self.read_comparison()
-        return lambda row: value_if_true(row) if condition(row) else value_if_false(row)
+        if_false = self.read_comparison()
+        return lambda row: if_true(row) if condition(row) else if_false(row)
 
     def read_or(self) -> RowFunction:
-        alternatives = [self.read_and()]
+        terms = [self.read_and()]
         while self.take("or"):
-            alternatives.append(self.read_and())
-        return (
-            alternatives[0]
-            if len(alternatives) == 1
-            else lambda row: any(alternative(row) for alternative in alternatives)
-        )
+            terms.append(self.read_and())
+        return terms[0] if len(terms) == 1 else lambda row: any(term(row) for term in terms)
 
     def read_and(self) -> RowFunction:
-        conditions = [self.read_comparison()]
+        terms = [self.read_comparison()]
         while self.take("and"):
-            conditions.append(self.read_comparison())
-        return (
-            conditions[0]
-            if len(conditions) == 1
-            else lambda row: all(condition(row) for condition in conditions)
-        )
+            terms.append(self.read_comparison())
+        return terms[0] if len(terms) == 1 else lambda row: all(term(row) for term in terms)
 
     def read_comparison(self) -> RowFunction:
         if self.take("not"):
-            negated = self.read_atom()
-            return lambda row: not negated(row)
+            condition = self.read_atom()
+            return lambda row: not condition(row)
         left = self.read_sum()
         for sign, compare in COMPARISONS.items():
             if self.take(sign):
@@ -126,8 +118,8 @@ class ExpressionReader:
 
     def read_sum(self) -> RowFunction:
         if self.take("-"):
-            negative = self.read_power()
-            row_function: RowFunction = lambda row: -negative(row)  # noqa: E731
+            operand = self.read_power()
+            row_function: RowFunction = lambda row: -operand(row)  # noqa: E731
         else:
             row_function = self.read_product()
         while self.remainder.startswith(("+ ", "- ")):
@@ -165,8 +157,8 @@ class ExpressionReader:
         base = self.read_atom()
         if not self.take("^"):
             return base
-        raised = self.read_atom()
-        return lambda row: base(row) ** raised(row)
+        power = self.read_atom()
+        return lambda row: base(row) ** power(row)
 
     def read_atom(self) -> RowFunction:
         row_function = self.read_operand()
@@ -200,9 +192,9 @@ class ExpressionReader:
             text, _, self.remainder = self.remainder.partition('"')
             self.remainder = self.remainder.lstrip()
             return lambda row: text
-        for word, is_so in (("yes", True), ("no", False)):
+        for word, truth in (("yes", True), ("no", False)):
             if self.take(word):
-                return lambda row: is_so
+                return lambda row: truth
         for name, function in FUNCTIONS.items():
             if self.take(name + "("):
                 return self.read_call(function)
@@ -313,14 +305,14 @@ class ExpressionReader:
         return self.accumulate(lambda row: int(is_marked(row)), lambda total, mark: total + mark)
 
     def neighbour_value(self, row_value: RowFunction, step: int, at_end: Any) -> RowFunction:
-        def value_beside(row: int) -> Any:
+        def read_neighbour(row: int) -> Any:
             neighbour = row + step
             is_in_group = 0 <= neighbour < self.count_rows() and self.find_group(
                 neighbour
             ) == self.find_group(row)
             return row_value(neighbour) if is_in_group else at_end
 
-        return value_beside
+        return read_neighbour
 
     def mark_changes(self, row_value: RowFunction) -> RowFunction:
         below = self.neighbour_value(row_value, 1, None)
@@ -394,29 +386,29 @@ def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
         symbols |= {total.symbol: total.values for total in totals}
         if isinstance(entry, Line):
             symbols[entry.symbol] = [entry.value]
-    known_symbols: set[str] = set()
+    defined_symbols: set[str] = set()
     for entry in worksheet.entries:
         if isinstance(entry, Sheet):
-            assert known_symbols.issuperset(SYMBOL.findall(entry.title)), (
-                f"{entry.title!r}: {known_symbols}"
+            assert defined_symbols.issuperset(SYMBOL.findall(entry.title)), (
+                f"{entry.title!r}: {defined_symbols}"
             )
             check_sheet(entry, symbols, [sheet for sheet in sheets if sheet is not entry])
-            known_symbols |= {total.symbol for total in entry.totals}
+            defined_symbols |= {total.symbol for total in entry.totals}
         else:
-            check_line(entry, symbols, known_symbols)
-            known_symbols.add(entry.symbol)
-    check_line(worksheet.value_line, symbols, known_symbols)
-    assert len(symbols) - 1 == len(known_symbols), "every symbol stands for one number"
+            check_line(entry, symbols, defined_symbols)
+            defined_symbols.add(entry.symbol)
+    check_line(worksheet.value_line, symbols, defined_symbols)
+    assert len(symbols) - 1 == len(defined_symbols), "every symbol stands for one number"
 
 
-def check_line(line: Line, symbols: Symbols, known_symbols: set[str]) -> None:
+def check_line(line: Line, symbols: Symbols, defined_symbols: set[str]) -> None:
     if not line.numbers and not SYMBOL.fullmatch(line.words):
         return  # a number that is given
     words = re.sub(r"^[a-zR][a-z]*[\w -]* = ", "", line.words)
     reader = ExpressionReader(words, symbols)
     computed_value = reader.read_all()(0)
-    assert reader.used_symbols <= known_symbols, (
-        f"{line.words!r} comes before {reader.used_symbols - known_symbols}"
+    assert reader.used_symbols <= defined_symbols, (
+        f"{line.words!r} comes before {reader.used_symbols - defined_symbols}"
     )
     exact = is_exact(words) and not isinstance(computed_value, str)
     assert is_same(computed_value, line.value, exact), (line, computed_value)

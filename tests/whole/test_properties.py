@@ -141,8 +141,8 @@ def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
             measures_of_order.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(
                 measure
             )
-        for retrieved, measures in measures_of_order.items():
-            orders = list(map(list, itertools.permutations(retrieved)))  # the best is the first
+        for docs, measures in measures_of_order.items():
+            orders = list(map(list, itertools.permutations(docs)))  # the best is the first
             run = {f"{i:02}": order for i, order in enumerate(orders)}
             scores = evaluate(dict.fromkeys(run, grades), run, measures)
             for measure in measures:
