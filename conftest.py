@@ -122,12 +122,12 @@ def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
         values = parameter_values(case)
         if len(values) > 1 and isinstance(case, pytest.Function):
             tests.setdefault((str(case.path), case.originalname), {})[case] = values
-    left_out_items: set[pytest.Item] = set()
+    left_out_cases: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) > 8:
-            left_out_items |= {*cases} - {*compress(cases, profile.choose_cases([*cases.values()]))}
-    items[:] = [case for case in items if case not in left_out_items]
-    config.hook.pytest_deselected(items=[*left_out_items])
+            left_out_cases |= {*cases} - {*compress(cases, profile.choose_cases([*cases.values()]))}
+    items[:] = [case for case in items if case not in left_out_cases]
+    config.hook.pytest_deselected(items=[*left_out_cases])
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -118,7 +118,7 @@ class Browser:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
-        """Send one message; return what is answered, and hand on what happens meanwhile."""
+        """Send one message and return the browser's answer; pages get the events before it."""
         self._message_number += 1
         number = self._message_number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -208,7 +208,7 @@ class Page:
         self.requests: list[str] = []
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """Send one message of the protocol for this page; return what is answered."""
+        """Send one message of the protocol for this page and return the browser's answer."""
         return self._browser.call(method, self._session, **parameters)
 
     def _handle_event(self, method: str, event: dict[str, Any]) -> None:
@@ -265,7 +265,7 @@ class Page:
         )
 
     def evaluate(self, expression: str) -> Any:
-        """Return what an expression is, once it is there; as JSON has it."""
+        """Return the value of an expression, or of its promise, as JSON has it."""
         answer = self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
@@ -381,7 +381,7 @@ class Page:
         path.write_bytes(base64.b64decode(data))
 
     def list_refusals(self) -> list[str]:
-        """Return what the page's policy has refused."""
+        """Return the refusals by the page's policy, a text each."""
         refusals: list[str] = self.evaluate("watched.refused")
         return refusals
 

@@ -51,7 +51,7 @@ def sum_novelty(
     weights: Weights,
     doc_gain: Callable[[float, int], float],
 ) -> float:
-    """Go down the ranking for each subtopic; a relevant document is worth(its novelty, rank)."""
+    """Add up `doc_gain(novelty, rank)` of the relevant documents of each subtopic, and average."""
 
     def subtopic_value(name: str) -> float:
         relevant, total, novelty = relevant_docs(subtopics, name, rel), 0.0, 1.0
@@ -244,7 +244,7 @@ DIVERSITY: dict[str, Callable[..., float]] = {
 
 
 def single_subtopic_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure of subtopics for plain judgments: a single subtopic."""
+    """Return a measure of subtopics as one of plain judgments, which are a single subtopic."""
 
     def plain_measure(
         ranking: Sequence[int | None], grades: Sequence[int], *k: int, **parameters: Any

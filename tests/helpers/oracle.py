@@ -55,7 +55,7 @@ def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str =
 
 
 def mean_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    """Add up what each hit adds; test_denominators.py has the mean of P@1, ..., P@k."""
+    """Add up the share of each hit in P@1, ..., P@k; test_denominators.py has their mean."""
     ranks = relevant_ranks(ranking, rel, k)
     sums = list(accumulate((1 / i for i in range(1, k + 1)), initial=0.0))
     return divide(len(ranks) * sums[k] - sum_in_order([sums[rank - 1] for rank in ranks]), k)
@@ -417,7 +417,7 @@ def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
 
 
 def set_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure at a cutoff for that at the number of documents retrieved."""
+    """Return a measure of the set retrieved: `measure` cut at the number of documents retrieved."""
     return lambda ranking, grades, **parameters: measure(
         ranking, grades, len(ranking), **parameters
     )
@@ -484,7 +484,7 @@ def cwl_continuation(
     hc: float = 1.0,
     med: float = 0.5,
 ) -> float:
-    """Return the probability of going on from this rank."""
+    """Return the probability that a user goes on from a rank to the next."""
     if name == "P":
         return 1.0 if rank < k else 0.0
     if name == "RBP":
@@ -681,7 +681,7 @@ def gap(
 def blended_ratios(
     ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
 ) -> list[tuple[int, float, float]]:
-    """Return (rank, gain, blended ratio) of what gains something."""
+    """Return (rank, gain, blended ratio) of each document whose gain is above 0."""
     ideal = ideal_gains(grades, gain)
     ratios: list[tuple[int, float, float]] = []
     gain_sum, ideal_sum = 0.0, 0.0
@@ -823,7 +823,7 @@ Groups = Sequence[Sequence[Subgroup]]  # of one query: groups of subgroups
 
 
 def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
-    """Return pairs (better, worse) of a group, with what follows from them."""
+    """Return the pairs (better, worse) of a group, and the pairs that follow from them."""
     pairs = {
         (a, b)
         for subgroup in group
@@ -839,7 +839,7 @@ def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
 
 
 def preference_kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
-    """Return how a preference of a to b counts, and whether the run fulfils it."""
+    """Return the kind of a preference of a to b, and whether the run fulfils it."""
     if a in run and b in run:
         return "retrieved", run.index(a) < run.index(b)
     return ("implied", a in run) if a in run or b in run else ("all", False)
@@ -942,7 +942,7 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
 
 
 def single_group_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure of groups for plain judgments: a single group of all grades from 0 up."""
+    """Return a measure of groups as one of plain judgments: a single group of grades from 0 up."""
 
     def plain_measure(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
         judged_grades = [grade for grade in ranking if grade is not None and grade >= 0]
@@ -1039,7 +1039,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
 def compute_value(
     measure: Measure, ranking: Sequence[Any], grades: Sequence[Any], top_grade: Any
 ) -> Any:
-    """Return a measure's value by its slow loop; `top_grade` is that of the collection."""
+    """Return a measure's value by its slow loop; `top_grade` is the collection's highest grade."""
     slow_measure, parameters = ORACLES[measure.name], measure.parameters
     if "top_grade" in inspect.signature(slow_measure).parameters:
         parameters["top_grade"] = top_grade
@@ -1075,7 +1075,7 @@ def grade_rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], 
 def make_grouped_collection(
     seed: int, n_queries: int = 6, *, whole_grades: bool
 ) -> tuple[Any, Run]:
-    """Make judgments in groups, some with subgroups, and a run; `whole`: grades, no subgroups."""
+    """Make judgments in groups, some with subgroups, and a run; `whole_grades`: no subgroups."""
     chance = random.Random(seed)
     qrels: dict[str, dict[str, list[dict[str, float]]]] = {}
     run: Run = {}
@@ -1106,7 +1106,7 @@ def make_grouped_collection(
 
 
 def allow_rounding(measure: Measure, expected: Any) -> Any:
-    """Return what a value has to equal: the slow loop's, to the bit.
+    """Return the value to compare with: the slow loop's, to the bit.
 
     But EEL adds squares and products, which a loop rounds otherwise.
     """

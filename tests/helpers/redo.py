@@ -46,7 +46,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 class ExpressionReader:
-    """What is left to read of an expression, in a sheet (or in none: numbers of the query)."""
+    """Reads an expression from left to right, in a sheet, or in none: of numbers of the query."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class ExpressionReader:
         return self.sheet is not None and list(self.sheet.labels) == ["group"]
 
     def find_group(self, row: int) -> Any:
-        """Return which group a row is of; the query alone is one."""
+        """Return the number of the group of a row; a query without groups is group 0."""
         assert self.sheet is not None
         if "group" not in self.sheet.labels or self.has_group_rows():
             return 0
@@ -289,7 +289,7 @@ class ExpressionReader:
     def accumulate(
         self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False
     ) -> RowFunction:
-        """Go down (or up) the rows, group by group."""
+        """Return the running value of `add` down (or up) the rows, group by group."""
         value_of_row: dict[int, Any] = {}
         rows = range(self.count_rows())
         above: int | None = None
@@ -319,7 +319,7 @@ class ExpressionReader:
         return lambda row: below(row) is None or row_value(row) != below(row)
 
     def read_other_column(self) -> RowFunction:
-        """Read a column of the other ranking: what is at its last row that is not deeper."""
+        """Read a column of the other ranking: its value in the last row that is not deeper."""
         headers = [
             (column.header, other_sheet)
             for other_sheet in self.other_sheets
@@ -351,7 +351,7 @@ class ExpressionReader:
 
 
 def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
-    """Return the columns that have a name: {name: values}; others are expressions."""
+    """Return {name: values} of the columns that have a name; the others are expressions."""
     values_of_name = {name: values for name, values in sheet.labels.items() if name != "document"}
     if "grade" in values_of_name:  # as the title says, what is unjudged counts as 0
         values_of_name["grade"] = [
@@ -364,7 +364,7 @@ def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
 
 
 def is_same(computed_value: Any, shown_value: Any, exact: bool) -> bool:
-    """Tell whether what was computed is what is shown."""
+    """Tell whether a value computed again is the value that the worksheet shows."""
     if isinstance(shown_value, str) or isinstance(computed_value, str):
         return str(computed_value) == str(shown_value)
     if exact:
@@ -378,7 +378,7 @@ def is_exact(text: str) -> bool:
 
 
 def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
-    """Redo all that is shown. AssertionError names what cannot be."""
+    """Redo all numbers of a worksheet; AssertionError names a number that comes out otherwise."""
     sheets = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
     symbols: dict[str, Sequence[Any]] = {"groups": list(groups)}
     for entry in worksheet.entries:
@@ -470,7 +470,7 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
 
 
 def describe_form(worksheet: Worksheet) -> list[Any]:
-    """Return what a worksheet is except the query's numbers: the same for every query."""
+    """Return a worksheet without the query's numbers: the same for every query."""
     description: list[Any] = []
     for entry in (*worksheet.entries, worksheet.value_line):
         if isinstance(entry, Line):

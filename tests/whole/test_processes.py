@@ -136,7 +136,7 @@ class CountingObject:
 
     @cached_property
     def value(self) -> int:
-        """What is computed once."""
+        """A number that is computed once."""
         self.n_computed += 1
         return 7
 
@@ -145,7 +145,7 @@ def test_a_cached_property_is_computed_once_for_each_object() -> None:
     first_object, second_object = CountingObject(), CountingObject()
     assert (first_object.value, first_object.value, second_object.value) == (7, 7, 7)
     assert (first_object.n_computed, second_object.n_computed) == (1, 1)
-    assert CountingObject.value.__doc__ == "What is computed once."
+    assert CountingObject.value.__doc__ == "A number that is computed once."
 
 
 # ---- objects that are sent to workers ----------------------------------------------------------
@@ -164,7 +164,7 @@ def evaluate_all(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
 
 @contextmanager
 def start_worker() -> Iterator[Any]:
-    """A process that shares nothing with this one, and that ends with the block."""
+    """A process that shares no memory with this process, and that ends with the block."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         yield lambda *inputs: pool.apply_async(evaluate_all, inputs).get(PATIENCE)
 

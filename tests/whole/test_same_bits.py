@@ -51,7 +51,7 @@ def make_collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, 
 
 @cache
 def order_rows(side: int, order: str) -> list[Any]:
-    """Return the judgments (0) or the run (1), in another order."""
+    """Return the rows of a side, the judgments (0) or the run (1), in another order."""
     chance = random.Random(order)
     rows: list[Any] = list(make_collection()[side])
     queries = list(dict.fromkeys(query for query, _, _ in rows))

@@ -115,7 +115,7 @@ def test_frames(name: str, result: Shown) -> None:
 
 
 class ParsedPage(HTMLParser):
-    """The tags of a page, and the texts of its cells."""
+    """A page's tags, and the texts of its cells."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class ParsedPage(HTMLParser):
 
 
 def list_cells(result: Shown, *, with_superscripts: bool = True) -> list[str]:
-    """Return the texts of all cells, as they are to be seen, with their superscripts or without."""
+    """Return the texts of all cells as they are shown, with superscripts or without."""
     return [
         escape_unprintable(str(cell))
         + (table.superscripts.get((r, c), "") if with_superscripts else "")

@@ -52,7 +52,7 @@ def draw_scores(name: str, n: int, n_systems: int = REPETITIONS) -> list[Floats]
 
 
 def has_few_changes(scores: Floats) -> Bools:
-    """Whether fewer than 10 queries have another score than the commonest, by counting each."""
+    """Tell of each system whether fewer than 10 queries differ from the commonest score."""
     values = np.unique(scores)
     n_commonest = np.max([np.count_nonzero(scores == score, axis=0) for score in values], axis=0)
     has_few_scores: Bools = len(scores) - n_commonest < 10
