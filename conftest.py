@@ -210,19 +210,19 @@ def _own_measures_are_forgotten() -> Iterator[None]:
     """Leave the registry of measures as it was, no matter what a test or an example declares."""
     from cranfield.measures import registry
 
-    registries = (
+    registries: tuple[dict[str, Any], ...] = (
         registry.DEFINITIONS,
         registry.VARIANTS,
         registry.EXACT_NAMES,
         registry.FAMILIES,
         registry.USER_DEFINITIONS,
     )
-    contents_before: list[dict[str, Any]] = [dict(registry_dict) for registry_dict in registries]
+    contents_before = [dict(registry_dict) for registry_dict in registries]
     yield
     for registry_dict, contents in zip(registries, contents_before, strict=True):
         if len(registry_dict) > len(contents):
             registry_dict.clear()
-            registry_dict.update(contents)  # type: ignore[arg-type] # what it held
+            registry_dict.update(contents)
 
 
 @pytest.fixture
