@@ -16,7 +16,7 @@ VOID = {"meta", "link", "input", "br"}
 
 @dataclass
 class Element:
-    """An element of the page, with what is in it."""
+    """An element of the page: its tag, attributes, and children."""
 
     tag: str
     attributes: dict[str, str | None] = field(default_factory=dict)
@@ -24,12 +24,12 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All text in it."""
+        """The text of all its descendants."""
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     @property
     def descendants(self) -> list["Element"]:
-        """Every element in it, in the order of the page."""
+        """All elements inside it, in the order of the page."""
         elements = []
         for child in self.children:
             if isinstance(child, Element):
@@ -37,7 +37,7 @@ class Element:
         return elements
 
     def find_all(self, tag: str, class_: str | None = None) -> list["Element"]:
-        """Return the elements in it with a tag, and of a class."""
+        """Return the descendants that have a tag, and a class."""
         return [
             element
             for element in self.descendants
@@ -45,13 +45,13 @@ class Element:
         ]
 
     def find_by_id(self, name: str) -> "Element":
-        """Return the element with an id."""
+        """Return the descendant that has an id."""
         (match,) = (element for element in self.descendants if element.attributes.get("id") == name)
         return match
 
     @property
     def classes(self) -> list[str]:
-        """Its classes."""
+        """The names of its classes."""
         return (self.attributes.get("class") or "").split()
 
 
@@ -90,7 +90,7 @@ def parse_page(html: str) -> Element:
 
 @dataclass
 class Page:
-    """A page, taken apart."""
+    """A report's page, parsed: its elements, and the archive that it embeds."""
 
     html: str
 

@@ -25,20 +25,20 @@ COLUMNS = 80  # what IPython gives a command to write on
 
 
 def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
-    """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
+    """Run a cell as a notebook does; return its outputs, (kind of output, text) each."""
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
         status, terminal_text = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, terminal_text
         return [("stream", plain(terminal_text))]
-    tree, value, printed = ast.parse(source), None, StringIO()
+    tree, value, output_stream = ast.parse(source), None, StringIO()
     last_expression = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    with redirect_stdout(printed):
+    with redirect_stdout(output_stream):
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebook's own
         if isinstance(last_expression, ast.Expr):
             value = eval(compile(ast.Expression(last_expression.value), "<cell>", "eval"), names)  # noqa: S307
-    outputs = [("stream", printed.getvalue())] if printed.getvalue() else []
+    outputs = [("stream", output_stream.getvalue())] if output_stream.getvalue() else []
     if value is not None:
         assert len(repr(value)) < columns, "IPython would break this line"
         outputs.append(("execute_result", repr(value)))
