@@ -96,7 +96,7 @@ class AverageColumn(MeasureColumn):
         }
 
     @cached_property
-    def in_percent(self) -> bool:
+    def is_percent(self) -> bool:
         """Whether all columns that are averaged are in percent."""
         return all(column.is_percent for column in self.averaged_columns)
 
