@@ -210,7 +210,7 @@ class ByteStrings:
         Equal identifiers have equal hashes. Different identifiers of up to eight bytes have
         different hashes. Longer identifiers of equal hash are still to be compared: different
         identifiers have equal hashes with a probability of 2^-33 at most, as long as the keys are
-        drawn at random, and whoever makes the identifiers up does not know them.
+        drawn at random, and the author of the identifiers does not know them.
 
         The hash is the first word, plus every half of 32 bits of the other words times its own key,
         modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
@@ -370,7 +370,7 @@ def spread_bits(words: Words, factor: np.uint64 = _SPREAD_FACTOR) -> Words:
     """Spread words over all 64 bits, so that the first n may do for all.
 
     The first n bits of two different words are equal with a probability of 2^(1 - n) at most, if
-    whoever makes up the words does not know the odd factor (Dietzfelbinger et al., 1997).
+    the author of the words does not know the odd factor (Dietzfelbinger et al., 1997).
     """
     return words * factor
 

@@ -69,7 +69,7 @@ def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
 
 
 def _plain_numbers(column: Numbers) -> list[Any]:
-    """Return a column as a list, whole numbers as int, whatever their type."""
+    """Return a column as a list, whole numbers of any type as int."""
     numbers: list[Any] = column.tolist()
     if column.dtype.kind == "f":
         numbers = [int(number) if number.is_integer() else number for number in numbers]

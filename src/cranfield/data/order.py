@@ -129,7 +129,7 @@ def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | No
 def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple[Ints, Bools]:
     """Return the order of rows by group and document, and a mask of each document's first: (rows,).
 
-    The rows of one document fall by `sort_score`, (rows,); rows of equal scores, or without, keep
+    The rows of one document fall by `sort_score`, (rows,); rows with equal scores, or without, keep
     their order.
     """
     doc_key = docs.sort_keys()
