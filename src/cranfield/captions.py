@@ -117,7 +117,7 @@ class WithTexts(Shown):
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return self.result._draw_table(table, width, color)
 
     @property

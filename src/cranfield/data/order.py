@@ -164,9 +164,9 @@ def repeats_error(repeats: FaultyRows) -> InputError:
 
 def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
     """Return the block without `rows`; its counts of rows left out before stay."""
-    is_kept = np.ones(len(block), np.bool_)
-    is_kept[rows] = False
-    reduced_block = block.take(np.flatnonzero(is_kept))
+    keeps_row = np.ones(len(block), np.bool_)
+    keeps_row[rows] = False
+    reduced_block = block.take(np.flatnonzero(keeps_row))
     return replace(reduced_block, left_out=block.left_out, empty_queries=block.empty_queries)
 
 
