@@ -44,7 +44,7 @@ class cached_if_small(cached_property[Value]):  # noqa: N801 - as property is wr
     """A cached_property of an object with rows, (len,), which is not kept for many rows.
 
     A column would otherwise take its memory as long as the object lives. Small objects are read
-    again and again, and to compute their columns anew would take longer than all other work.
+    again and again, and to compute their columns each time would take longer than all other work.
     """
 
     def __get__(self, instance: Any, owner: type) -> Any:

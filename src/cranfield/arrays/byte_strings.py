@@ -210,7 +210,7 @@ class ByteStrings:
         Equal identifiers have equal hashes. Different identifiers of up to eight bytes have
         different hashes. Longer identifiers of equal hash are still to be compared: different
         identifiers have equal hashes with a probability of 2^-33 at most, as long as the keys are
-        drawn at random, and whoever makes the identifiers up does not know them.
+        drawn at random, and the author of the identifiers does not know them.
 
         The hash is the first word, plus every half of 32 bits of the other words times its own key,
         modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
@@ -261,57 +261,57 @@ class ByteStrings:
                 differs[rows] = self._compare_tails(rows, self, rows + 1) != 0
         return np.flatnonzero(np.append(True, differs))
 
-    def equal(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Bools:
+    def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
         """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
-        length, start, other_start = (
+        length, start, second_start = (
             self.length[rows],
             self._start[rows],
-            other_ids._start[other_rows],
+            second_ids._start[second_rows],
         )
-        differs = length != other_ids.length[other_rows]
-        words, other_words = self._word_at_byte, other_ids._word_at_byte
-        last, other_last = len(words) - 1, len(other_words) - 1
-        for j in range(min(self.n_words, other_ids.n_words, _MAX_WORDS)):
+        differs = length != second_ids.length[second_rows]
+        words, second_words = self._word_at_byte, second_ids._word_at_byte
+        last, second_last = len(words) - 1, len(second_words) - 1
+        for j in range(min(self.n_words, second_ids.n_words, _MAX_WORDS)):
             # Not min(start + 8 j, last), which may be too large a number for 32 bits.
             word = words[np.minimum(start, last - 8 * j) + 8 * j]
-            word ^= other_words[np.minimum(other_start, other_last - 8 * j) + 8 * j]
+            word ^= second_words[np.minimum(second_start, second_last - 8 * j) + 8 * j]
             word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # no byte past the end
             differs |= word != 0
         is_match: Bools = ~differs
         long_pairs = np.flatnonzero(is_match & (length > 8 * _MAX_WORDS))
         if len(long_pairs):
-            sign = self._compare_tails(rows[long_pairs], other_ids, other_rows[long_pairs])
+            sign = self._compare_tails(rows[long_pairs], second_ids, second_rows[long_pairs])
             is_match[long_pairs] = sign == 0
         return is_match
 
-    def compare(self, rows: Ints, other_ids: Self, other_rows: Ints) -> NDArray[np.int8]:
+    def compare(self, rows: Ints, second_ids: Self, second_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
         sign = np.zeros(len(rows), np.int8)
         open_pairs = np.arange(len(rows))  # not decided by the words so far
-        for j in range(min(max(self.n_words, other_ids.n_words), _MAX_WORDS)):
-            row, other_row = rows[open_pairs], other_rows[open_pairs]
-            word, other_word = self.word(j, row), other_ids.word(j, other_row)
-            sign[open_pairs] = np.where(word > other_word, 1, np.where(word < other_word, -1, 0))
-            goes_on = (self.length[row] > 8 * j + 8) & (other_ids.length[other_row] > 8 * j + 8)
-            open_pairs = open_pairs[(word == other_word) & goes_on]
+        for j in range(min(max(self.n_words, second_ids.n_words), _MAX_WORDS)):
+            row, second_row = rows[open_pairs], second_rows[open_pairs]
+            word, second_word = self.word(j, row), second_ids.word(j, second_row)
+            sign[open_pairs] = np.where(word > second_word, 1, np.where(word < second_word, -1, 0))
+            goes_on = (self.length[row] > 8 * j + 8) & (second_ids.length[second_row] > 8 * j + 8)
+            open_pairs = open_pairs[(word == second_word) & goes_on]
             if len(open_pairs) == 0:
                 break
         else:
-            row, other_row = rows[open_pairs], other_rows[open_pairs]
-            sign[open_pairs] = self._compare_tails(row, other_ids, other_row)
+            row, second_row = rows[open_pairs], second_rows[open_pairs]
+            sign[open_pairs] = self._compare_tails(row, second_ids, second_row)
         even = np.flatnonzero(sign == 0)
-        length_difference = self.length[rows[even]] - other_ids.length[other_rows[even]]
+        length_difference = self.length[rows[even]] - second_ids.length[second_rows[even]]
         sign[even] = np.sign(length_difference).astype(np.int8)
         return sign
 
-    def _compare_tails(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Ints:
+    def _compare_tails(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Ints:
         """Compare the tails behind the words: -1, 0 or 1 for each pair."""
         tails, number = self._tails(rows)
-        other_tails, other_number = other_ids._tails(other_rows)
-        rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *other_tails}))}
+        second_tails, second_number = second_ids._tails(second_rows)
+        rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *second_tails}))}
         rank = np.array([rank_of_tail[tail] for tail in tails], np.int64)
-        other_rank = np.array([rank_of_tail[tail] for tail in other_tails], np.int64)
-        sign: Ints = np.sign(rank[number] - other_rank[other_number])
+        second_rank = np.array([rank_of_tail[tail] for tail in second_tails], np.int64)
+        sign: Ints = np.sign(rank[number] - second_rank[second_number])
         return sign
 
     def sort_keys(self) -> Words:
@@ -370,7 +370,7 @@ def spread_bits(words: Words, factor: np.uint64 = _SPREAD_FACTOR) -> Words:
     """Spread words over all 64 bits, so that the first n may do for all.
 
     The first n bits of two different words are equal with a probability of 2^(1 - n) at most, if
-    whoever makes up the words does not know the odd factor (Dietzfelbinger et al., 1997).
+    the author of the words does not know the odd factor (Dietzfelbinger et al., 1997).
     """
     return words * factor
 
@@ -393,9 +393,9 @@ def find_repeated_keys(keys: Words) -> Ints:
     row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
     last_row = np.empty(1 << bits, row.dtype)
     last_row[slot] = row
-    other_row = last_row.take(slot)
-    shares_slot = other_row != row
-    shares_slot[other_row[shares_slot]] = True
+    slot_row = last_row.take(slot)
+    shares_slot = slot_row != row
+    shares_slot[slot_row[shares_slot]] = True
     rows = np.flatnonzero(shares_slot)
     sorted_keys = np.sort(keys[rows])
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]

@@ -116,7 +116,8 @@ class Sums(NamedTuple):
 
     def plus(self, addend: "Sums") -> "Sums":
         """Return the sums over the numbers of both."""
-        return Sums(*(count + other_count for count, other_count in zip(self, addend, strict=True)))
+        pairs = zip(self, addend, strict=True)
+        return Sums(*(count + addend_count for count, addend_count in pairs))
 
     @property
     def mean(self) -> float:

@@ -288,21 +288,21 @@ class IdList(Sequence[str]):
             return False
         return bool((IdIndex(sought_ids).find_rows(self.ids) == 0).any())
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, IdList):
+    def __eq__(self, operand: object) -> bool:
+        if isinstance(operand, IdList):
             rows = np.arange(len(self))
-            return len(self) == len(other) and not self.ids.compare(rows, other.ids, rows).any()
-        if isinstance(other, list):
-            return len(self) == len(other) and all(map(eq, self, other))
+            return len(self) == len(operand) and not self.ids.compare(rows, operand.ids, rows).any()
+        if isinstance(operand, list):
+            return len(self) == len(operand) and all(map(eq, self, operand))
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as of a list
 
-    def __add__(self, other: "list[str] | IdList") -> list[str]:
-        return [*self, *other] if isinstance(other, list | IdList) else NotImplemented
+    def __add__(self, operand: "list[str] | IdList") -> list[str]:
+        return [*self, *operand] if isinstance(operand, list | IdList) else NotImplemented
 
-    def __radd__(self, other: list[str]) -> list[str]:
-        return [*other, *self] if isinstance(other, list) else NotImplemented
+    def __radd__(self, operand: list[str]) -> list[str]:
+        return [*operand, *self] if isinstance(operand, list) else NotImplemented
 
     def __repr__(self) -> str:
         return repr(list(self))

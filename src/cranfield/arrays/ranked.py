@@ -253,15 +253,15 @@ class Ranked(Recordable):
         return is_change
 
     @step_method("other")
-    def at(self, other: "Ranked", values: Numbers) -> Numbers:
-        """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
+    def at(self, ranking: "Ranked", values: Numbers) -> Numbers:
+        """Return the values (rows,) at the ranks of another `ranking`: (its rows,).
 
         That is, at the last row of the same query whose rank is not below; 0 where there is none.
         """
-        deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
+        deepest = max(int(self.rank.max(initial=0)), int(ranking.rank.max(initial=0))) + 1
         keys = self.query * deepest + self.rank
-        rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
-        return np.where(rows >= self.starts[other.query], np.append(values, 0)[rows], 0)
+        rows = np.searchsorted(keys, ranking.query * deepest + ranking.rank, side="right") - 1
+        return np.where(rows >= self.starts[ranking.query], np.append(values, 0)[rows], 0)
 
     @step_method()
     def places(self, ideal: "Ranked") -> Ints:

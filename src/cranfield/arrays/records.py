@@ -33,18 +33,18 @@ class Layout(NamedTuple):
         )
         return cls(query_words, doc_words, {name: column.dtype for name, column in numbers.items()})
 
-    def merge(self, other_layout: "Layout") -> "Layout":
+    def merge(self, second_layout: "Layout") -> "Layout":
         """Return the layout that has room for the records of either layout."""
         numbers = {
-            name: np.result_type(number_type, other_layout.number_types[name])
+            name: np.result_type(number_type, second_layout.number_types[name])
             for name, number_type in self.number_types.items()
         }
         return Layout(
-            max(self.query_words, other_layout.query_words)
-            if self.query_words and other_layout.query_words
+            max(self.query_words, second_layout.query_words)
+            if self.query_words and second_layout.query_words
             else 0,
-            max(self.doc_words, other_layout.doc_words)
-            if self.doc_words and other_layout.doc_words
+            max(self.doc_words, second_layout.doc_words)
+            if self.doc_words and second_layout.doc_words
             else 0,
             numbers,
         )

@@ -43,7 +43,7 @@ class Step:
 
     `op` is the function itself, numpy's or ours, or the name of an attribute that was read.
     `row_owner` is the ranking, or the object with groups, whose rows or groups the rows of an array
-    are; None: the array is of the query itself. `name` is the measure's word for the array.
+    are; None: the array belongs to the query itself. `name` is the measure's word for the array.
     """
 
     op: Any

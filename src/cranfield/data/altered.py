@@ -202,7 +202,7 @@ class RunOperations(Documents):
         warn_about([note])
         return run
 
-    def __or__(self, other: Any) -> Self:
+    def __or__(self, second_run: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
 
         Scores are taken as they are: of two systems, `fuse` makes them comparable.
@@ -211,30 +211,31 @@ class RunOperations(Documents):
         >>> (Run({"q1": {"d1": 2.0}}) | Run({"q1": {"d2": 1.0}, "q2": {"d1": 1.0}})).to_dict()
         {'q1': {'d1': 2.0, 'd2': 1.0}, 'q2': {'d1': 1.0}}
         """
-        if not isinstance(other, RunOperations):
+        if not isinstance(second_run, RunOperations):
             return NotImplemented
-        roles = self._extra_roles & other._extra_roles
+        roles = self._extra_roles & second_run._extra_roles
+        run_names = f"{self.name!r:.80} | {second_run.name!r:.80}"
         if "score" in roles:
             roles -= {"rank"}  # which each run numbers alone
-        elif {"score", "rank"} & (self._extra_roles | other._extra_roles):
-            with_scores = "score" in self._extra_roles | other._extra_roles
+        elif {"score", "rank"} & (self._extra_roles | second_run._extra_roles):
+            with_scores = "score" in self._extra_roles | second_run._extra_roles
             raise InputError(
-                f"{self.name!r:.80} | {other.name!r:.80}: "
+                f"{run_names}: "
                 + ("one has scores, the other none" if with_scores else "they have ranks alone"),
                 hint="fuse([...]) makes one run of several.",
             )
-        if "cost" in (self._extra_roles ^ other._extra_roles):
-            raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
-        block, other_block = (run._read_all(roles) for run in (self, other))
-        other_groups = group_rows(other_block, other._unranked_judging)
-        new_rows = np.flatnonzero(~NamedDocuments.of_block(block).contains(other_groups))
+        if "cost" in (self._extra_roles ^ second_run._extra_roles):
+            raise InputError(f"{run_names}: one has a column cost alone")
+        block, second_block = (run._read_all(roles) for run in (self, second_run))
+        second_groups = group_rows(second_block, second_run._unranked_judging)
+        new_rows = np.flatnonzero(~NamedDocuments.of_block(block).contains(second_groups))
         new_block = replace(
-            other_block.take(new_rows),
-            left_out=other_block.left_out,
-            empty_queries=other_block.empty_queries,
+            second_block.take(new_rows),
+            left_out=second_block.left_out,
+            empty_queries=second_block.empty_queries,
         )
-        block, recipe = join_blocks([block, new_block]), {"union": other.origin}
-        return self._hold_rows(block, f"{self.name} | {other.name}", recipe, roles)
+        block, recipe = join_blocks([block, new_block]), {"union": second_run.origin}
+        return self._hold_rows(block, f"{self.name} | {second_run.name}", recipe, roles)
 
     def rerank(self, by: Any, unscored: UnscoredDocs = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.

@@ -59,10 +59,10 @@ class Counts:
                 notes.append(Note(count_name.replace("_", "-"), "info", text, count))
         return notes
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, addend: "Counts") -> "Counts":
         return Counts(
             **{
-                count_name: count + getattr(other, count_name)
+                count_name: count + getattr(addend, count_name)
                 for count_name, count in vars(self).items()
             }
         )

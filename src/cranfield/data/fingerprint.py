@@ -69,7 +69,7 @@ def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
 
 
 def _plain_numbers(column: Numbers) -> list[Any]:
-    """Return a column as a list, whole numbers as int, whatever their type."""
+    """Return a column as a list, whole numbers of any type as int."""
     numbers: list[Any] = column.tolist()
     if column.dtype.kind == "f":
         numbers = [int(number) if number.is_integer() else number for number in numbers]
@@ -94,7 +94,7 @@ def sketch_documents(run: Run) -> str:
     return "".join(f"{hash_number:0{_HASH_DIGITS}x}" for hash_number in least_hashes.tolist())
 
 
-def estimate_overlap(sketch: str, other_sketch: str) -> float:
+def estimate_overlap(sketch: str, second_sketch: str) -> float:
     """Estimate the share of documents of either run that are in both, by their sketches.
 
     As far as 64 hashes tell; exact where there are no more documents.
@@ -104,10 +104,10 @@ def estimate_overlap(sketch: str, other_sketch: str) -> float:
     >>> estimate_overlap(sketch, other_sketch) == 2 / 4
     True
     """
-    hashes, other_hashes = _split_hashes(sketch), _split_hashes(other_sketch)
-    least_hashes = sorted(hashes | other_hashes)[:SKETCH_SIZE]
+    hashes, second_hashes = _split_hashes(sketch), _split_hashes(second_sketch)
+    least_hashes = sorted(hashes | second_hashes)[:SKETCH_SIZE]
     return (
-        len(hashes.intersection(other_hashes, least_hashes)) / len(least_hashes)
+        len(hashes.intersection(second_hashes, least_hashes)) / len(least_hashes)
         if least_hashes
         else 1.0
     )

@@ -225,12 +225,12 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
         for query, grade_list in lists_of_query.items():
             label = f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
             graded_of_system[system][query] = read_grade_list(grade_list, label)
-    first_system, *other_systems = graded_of_system
+    first_system, *later_systems = graded_of_system
     first_queries = graded_of_system[first_system].keys()
-    for other_system in other_systems:
-        other_queries = graded_of_system[other_system].keys()
-        for query in sorted(first_queries ^ other_queries):
-            names = [first_system, other_system]
+    for later_system in later_systems:
+        later_queries = graded_of_system[later_system].keys()
+        for query in sorted(first_queries ^ later_queries):
+            names = [first_system, later_system]
             has_list, lacks_list = names if query in first_queries else reversed(names)
             raise InputError(
                 f"system {has_list!r} has a list of query {query!r}, and {lacks_list!r} none"
@@ -363,11 +363,11 @@ def _unretrieved_grades(
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
     """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
-    for (side_name, side), (other_name, other_side) in (sides, sides[::-1]):
-        if side.list_kind == "ids" != other_side.list_kind:
+    for (side_name, side), (second_name, second_side) in (sides, sides[::-1]):
+        if side.list_kind == "ids" != second_side.list_kind:
             raise InputError(
-                f"{side_name}: lists of ids, whose queries have no names; {other_name}: "
-                f"{other_side.description}",
+                f"{side_name}: lists of ids, whose queries have no names; {second_name}: "
+                f"{second_side.description}",
                 source=run.source,
                 hint="Both are lists of ids, query by query in the same order, or neither is.",
             )

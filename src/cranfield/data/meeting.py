@@ -56,16 +56,16 @@ class RunFacts(NamedTuple):
     dropped_counts: DroppedCounts
     is_regrouped: bool
 
-    def add(self, other_facts: "RunFacts") -> "RunFacts":
+    def add(self, second_facts: "RunFacts") -> "RunFacts":
         """Return the facts of two parts of the queries together."""
-        pairs = zip(self, other_facts, strict=True)
-        return RunFacts(*(_add_facts(fact, other_fact) for fact, other_fact in pairs))
+        pairs = zip(self, second_facts, strict=True)
+        return RunFacts(*(_add_facts(fact, second_fact) for fact, second_fact in pairs))
 
 
-def _add_facts(fact: Any, other_fact: Any) -> Any:
+def _add_facts(fact: Any, second_fact: Any) -> Any:
     if isinstance(fact, tuple):
-        return tuple(map(sum, zip(fact, other_fact, strict=True)))
-    return fact or other_fact if isinstance(fact, bool) else fact + other_fact
+        return tuple(map(sum, zip(fact, second_fact, strict=True)))
+    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
 
 
 class JudgedRun:
@@ -91,7 +91,7 @@ class JudgedRun:
     find_order_notes: Callable[[], Iterable[Note]] | None = None
 
     def count_queries(self, is_selected: Bools) -> Counts:
-        """Count the selected queries, those without results, and those without relevance."""
+        """Count the selected queries, and how many have no results or no relevant document."""
         n = int(np.count_nonzero(is_selected))
         is_answered, has_relevant = self.is_answered[is_selected], self.has_relevant[is_selected]
         return Counts(
@@ -323,9 +323,9 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
     if not judged_run.all_queries and not facts.n_hits:
-        from cranfield.data.spelling import other_spelling_error
+        from cranfield.data.spelling import spelling_mismatch_error
 
-        spelling_error = other_spelling_error(qrels, run)
+        spelling_error = spelling_mismatch_error(qrels, run)
         if spelling_error is not None:
             yield Note("spelling", "warning", f"{spelling_error.problem}.", 1)
 

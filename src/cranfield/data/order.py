@@ -129,7 +129,7 @@ def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | No
 def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple[Ints, Bools]:
     """Return the order of rows by group and document, and a mask of each document's first: (rows,).
 
-    The rows of one document fall by `sort_score`, (rows,); rows of equal scores, or without, keep
+    The rows of one document fall by `sort_score`, (rows,); rows with equal scores, or without, keep
     their order.
     """
     doc_key = docs.sort_keys()
@@ -164,9 +164,9 @@ def repeats_error(repeats: FaultyRows) -> InputError:
 
 def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
     """Return the block without `rows`; its counts of rows left out before stay."""
-    is_kept = np.ones(len(block), np.bool_)
-    is_kept[rows] = False
-    reduced_block = block.take(np.flatnonzero(is_kept))
+    keeps_row = np.ones(len(block), np.bool_)
+    keeps_row[rows] = False
+    reduced_block = block.take(np.flatnonzero(keeps_row))
     return replace(reduced_block, left_out=block.left_out, empty_queries=block.empty_queries)
 
 

@@ -362,8 +362,8 @@ def _add_empty_queries(queries: Ids, empty_queries: Sequence[bytes]) -> Ids:
     if not empty_queries:
         return queries
     judged = set(queries.to_list())
-    added = [query for query in dict.fromkeys(empty_queries) if query not in judged]
-    return Ids.concatenate([queries, Ids.of(added)])
+    new_queries = [query for query in dict.fromkeys(empty_queries) if query not in judged]
+    return Ids.concatenate([queries, Ids.of(new_queries)])
 
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:

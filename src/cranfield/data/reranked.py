@@ -79,12 +79,12 @@ def break_ties(run: _Run, ordering_run: _Run) -> _Run:
 
 
 def _check_shared(
-    run: _Run, other_run: _Run, shares_doc: Sequence[bool], derived_run: _Run
+    run: _Run, ordering_run: _Run, shares_doc: Sequence[bool], derived_run: _Run
 ) -> _Run:
     """Return the derived run; NothingSharedError if the two runs share no document of a query."""
     if not any(shares_doc):
         raise NothingSharedError(
-            f"the runs {run.name!r:.80} and {other_run.name!r:.80} share no document of a query",
+            f"the runs {run.name!r:.80} and {ordering_run.name!r:.80} share no document of a query",
             source=describe_sources(run.sources),
             hint="Do both name queries and documents in the same way?",
         )
@@ -93,10 +93,10 @@ def _check_shared(
 
 def _replace_ranking_column(block: Block, rows: Ints, role: Role, column: Floats | Ints) -> Block:
     """Return the block's `rows` with `column`, (rows,), to rank them, and with their costs."""
-    chosen = block.take(rows)
-    costs = {name: cost for name, cost in chosen.columns.items() if name == "cost"}
+    row_block = block.take(rows)
+    costs = {name: cost for name, cost in row_block.columns.items() if name == "cost"}
     columns, empty_queries = {role: column, **costs}, block.empty_queries
-    return replace(chosen, columns=columns, empty_queries=empty_queries)
+    return replace(row_block, columns=columns, empty_queries=empty_queries)
 
 
 def _fill_scores_below(score: Floats, grouped_block: GroupedBlock, rank: Ints) -> Floats:

@@ -236,8 +236,8 @@ class Run(RunOperations):
         `costs`: whether they have the costs of documents, too.
         """
         if isinstance(self._rows, NestedRows) and self.docs_of_query is not None:
-            chosen = {query: self.docs_of_query.get(query, {}) for query in query_ids}
-            return self._replace_rows(self._rows.with_data(chosen), None)
+            docs_of_query = {query: self.docs_of_query.get(query, {}) for query in query_ids}
+            return self._replace_rows(self._rows.with_data(docs_of_query), None)
         keys = set(map(encode, query_ids))
 
         def select_rows(load: Load) -> tuple[Block | None, FaultyRows]:

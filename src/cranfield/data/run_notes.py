@@ -76,9 +76,9 @@ class ScoreOrder:
             look.first_row = int(contradicting_rows[0]) if len(contradicting_rows) else None
         return look
 
-    def __add__(self, other: "ScoreOrder") -> "ScoreOrder":
-        counts, other_counts = astuple(self)[:-1], astuple(other)[:-1]
-        return ScoreOrder(*map(add, counts, other_counts))
+    def __add__(self, addend: "ScoreOrder") -> "ScoreOrder":
+        counts, addend_counts = astuple(self)[:-1], astuple(addend)[:-1]
+        return ScoreOrder(*map(add, counts, addend_counts))
 
     def notes(
         self, rows: Rows, *, is_whole_run: bool = True, severity: Severity = "warning"
@@ -201,8 +201,8 @@ def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | N
     >>> print(describe_affix(["d22", "d7"], ["d22.md", "d7.md"]))
     ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
-    judged, retrieved = _first_ids(judged_ids), _first_ids(run_ids)
-    for side, short_ids, long_ids in (("run", judged, retrieved), ("qrels", retrieved, judged)):
+    judged, run_id_list = _first_ids(judged_ids), _first_ids(run_ids)
+    for side, short_ids, long_ids in (("run", judged, run_id_list), ("qrels", run_id_list, judged)):
         cuts_of_affix = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
         for long_id in long_ids:
             for position, short_id, affix in _cut_id(long_id):
@@ -228,20 +228,20 @@ def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | N
 def no_common_query_error(
     run_name: str,
     run_queries: Sequence[str],
-    other_name: str,
-    other_queries: Sequence[str],
+    source_name: str,
+    source_queries: Sequence[str],
     source: str | None,
 ) -> NothingSharedError:
-    """Return the error that a run and another collection, `other_name`, share no query."""
+    """Return the error that a run and another collection, `source_name`, share no query."""
     hint = "Are they of the same collection, and written in the same way?"
-    query_of_plain_id = {normalize_id(query): query for query in other_queries}
+    query_of_plain_id = {normalize_id(query): query for query in source_queries}
     respelt_queries = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
-    run_query, query = next(respelt_queries, run_queries[0]), other_queries[0]
+    run_query, query = next(respelt_queries, run_queries[0]), source_queries[0]
     if normalize_id(run_query) in query_of_plain_id:
         query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
     return NothingSharedError(
-        f"the run {run_name!r} and {other_name} share no query: the run has for instance "
-        f"{run_query!r}, {other_name} {query!r}",
+        f"the run {run_name!r} and {source_name} share no query: the run has for instance "
+        f"{run_query!r}, {source_name} {query!r}",
         source=source,
         hint=hint,
     )

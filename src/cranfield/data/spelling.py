@@ -27,7 +27,7 @@ def find_affix(qrels: Qrels, run: Run) -> str | None:
     return None
 
 
-def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
+def spelling_mismatch_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
     """Return the error if the run has the judged documents, but spelt otherwise; else None.
 
     Compared are ids in the first block of the run that has a query of the qrels.
