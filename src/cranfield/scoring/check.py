@@ -1,4 +1,4 @@
-"""check: find what silently makes scores wrong, before scoring."""
+"""check: finds what silently makes scores wrong, before scoring."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -135,7 +135,7 @@ _SINGULAR = {"queries": "query", "rows": "row", "judgments": "judgment"}
 
 
 def _format_title(file: str, facts: Mapping[str, Any]) -> str:
-    """Return the name of a file and its facts, in words."""
+    """Return the name of a file with its facts, in words."""
     words = []
     for name, value in facts.items():
         if isinstance(value, str):
@@ -147,7 +147,7 @@ def _format_title(file: str, facts: Mapping[str, Any]) -> str:
 
 
 def _format_example(finding: Note) -> str:
-    """Return the number of the line and what is written there, as far as known."""
+    """Return the line number and the row of a finding's example, as far as known."""
     line = "" if finding.line is None else f"line {finding.line:,}"
     row = "" if finding.row is None else escape_unprintable(finding.row, 120)
     return f"{line}: {row}" if line and row else line or row
@@ -223,7 +223,7 @@ def check(
 def _read_judgments_and_runs(
     qrels: Any, runs: Any, columns: ColumnsOfBoth | None
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
-    """Return the judgments, and the runs that there are."""
+    """Return the judgments, and the run or {name: run}, which may be empty."""
     if runs is None:
         sides = None
         with contextlib.suppress(InputError):  # then they are judgments alone
@@ -238,18 +238,18 @@ def _read_judgments_and_runs(
 
 
 def unreadable_check(name: str, error: InputError) -> Check:
-    """Return the finding that judgments cannot be read at all."""
+    """Return a Check with the only finding that judgments cannot be read at all."""
     finding = error_finding(error, "unreadable").add_source(name)
     return Check([finding], {name: {"read as": "not read"}}, [name])
 
 
 def _name_in_table(sources: Sequence[Source], name: str) -> str:
-    """Return the name of the only file, or this name."""
+    """Return the name of the only file, or `name` if there is not one file."""
     return sources[0].name if len(sources) == 1 else name
 
 
 def _open_runs(runs: Run | Mapping[str, Run]) -> list[Run]:
-    """Return the runs to look at: rows with a fault are left out, and counted."""
+    """Return the runs as they are checked: rows with a fault are left out, and counted."""
     opened_runs = []
     for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
         opened_runs.append(run.skip_faults())

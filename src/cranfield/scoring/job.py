@@ -1,4 +1,4 @@
-"""Job: what is to be scored, and how options of an extension change that.
+"""Job: what is to be scored, and how options of an extension change who scores it.
 
 `evaluate` makes a Job and hands it to a function that scores it; an extension may wrap that
 function.
@@ -30,7 +30,7 @@ class MeasureGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored."""
+    """The runs that are to be scored against judgments, with each group of measures."""
 
     judgments: Qrels | QrelsReader
     runs: Mapping[str, Run]
@@ -42,7 +42,7 @@ class Job:
 
 
 class JobScores(NamedTuple):
-    """The scores by each way, and the hash of the judgments if it is known."""
+    """The scores of each group of measures, and the hash of the judgments if it is known."""
 
     systems: Sequence[Systems]
     digest: str | None = None
@@ -67,5 +67,5 @@ class ScoringOptions(Options):
         return None
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Return what scores a job: `score` itself unless an option asks for something else."""
+        """Return the function that scores a job: `score` unless an option asks for another."""
         return score

@@ -75,7 +75,7 @@ def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     """Return {query: label} for the clusters of queries in a file, a table, a dict or rows.
 
     The data have the forms that `read_labels` takes; any number of labels are clusters, and numbers
-    are labels as they are. An empty cell is no label. `by` names the kind of labels, where there are
+    are labels as they are. An empty cell is no label. `by` names the kind of labels, if there are
     several.
 
     Raises InputError for values that cannot be labels, for several kinds of labels without `by`, or
