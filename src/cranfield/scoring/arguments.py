@@ -1,4 +1,4 @@
-"""Arguments: checks and reads the first arguments of `evaluate` and others: qrels, runs, measures."""
+"""Arguments: checks and reads the first arguments of `evaluate` and other verbs."""
 
 import glob
 import inspect

@@ -64,15 +64,12 @@ class Assembly:
 def _add_slices(scores: Scores, matched_run: JudgedRun, slices: "LabelRows") -> Scores:
     from cranfield.scoring.slices import find_slices  # which few need
 
+    """Return the scores with those of each slice, and with notes on the slices."""
     label_slices, slice_notes = find_slices(slices, scores.query_ids)
-    slice_scores = [
-        (
-            str(label),
-            str(name),
-            scores.select_queries(has_label, matched_run.count_queries(has_label)),
-        )
-        for label, name, has_label in label_slices
-    ]
+    slice_scores = []
+    for label, name, has_label in label_slices:
+        counts = matched_run.count_queries(has_label)
+        slice_scores.append((str(label), str(name), scores.select_queries(has_label, counts)))
     return replace(scores, notes=(*scores.notes, *slice_notes), slices=tuple(slice_scores))
 
 

@@ -1,8 +1,9 @@
 """check: finds what silently makes scores wrong, before scoring."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Unpack
 
@@ -95,24 +96,19 @@ class Check(Shown):
 
         The query of an example has a line only with its text beside it: the sentence names it.
         """
-        lines = [
-            part
-            for line in table.title
-            for part in fold_line(escape_unprintable(line), width, "  ")
-        ]
+
+        def fold_lines(lines: Iterable[str]) -> list[str]:
+            folded = (fold_line(escape_unprintable(line), width, "  ") for line in lines)
+            return list(chain.from_iterable(folded))
+
+        lines = fold_lines(table.title)
         for severity, finding, example, *query_cells in table.rows:
-            texts = [
-                example,
-                ": ".join(query_cells) if all(query_cells[1:]) and query_cells[1:] else "",
-            ]
+            has_query_text = len(query_cells) > 1 and all(query_cells[1:])
+            texts = [example, ": ".join(query_cells) if has_query_text else ""]
             lines += fold_line(f"  {severity:7}  {escape_unprintable(finding)}", width, " " * 11)
             for text in filter(None, texts):
                 lines += fold_line(f"           {escape_unprintable(text)}", width, " " * 11)
-        notes = [
-            part
-            for line in table.notes
-            for part in fold_line(escape_unprintable(line), width, "  ")
-        ]
+        notes = fold_lines(table.notes)
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
     def _findings_of_file(self, file: str) -> list[Note]:
@@ -121,14 +117,9 @@ class Check(Shown):
     @property
     def _counts(self) -> str:
         """How many errors and warnings there are, in words."""
-        severities = [finding.severity for finding in self.findings]
-        return (
-            ", ".join(
-                format_count(severities.count(severity), severity)
-                for severity in ("error", "warning")
-            )
-            + "."
-        )
+        severities: list[str] = [finding.severity for finding in self.findings]
+        words = ("error", "warning")
+        return ", ".join(format_count(severities.count(word), word) for word in words) + "."
 
 
 _SINGULAR = {"queries": "query", "rows": "row", "judgments": "judgment"}
@@ -186,7 +177,7 @@ def check(
     """
     k = check_option("k", k, whole_check(1))
     refuse_unknown_options(check, reading)
-    judgments, runs_read = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
+    judgments, run_or_runs = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
     qrels_name = _name_in_table(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     pairs = zip(map(format_shortest, grades.tolist()), counts.tolist(), strict=True)
@@ -203,7 +194,7 @@ def check(
     }
     findings = [finding.add_source(qrels_name) for finding in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _open_runs(runs_read):
+    for run in _open_runs(run_or_runs):
         name = _name_in_table(run.sources, run.name)
         if name in facts:
             run_name = f"{name} (run)"  # of a file that holds both sides
@@ -230,9 +221,8 @@ def _read_judgments_and_runs(
             sides = find_two_sided_tables(qrels, columns, "skip")
         if sides is not None:
             return sides.read("skip", CHECK_JUDGING.duplicates)
-        return make_qrels(
-            qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates
-        ), {}
+        qrels_columns = select_columns(columns, Side.QRELS)
+        return make_qrels(qrels, "skip", qrels_columns, CHECK_JUDGING.duplicates), {}
     reading: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
     return arrange_arguments(qrels, runs, (), None, columns=columns, **reading)[:2]
 
