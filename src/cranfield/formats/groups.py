@@ -80,7 +80,7 @@ class GroupRows(Rows):
         return GroupRows(groups, weights, self.left_out, self, self.duplicate_rows)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, whatever the roles."""
+        """Yield the rows as one block, with all their columns."""
         yield self.build_block
 
     def build_block(self) -> Block:

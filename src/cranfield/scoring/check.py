@@ -98,8 +98,8 @@ class Check(Shown):
         """
 
         def fold_lines(lines: Iterable[str]) -> list[str]:
-            folded = (fold_line(escape_unprintable(line), width, "  ") for line in lines)
-            return list(chain.from_iterable(folded))
+            folded_lines = (fold_line(escape_unprintable(line), width, "  ") for line in lines)
+            return list(chain.from_iterable(folded_lines))
 
         lines = fold_lines(table.title)
         for severity, finding, example, *query_cells in table.rows:

@@ -30,7 +30,7 @@ class MeasureGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """The runs that are to be scored against judgments, with each group of measures."""
+    """Judgments, the runs to score against them, and each group of measures."""
 
     judgments: Qrels | QrelsReader
     runs: Mapping[str, Run]

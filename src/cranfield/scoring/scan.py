@@ -62,8 +62,8 @@ def scan_run(run: Run, k: int) -> Scan:
     scan.left_out += run.left_out
     if not scan.n_split_queries:
         return scan
-    regrouped = regroup_queries(run.read_columns(sorted(run.extra_roles)))
-    whole_scan = _scan_blocks(run, regrouped, k)
+    regrouped_blocks = regroup_queries(run.read_columns(sorted(run.extra_roles)))
+    whole_scan = _scan_blocks(run, regrouped_blocks, k)
     whole_scan.n_split_queries = scan.n_split_queries
     return whole_scan
 

@@ -19,13 +19,13 @@ from cranfield.formats.small.read import (
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
-UNNAMED = "slice"  # the name of labels without a name
+UNNAMED_KIND = "slice"  # the name of labels without a name
 MANY_LABELS = 50  # if more labels, and more than half as many as queries: texts, not labels
 FEW_LABELS = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
 _FORM = TableForm(
     "the labels",
-    ("query_id", UNNAMED),
+    ("query_id", UNNAMED_KIND),
     header_names=QUERY,
     bare_description="a query and its label,",
 )
@@ -117,7 +117,7 @@ def _cells_of_dict(source: NestedObject) -> Iterator[_Cell]:
     """Yield the labels in {query: label} or {kind: {query: label}}."""
     is_dict = [isinstance(member, Mapping) for member in source.members.values()]
     if not any(is_dict):
-        source = NestedObject(source.name, {UNNAMED: source.members}, source.find_line)
+        source = NestedObject(source.name, {UNNAMED_KIND: source.members}, source.find_line)
     elif not all(is_dict):
         raise source.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
     for kind, query, label in source.read_leaves(2):

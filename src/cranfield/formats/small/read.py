@@ -76,10 +76,10 @@ class TableForm:
 
     def find_missing_names(self, names: Names) -> str | None:
         """Return what an error says of a table without the required names; None with them."""
-        required = self.required_names
-        if {*required} <= {*map(plain_name, names)}:
+        required_names = self.required_names
+        if {*required_names} <= {*map(plain_name, names)}:
             return None
-        return f"expected the columns {', '.join(required[:-1])} and {required[-1]}"
+        return f"expected the columns {', '.join(required_names[:-1])} and {required_names[-1]}"
 
 
 def white_space_form(title: str, *names: str) -> TableForm:
@@ -144,7 +144,7 @@ class Table(Origin):
         return zip(*self.columns, strict=True)
 
     def find_column(self, plain_names: Names) -> int | None:
-        """Return the position of the first column with one of these plain names; None without."""
+        """Return the position of the first column whose plain name is among these; None without."""
         names = [plain_name(name) for name in self.names]
         return next((names.index(name) for name in plain_names if name in names), None)
 
@@ -167,9 +167,9 @@ class Table(Origin):
 
     def other_columns(self, positions: Iterable[int]) -> list[tuple[int, str]]:
         """Return the position and name of each column that is no index, without these positions."""
-        skipped = set(positions)
+        skipped_positions = set(positions)
         columns = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
-        return [(i, name) for i, name in columns if i not in skipped]
+        return [(i, name) for i, name in columns if i not in skipped_positions]
 
 
 class NestedObject(Origin):

@@ -167,7 +167,7 @@ def _gather(
 ) -> ScoreRows:
     """Return the scores in cells; InputError for a cell that is no score, or comes twice.
 
-    `summary_names` stand in place of a query's id for a value over all queries.
+    `summary_names` are written instead of a query's id for a value over all queries.
     """
     scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
@@ -254,9 +254,9 @@ def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
     """Yield the scores in rows with one score each, or with columns of measures or of systems."""
     if not table.n_rows:
         return
-    found_positions = {role: table.find_column(names) for role, names in NAMES.items()}
-    found_positions["query"] = table.find_query_column(NAMES["query"])
-    position_of_role = {role: i for role, i in found_positions.items() if i is not None}
+    optional_positions = {role: table.find_column(names) for role, names in NAMES.items()}
+    optional_positions["query"] = table.find_query_column(NAMES["query"])
+    position_of_role = {role: i for role, i in optional_positions.items() if i is not None}
     value_columns: list[tuple[int, str]] = []  # (position, measure or system)
     if not {"measure", "value"} <= position_of_role.keys():
         position_of_role.pop("value", None)
