@@ -308,7 +308,7 @@ def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
 
 
 def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
-    """Return a column as ids, (rows,), and a mask of the missing ids; None if none is missing.
+    """Return a column as ids, (rows,), and a mask of the missing ids; None if all are there.
 
     The texts are not copied where Arrow stores them as `Ids` does.
     """
@@ -405,8 +405,8 @@ def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools |
     else:
         allows_fractions = COLUMNS[role].whole_if_possible
         convert = unify_grades if allows_fractions else to_whole_numbers
-        if (converted := convert(numbers)) is not None:
-            return converted, is_missing
+        if (good_numbers := convert(numbers)) is not None:
+            return good_numbers, is_missing
         is_bad = is_bad_number(numbers, refuses_fractions=not allows_fractions)
         numbers = np.where(is_bad, 0, numbers).astype(np.float64 if allows_fractions else np.int64)
     if is_missing is not None:

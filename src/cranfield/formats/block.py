@@ -41,7 +41,7 @@ def duplicate_hint(doc: object, *hints: str) -> str | None:
 
     scikit-learn and faiss fill up a list with -1 if they found too few documents.
 
-
+    >>> print(duplicate_hint("d1"), duplicate_hint(-1, "Remove one."), sep="; ")
     None; Does -1 only fill up a short list? Then it is not a document: leave it out. Remove one.
     """
     filler_hint = "Does -1 only fill up a short list? Then it is not a document: leave it out."

@@ -128,19 +128,33 @@ def _list_names(words: str, extra_names: str) -> list[str]:
     ]
 
 
-_EXPECTED = _list_names(
+_EXPECTED_NAMES = _list_names(
     "expected relevant gold golden positive correct target reference ground_truth",
     "expected relevant gold ground_truth relevant_docs relevant_documents relevant_items",
 )
-_RETURNED = _list_names(
+_RETRIEVED_NAMES = _list_names(
     "retrieved predicted returned ranked reranked recommended result",
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
-_LEFT_OUT = ["excluded_ids", "excluded", "seen_ids", "seen", "seen_items", "history", "train_ids"]
-_DISTANCE = ["distance", "dist", "_distance"]
-_SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
-_GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
+_EXCLUDED_NAMES = [
+    "excluded_ids",
+    "excluded",
+    "seen_ids",
+    "seen",
+    "seen_items",
+    "history",
+    "train_ids",
+]
+_DISTANCE_NAMES = ["distance", "dist", "_distance"]
+_SCORE_LISTS = [
+    "scores",
+    "similarities",
+    "retrieved_scores",
+    "similarity_scores",
+    "retrieval_scores",
+]
+_GRADE_LISTS = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
 #: Every column, in the order in which columns are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
@@ -149,19 +163,23 @@ COLUMNS: Mapping[Role, Column] = {
         _ALL_SIDES,
         "id",
         _DOC.split(),
-        list_names={Side.QRELS: _EXPECTED, Side.RUN: _RETURNED, Side.EXCLUDED: _LEFT_OUT},
+        list_names={
+            Side.QRELS: _EXPECTED_NAMES,
+            Side.RUN: _RETRIEVED_NAMES,
+            Side.EXCLUDED: _EXCLUDED_NAMES,
+        },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
         is_required=True,
     ),
-    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORES}, plural="scores"),
-    "distance": Column(_RUN, "number", _DISTANCE, plural="distances", meaning=_DISTANCES),
+    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS}, plural="scores"),
+    "distance": Column(_RUN, "number", _DISTANCE_NAMES, plural="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], plural="costs", meaning=_COSTS),
     "grade": Column(
         _QRELS,
         "number",
         _GRADE.split(),
-        {Side.QRELS: _GRADES},
+        {Side.QRELS: _GRADE_LISTS},
         is_required=True,
         whole_if_possible=True,
     ),

@@ -144,10 +144,11 @@ def _make_table_rows(
     }
     # By name, since the positions of columns change below.
     stated_columns: dict[str, str | None] = {
-        name: None for name, column in (user_columns or {}).items() if column is NO_COLUMN
+        COLUMNS[role].public: names[position] for role, position in positions.items()
     }
-    for role, position in positions.items():
-        stated_columns[COLUMNS[role].public] = names[position]
+    for name, column in (user_columns or {}).items():
+        if column is NO_COLUMN:
+            stated_columns[name] = None
     for position, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
             with suppress(InputError):  # a field of dates

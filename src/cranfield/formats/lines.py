@@ -192,8 +192,8 @@ class Lines(Rows):
         texts = Ids.of_arrow(array)
         if texts.are_digits() and int(texts.length.max()) <= 9:
             return texts.to_numbers()
-        parsed = map(self.parse_integer, texts.to_list())
-        numbers = list(takewhile(lambda number: number is not None, parsed))
+        integers = map(self.parse_integer, texts.to_list())
+        numbers = list(takewhile(lambda number: number is not None, integers))
         return np.array(numbers, np.int64) if len(numbers) == len(texts) else None
 
     def parse_integer(self, field: bytes) -> int | None:

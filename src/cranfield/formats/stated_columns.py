@@ -132,9 +132,11 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
     sides = SIDES.values()
-    any_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
-    swapped = [side for side in sides if side not in any_name and _is_public(column, side)]
-    return [side for side in sides if _is_public(name, side)] or swapped or any_name
+    sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
+    swapped_sides = [
+        side for side in sides if side not in sides_by_name and _is_public(column, side)
+    ]
+    return [side for side in sides if _is_public(name, side)] or swapped_sides or sides_by_name
 
 
 def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:

@@ -233,7 +233,7 @@ def read_columns(
     import pyarrow as pa
     from pyarrow import csv
 
-    # Arrow removes a byte order mark. The file's own mark is removed already: this is of an id.
+    # Arrow removes a byte order mark. The file's own is removed already: this belongs to an id.
     if len(raw) == 0 or raw[:3].tobytes() == BYTE_ORDER_MARK:
         return None
     if n_columns > _MOST_COLUMNS:
