@@ -315,7 +315,7 @@ def to_six_decimals(value: Any) -> str:
 def _write_digits(value: float) -> str:
     """Return a constant with the digits that it takes to have its value.
 
-    >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
+    >>> _write_digits(0.25), _write_digits(1 - 0.8), _write_digits(1 / 3)
     ('0.25', '1 - 0.8', '0.3333333333333333')
     """
     text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"

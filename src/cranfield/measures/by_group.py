@@ -94,7 +94,7 @@ _OverPreferences = Annotated[
 
 
 def _preference_names(name: str) -> Names:
-    """Return trec_eval's name of a measure, and those of it over fewer preferences."""
+    """Return trec_eval's names of a measure: over all, implied and retrieved preferences."""
     return Names(
         (name,), variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}}
     )
