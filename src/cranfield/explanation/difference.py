@@ -232,15 +232,14 @@ class Difference(Shown):
             return "With ties=expected no document has a rank to move to."
         ranks = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
         if not self.parts:
-            return (
-                f"No document{ranks}, put alone where {right} has it, changes the value of {left}."
-            )
+            place = f"put alone where {right} has it"
+            return f"No document{ranks}, {place}, changes the value of {left}."
         is_removed = any(part.right_rank is None for part in self.parts)
         removal_text = f"; taken out, where {right} does not have it (-)" * is_removed
         return (
             f"By moving: the value of {left} with this one document{ranks} where {right} has it, "
-            f"the others in their order{removal_text}. Only {left} is changed, and these changes do "
-            "not add up."
+            f"the others in their order{removal_text}. Only {left} is changed, and these changes "
+            "do not add up."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -228,8 +228,10 @@ def cwl(
     if unjudged:
         n_gaining = np.maximum(n_gaining, ranked.where(gain_ > 0).count())
     user, parameters = _read_model(model)
-    cuts = [None] if k is None else [query_column(ranked, cut) for cut in np.hsplit(k, k.shape[1])]
-    views = [RankingView(ranked, gain_, ranked.costs, n_gaining, cut) for cut in cuts]
+    cutoffs: list[Any] = [None]
+    if k is not None:
+        cutoffs = [query_column(ranked, cutoff) for cutoff in np.hsplit(k, k.shape[1])]
+    views = [RankingView(ranked, gain_, ranked.costs, n_gaining, cutoff) for cutoff in cutoffs]
     return np.hstack([_compute_quantity(value, view, user, parameters) for view in views])
 
 

@@ -230,8 +230,8 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
     # Over the orders of ties it is 1 less the chance to miss all, place after place.
     places = judged.tie_places(judged.hits.grade >= rel, k)
-    missed, _ = places.miss_chances()
-    found_so_far = 1 - places.ranked.before(missed) * missed
+    miss_chance, _ = places.miss_chances()
+    found_so_far = 1 - places.ranked.before(miss_chance) * miss_chance
     return places.ranked.maximum(found_so_far)
 
 
@@ -315,6 +315,6 @@ def reciprocal_rank(
         raise no_formula_error("RR", over)
     # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
     places = judged.tie_places(judged.hits.grade >= rel, k)
-    missed, met = places.miss_chances()
-    first_here = places.ranked.before(missed) * met
+    miss_chance, hit_chance = places.miss_chances()
+    first_here = places.ranked.before(miss_chance) * hit_chance
     return places.ranked.total(first_here / places.ranked.rank)
