@@ -379,15 +379,15 @@ def is_exact(text: str) -> bool:
 
 def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
     """Redo all numbers of a worksheet; AssertionError names a number that comes out otherwise."""
-    sheets = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
+    sheets = [entry for entry in worksheet.sections if isinstance(entry, Sheet)]
     symbols: dict[str, Sequence[Any]] = {"groups": list(groups)}
-    for entry in worksheet.entries:
+    for entry in worksheet.sections:
         totals = entry.totals if isinstance(entry, Sheet) else ()
         symbols |= {total.symbol: total.values for total in totals}
         if isinstance(entry, Line):
             symbols[entry.symbol] = [entry.value]
     defined_symbols: set[str] = set()
-    for entry in worksheet.entries:
+    for entry in worksheet.sections:
         if isinstance(entry, Sheet):
             assert defined_symbols.issuperset(SYMBOL.findall(entry.title)), (
                 f"{entry.title!r}: {defined_symbols}"
@@ -472,7 +472,7 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
 def describe_form(worksheet: Worksheet) -> list[Any]:
     """Return a worksheet without the query's numbers: the same for every query."""
     description: list[Any] = []
-    for entry in (*worksheet.entries, worksheet.value_line):
+    for entry in (*worksheet.sections, worksheet.value_line):
         if isinstance(entry, Line):
             description.append((entry.symbol, entry.words))
         else:
