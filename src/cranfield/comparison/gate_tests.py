@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions import ENTRIES, load_entry
+from cranfield.extensions import load_entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
@@ -18,7 +18,7 @@ class GateTest:
     """A test by sign flips or by Student's t; an extension may bring another."""
 
     name = title = ""
-    is_valid_for_any_n = False  # whether the test holds however few queries differ
+    holds_always = False  # whether the test holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
 
@@ -51,6 +51,3 @@ def find_gate_test(name: str) -> GateTest:
     'bounded test'
     """
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
-
-
-GATE_TESTS = ("randomization", "t", *ENTRIES["gate test"])

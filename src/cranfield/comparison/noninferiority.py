@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
-from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Design, find_n_queries
+from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
 from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import (
@@ -178,7 +178,7 @@ def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
     passes, fails = is_above[0], is_below[1]
     if settings.equivalence:
         passes, fails = passes and is_below[2], is_below[0] or is_above[2]
-    if not settings.gate_test.is_valid_for_any_n:
+    if not settings.gate_test.holds_always:
         n_changed, difference = tests.n_changed[i], tests.moments.mean[i]
         if not n_changed:
             return "PASS"
@@ -199,7 +199,7 @@ def find_n_to_pass(
     # Both of two one-sided tests pass this often if each fails half as often as both may.
     power = (1 + _POWER) / 2 if settings.equivalence else _POWER
     n = find_n_queries(
-        Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances
+        Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances
     )
     if n > MOST_QUERIES and added_variances:
         return None

@@ -327,7 +327,7 @@ def _columns(gate: Gate) -> Iterator[Column]:
     other_mean_phrase = "a different" if settings.equivalence else "a lower"
     has_few_changes = (
         any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
-        and not settings.gate_test.is_valid_for_any_n
+        and not settings.gate_test.holds_always
     )
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
     units = "clusters" if in_clusters else "queries"

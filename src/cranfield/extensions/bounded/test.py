@@ -15,7 +15,7 @@ class BoundedTest(GateTest):
     """A test that assumes only that scores have a least and a greatest value."""
 
     name, title = "bounded", "bounded test"
-    is_valid_for_any_n = needs_range = True
+    holds_always = needs_range = True
     bets = N_BETS
 
     def least_p(self, settings: Any, n_units: int) -> float:
