@@ -399,7 +399,8 @@ def _note_verdicts(
 
 def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
     """Yield a note if limits of the randomization test were computed by Student's t."""
-    if "t" in {decision.method for decision in (*verdicts, *thresholds)}:
+    methods = {verdict.method for verdict in verdicts}
+    if "t" in methods | {threshold.method for threshold in thresholds}:
         text = (
             f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ "
             "from those of all flips by less than 0.0001 and a hundredth of their distance."

@@ -1,6 +1,6 @@
 """GateTest: the tests that a gate may use, by name, and what an extension adds in its own test."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranfield.arrays.ranked import Floats
 from cranfield.extensions import load_entry
@@ -9,9 +9,14 @@ if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
     from cranfield.comparison.settings import GateSettings
 
-# The lower and upper limits (n_systems,), and the p-values of means of at most, and of at least,
-# the bounds: (n_bounds, n_systems).
-Limits = tuple[Floats, Floats, Floats, Floats]
+
+class Limits(NamedTuple):
+    """Limits of mean gains, (n_systems,), and p-values against bounds, (n_bounds, n_systems)."""
+
+    lower: Floats
+    upper: Floats
+    p_above: Floats  # of a mean of at most the bound
+    p_below: Floats  # of a mean of at least the bound
 
 
 class GateTest:

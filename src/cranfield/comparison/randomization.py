@@ -21,6 +21,7 @@ from cranfield.comparison.flips import (
     count_kept_signs,
     sum_with_signs,
 )
+from cranfield.comparison.gate_tests import Limits
 
 _TIMES = 32  # blocks of memory that the sums under all flips may take: 256 MB
 
@@ -167,7 +168,7 @@ def _find_greatest(numbers: Floats, k: int) -> float:
 
 def one_sided_tests(
     differences: Floats, bounds: Floats, flips: Flips, alpha: float, weights: Floats | None = None
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> Limits:
     """Test mean differences against bounds from either side.
 
     A flip counts against a bound from above if the mean of the differences whose signs it flips is
@@ -205,7 +206,7 @@ def one_sided_tests(
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
     upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
-    return lower + 0.0, upper + 0.0, p_above, p_below
+    return Limits(lower + 0.0, upper + 0.0, p_above, p_below)
 
 
 def _count_against(
