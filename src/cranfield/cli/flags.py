@@ -252,12 +252,12 @@ def family_options(
     return combined_options(family_type, _declare_family(family_type, without, group, attrs))
 
 
-def added_options(verb: str, *, ways: bool = False) -> Any:
+def added_options(verb: str, *, alternatives: bool = False) -> Any:
     """Declare one parameter: the families of options that extensions add to a verb.
 
-    `ways`: the families that, when an option is given, take the place of what the command does.
+    `alternatives`: the families that, when an option is given, take the command's place.
     """
-    family_types = load_ways(verb) if ways else load_families(verb)
+    family_types = load_ways(verb) if alternatives else load_families(verb)
     declarations: dict[str, Any] = {}
     for family_type in family_types:
         declarations |= _declare_family(family_type)

@@ -390,8 +390,8 @@ def _align_columns(
     scored_measures = dict.fromkeys(measure for measure, _ in columns)
     if not names:
         raise InputError("there are no scores")
-    requested = scored_measures if requested_measures is None else requested_measures
-    measures = tuple(dict.fromkeys(requested))
+    candidates = scored_measures if requested_measures is None else requested_measures
+    measures = tuple(dict.fromkeys(candidates))
     for measure, name in product(measures, names):
         if measure not in scored_measures:
             names_text = ", ".join(scored_measures)

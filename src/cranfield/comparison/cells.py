@@ -91,8 +91,8 @@ class Cell:
         self.units = aligned_scores.units.select_queries(queries.is_included)
         # The same on the units that are tested, queries or clusters.
         self.unit_pairs = self.units.pair_units(self.paired_scores)
-        is_same = self.unit_pairs is self.paired_scores
-        self.unit_moments = self.moments if is_same else Moments.of(self.unit_pairs)
+        tests_queries = self.unit_pairs is self.paired_scores
+        self.unit_moments = self.moments if tests_queries else Moments.of(self.unit_pairs)
         self.flips = Flips(self.unit_pairs.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired_scores.scores.T]
         # The mean of each system: (n_systems,).

@@ -79,10 +79,10 @@ def find_least_effect(goal: Goal, mean: "EstimatedMean") -> float:
     """
     goal.check_power()
 
-    def is_found(effect: float) -> bool:
+    def is_detected(effect: float) -> bool:
         return rejection_probability(mean, effect, goal.alpha, 2) >= goal.power
 
-    return find_least(is_found, 0.0, lambda low, high: (low + high) / 2)
+    return find_least(is_detected, 0.0, lambda low, high: (low + high) / 2)
 
 
 def find_n_queries(
