@@ -345,7 +345,7 @@ def _n_words(n_units: int) -> int:
 
 
 def draw_sign_words(n_units: int, begin: int, end: int, seed: int, stream: int = 0) -> SignWords:
-    """Return signs drawn by chance, as `Flips.words` does: (n_words, n_flips).
+    """Return signs drawn by chance, as `Flips.sign_words` does: (n_words, n_flips).
 
     Signs depend on these five numbers alone; streams of one seed share no signs.
     """

@@ -183,8 +183,8 @@ def fieller_interval(
 
     The interval has all ratios r for which t of numerator - r denominator is at most `critical_t`:
     they are between the roots of a quadratic equation (Fieller, Journal of the Royal Statistical
-    Society B 1954). It has ends if t of the denominator is above `critical_t`. `variances` are of
-    the numerator and of the denominator, and their covariance; `residual_variance` is the variance
+    Society B 1954). It has ends if t of the denominator is above `critical_t`. `variances` are
+    (variance of the numerator, of the denominator, covariance); `residual_variance` is the variance
     of numerator - r denominator at the ratio of the two means.
     """
     numerator_variance, denominator_variance, covariance = variances
