@@ -10,8 +10,8 @@ The signs of eight queries are a byte. What eight scores add under each of the 2
 once and looked up for every flip (the method of four Russians: Arlazarov, Dinic, Kronrod &
 Faradzhev 1970). That takes a fraction of a matrix product's time, and none of the threads of a
 library for linear algebra, which wait busily where other programs have the cores. The scores are
-always added in the same order, so that a sum has the same bits on every machine, whatever the
-number of ranges and threads that the flips are split into.
+always added in the same order, so that a sum has the same bits on every machine, for any number of
+ranges and threads that the flips are split into.
 """
 
 from collections.abc import Iterable, Iterator

@@ -220,7 +220,7 @@ def _run_t_tests(
 ) -> BoundTests:
     """Return the limits of the mean gains, and their tests against the bounds, by the t test.
 
-    `moments` are of the units that are tested. Where the bounds are shares, p tests the queries'
+    `moments` belong to the units that are tested. Where the bounds are shares, p tests the queries'
     differences minus the bound's share of the baseline. The limits are Fieller's;
     where the baseline's scores vary so much that these do not exist, they are the limits of the
     differences that p tests. Without variance there is no p-value, and both limits are the mean;

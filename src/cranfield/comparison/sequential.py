@@ -223,7 +223,7 @@ def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryG
 
 
 def _code_slices(slices: Sequence[Bools], max_codes: int) -> tuple[Ints, Set[int]]:
-    """Return a code for each query of the first slice, and the slices that the codes tell apart.
+    """Return a code for each query of the first slice, and the slices that the codes stand for.
 
     Queries with the same code are in the same of these slices. A slice that would make more than
     `max_codes` codes is left out.
