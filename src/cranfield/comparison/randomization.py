@@ -214,7 +214,7 @@ def _count_against(
 ) -> tuple[Ints, Ints, Floats]:
     """Return the counts of flips against each bound, from above and below, and the flips' means.
 
-    Both counts are (n_bounds, n_pairs). The means (n_pairs, n_flips) belong to the differences whose
+    Both counts are (n_bounds, n_pairs). The means (n_pairs, n_flips) belong to differences whose
     signs a flip flips, NaN where it flips none; with all flips, their negatives follow.
     """
     n_queries, n_pairs = differences.shape
