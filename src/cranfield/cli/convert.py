@@ -191,22 +191,22 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
 
 def _read_selection(path: str) -> dict[str, Any]:
     """Return the queries or documents of a file, as keywords of `Run.only` and `Run.without`."""
-    listed_role = read_id_list(path)
-    if listed_role is None:
+    listed_ids = read_id_list(path)
+    if listed_ids is None:
         return {"docs": path}
-    role, listed = listed_role
-    return {"queries" if role == "query_id" else "docs": listed}
+    role, ids = listed_ids
+    return {"queries" if role == "query_id" else "docs": ids}
 
 
 def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
     """Return the judgments of the queries that a file lists, or of all other queries."""
-    listed_role = read_id_list(path)
-    if listed_role is None or listed_role[0] != "query_id":
+    listed_ids = read_id_list(path)
+    if listed_ids is None or listed_ids[0] != "query_id":
         raise OptionError(
             f"{escape_unprintable(path)}: of judgments, queries are chosen: expected their ids, "
             "one to a line, below the line query_id"
         )
-    listed_queries = set(listed_role[1])
+    listed_queries = set(listed_ids[1])
     if not keeps and listed_queries.isdisjoint(judgments.query_ids):
         raise NothingSharedError("lists no query of the judgments", source=path)
     queries = [

@@ -203,7 +203,7 @@ class DataOptions(Options):
     def read_both_sides(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, list[Run]]:
-        """Read files of which each holds both sides: see `open_both`."""
+        """Read files of which each holds both sides: see `open_both_sides`."""
         judgments, runs = self.open_both_sides(paths, duplicates)
         return self.read(judgments), runs
 

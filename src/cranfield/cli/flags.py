@@ -35,19 +35,10 @@ _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
 _SHORT_HELP = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
 # The options of other groups than the first that the short help shows, too.
-_USUAL_OPTIONS = (
-    "--format",
-    "--output",
-    "--per-query",
-    "--saved",
-    "--ties",
-    "--queries",
-    "--all-pairs",
-)
+_USUAL_OPTIONS = {"--format", "--output", "--per-query", "--saved", "--ties", "--queries"}
+_USUAL_OPTIONS |= {"--all-pairs"}
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-_FIRST_SENTENCE = re.compile(
-    r".*?(?<!\.)[.?](?= |$)", re.S
-)  # the first sentence; dots of RUN... end none
+_FIRST_SENTENCE = re.compile(r".*?(?<!\.)[.?](?= |$)", re.S)  # dots of RUN... end no sentence
 
 
 def complete_files(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
@@ -71,23 +62,20 @@ def complete_measures(_: click.Context, __: click.Parameter, prefix: str) -> "li
 class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
-    def __init__(self, *declarations: Any, group: str = "Options", **click_settings: Any) -> None:
-        if (
-            "metavar" not in click_settings
-            and click_settings.get("type") in _METAVARS
-            and not click_settings.get("is_flag")
-        ):
-            click_settings["metavar"] = _METAVARS[click_settings["type"]]
-        if click_settings.get("metavar") == "MEASURE":
-            click_settings["shell_complete"] = complete_measures
-        elif str(click_settings.get("metavar")).startswith("FILE"):
-            click_settings["shell_complete"] = complete_files
-        super().__init__(*declarations, **click_settings)
+    def __init__(self, *declarations: Any, group: str = "Options", **attrs: Any) -> None:
+        has_type = attrs.get("type") in _METAVARS and not attrs.get("is_flag")
+        if has_type and "metavar" not in attrs:
+            attrs["metavar"] = _METAVARS[attrs["type"]]
+        if attrs.get("metavar") == "MEASURE":
+            attrs["shell_complete"] = complete_measures
+        elif str(attrs.get("metavar")).startswith("FILE"):
+            attrs["shell_complete"] = complete_files
+        super().__init__(*declarations, **attrs)
         self.group = group
 
     def is_usual(self) -> bool:
         """Tell whether the short help shows this option."""
-        return self.group == "Options" or not {*_USUAL_OPTIONS}.isdisjoint(self.opts)
+        return self.group == "Options" or not _USUAL_OPTIONS.isdisjoint(self.opts)
 
 
 class Command(click.Command):
@@ -99,11 +87,9 @@ class Command(click.Command):
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
         for parameter, n in Counter(order).items():
-            if (
-                n > 1
-                and isinstance(parameter, click.Option)
-                and not (parameter.multiple or parameter.is_flag)
-            ):
+            if n == 1 or not isinstance(parameter, click.Option):
+                continue
+            if not (parameter.multiple or parameter.is_flag):
                 raise OptionError(f"{parameter.opts[-1]} is given {n} times, and takes one value")
         return remaining_args
 
@@ -111,10 +97,9 @@ class Command(click.Command):
         """Write the docstring; for the short help, its first paragraph and the examples."""
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
-        first_paragraph, *other_paragraphs = (
-            inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
-        )
-        examples = [paragraph for paragraph in other_paragraphs if paragraph.startswith("\b")]
+        text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        first_paragraph, *paragraphs = text.split("\n\n")
+        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("\b")]
         for paragraph in (first_paragraph, *examples):
             formatter.write_paragraph()
             with formatter.indentation():
@@ -126,27 +111,21 @@ class Command(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         headings = [getattr(option, "group", "Options") for option in options]
         for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
-            group_options = [
-                option
-                for option, heading in zip(options, headings, strict=True)
-                if heading == group
-            ]
+            pairs = zip(options, headings, strict=True)
+            group_options = [option for option, heading in pairs if heading == group]
             if short:
                 group_options = [
-                    group_option
-                    for group_option in group_options
-                    if not isinstance(group_option, GroupedOption) or group_option.is_usual()
+                    option
+                    for option in group_options
+                    if not isinstance(option, GroupedOption) or option.is_usual()
                 ]
-            records = [
-                record
-                for group_option in group_options
-                if (record := group_option.get_help_record(ctx)) is not None
-            ]
+            records = [option.get_help_record(ctx) for option in group_options]
+            lines = [record for record in records if record is not None]
             if short:
-                records = [(option_names, _shorten(sentence)) for option_names, sentence in records]
-            if records:
+                lines = [(names, _shorten(sentence)) for names, sentence in lines]
+            if lines:
                 with formatter.section(group):
-                    formatter.write_dl(records)
+                    formatter.write_dl(lines)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write, in the short help, which command shows all options."""
@@ -158,9 +137,7 @@ class Command(click.Command):
 def _is_short(ctx: click.Context) -> bool:
     """Tell whether help was asked for by -h."""
     typed_args = ctx.meta.get(_TYPED_KEY, ())
-    return "--help" not in typed_args and any(
-        _SHORT_HELP.fullmatch(typed_arg) for typed_arg in typed_args
-    )
+    return "--help" not in typed_args and any(map(_SHORT_HELP.fullmatch, typed_args))
 
 
 def _shorten(sentence: str) -> str:
@@ -176,7 +153,7 @@ def command(
     name: str,
     group: click.Group | None = None,
     cls: type[click.Command] = Command,
-    **click_settings: Any,
+    **attrs: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator that makes a function a command, and adds it to a group, if any."""
 
@@ -185,7 +162,7 @@ def command(
         for parameter in [*inspect.signature(function).parameters.values()][::-1]:
             declaration: Callable[[str], Decorator] = parameter.default
             wrapper = declaration(parameter.name)(wrapper)
-        new_command = click.command(name, cls, **click_settings)(wrapper)
+        new_command = click.command(name, cls, **attrs)(wrapper)
         new_command.help = new_command.help or NO_DOCSTRINGS
         if group is not None:
             group.add_command(new_command)
@@ -194,28 +171,21 @@ def command(
     return make_command
 
 
-def argument(**click_settings: Any) -> Any:
+def argument(**attrs: Any) -> Any:
     """Declare an argument: the name of a file, unless `shell_complete` says otherwise."""
-    return lambda name: click.argument(name, **{"shell_complete": complete_files, **click_settings})
+    return lambda name: click.argument(name, **{"shell_complete": complete_files, **attrs})
 
 
-def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
+def option(*names: str, group: str = "Options", **attrs: Any) -> Any:
     """Declare an option of a group; without names, it has the name of the parameter."""
-    choices = (
-        click_settings["type"].choices
-        if isinstance(click_settings.get("type"), click.Choice)
-        else ()
-    )
+    choices = attrs["type"].choices if isinstance(attrs.get("type"), click.Choice) else ()
     if len("|".join(choices)) > _MAX_CHOICES_WIDTH:
-        click_settings = {
-            "metavar": "NAME",
-            **click_settings,
-            "help": f"{click_settings['help']} One of {', '.join(choices)}.",
-        }
+        sentence = f"{attrs['help']} One of {', '.join(choices)}."
+        attrs = {"metavar": "NAME", **attrs, "help": sentence}
 
     def declare(name: str) -> Decorator:
-        option_names = names or (f"--{name.replace('_', '-')}",)
-        return click.option(*option_names, name, cls=GroupedOption, group=group, **click_settings)
+        spellings = names or (f"--{name.replace('_', '-')}",)
+        return click.option(*spellings, name, cls=GroupedOption, group=group, **attrs)
 
     return declare
 
@@ -232,23 +202,18 @@ def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float
     return read_number
 
 
-def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
+def checked_option(check: Check, *names: str, **attrs: Any) -> Any:
     """Declare an option whose value a check reads; an error names the option as it was typed."""
-    if click_settings.get("type") in (int, float):
-        click_settings = {
-            "metavar": _METAVARS[click_settings["type"]],
-            **click_settings,
-            "type": _number_reader(click_settings["type"]),
-        }
+    if attrs.get("type") in (int, float):
+        number_type = attrs["type"]
+        attrs = {"metavar": _METAVARS[number_type], **attrs, "type": _number_reader(number_type)}
 
     def check_value(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        for single_value in (
-            value if parameter.multiple else ()
-        ):  # an error shows the wrong value alone
-            checked_value(str(parameter.name), single_value, check)
+        for part in value if parameter.multiple else ():  # an error shows the wrong part alone
+            checked_value(str(parameter.name), part, check)
         return value if value is None else checked_value(str(parameter.name), value, check)
 
-    return option(*names, callback=check_value, **click_settings)
+    return option(*names, callback=check_value, **attrs)
 
 
 def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[str, Any]) -> Any:
@@ -258,14 +223,12 @@ def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[s
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def call_with_group(*args: Any, **arguments: Any) -> Any:
-                group_arguments = {
-                    parameter_name: arguments.pop(parameter_name) for parameter_name in declarations
-                }
+                group_arguments = {option: arguments.pop(option) for option in declarations}
                 return function(*args, **{name: make_parameter(**group_arguments)}, **arguments)
 
             wrapper: Callable[..., Any] = call_with_group
-            for parameter_name, declaration in [*declarations.items()][::-1]:
-                wrapper = declaration(parameter_name)(wrapper)
+            for option, declaration in [*declarations.items()][::-1]:
+                wrapper = declaration(option)(wrapper)
             return wrapper
 
         return decorate
@@ -278,54 +241,46 @@ def family_options(
     *,
     without: Collection[str] = (),
     group: str = "Options",
-    **click_settings: dict[str, Any],
+    **attrs: dict[str, Any],
 ) -> Any:
     """Declare one parameter: a family of options, which are a group of `--help`.
 
-    Options in `without` are left out. `click_settings` has, for an option's name, what click needs
+    Options in `without` are left out. `attrs` has, for an option's name, what click needs
     beside the family's declaration: `help`, `metavar`, or `names`, as in
     `rel={"names": ("-l", "--rel")}`.
     """
-    return combined_options(
-        family_type, _declare_family(family_type, without, group, click_settings)
-    )
+    return combined_options(family_type, _declare_family(family_type, without, group, attrs))
 
 
-def added_options(verb: str, *, ways: bool = False) -> Any:
+def added_options(verb: str, *, alternatives: bool = False) -> Any:
     """Declare one parameter: the families of options that extensions add to a verb.
 
-    `ways`: the families that, when an option is given, take the place of what the command does.
+    `alternatives`: the families that, when an option is given, take the command's place.
     """
-    family_types = load_ways(verb) if ways else load_families(verb)
-    declarations = {
-        name: declare
-        for family_type in family_types
-        for name, declare in _declare_family(family_type).items()
-    }
+    family_types = load_ways(verb) if alternatives else load_families(verb)
+    declarations: dict[str, Any] = {}
+    for family_type in family_types:
+        declarations |= _declare_family(family_type)
     return combined_options(
-        lambda **values: [family_type.of(values) for family_type in family_types], declarations
+        lambda **options: [kind.of(options) for kind in family_types], declarations
     )
 
 
 def _declare_family(
-    kind: type[Options],
+    family_type: type[Options],
     without: Collection[str] = (),
     group: str = "Options",
-    more: Mapping[str, Mapping[str, Any]] = {},
+    attrs_of_option: Mapping[str, Mapping[str, Any]] = {},
 ) -> dict[str, Any]:
     """Return {name: declaration} of the options of a family, under its heading if it has one."""
-    return {
-        option.name: _declare_option(
-            option,
-            **{
-                "group": kind.heading or group,
-                **kind.flags.get(option.name, {}),
-                **more.get(option.name, {}),
-            },
-        )
-        for option in list_options(kind)
-        if option.name not in without
-    }
+    declarations: dict[str, Any] = {}
+    for option in list_options(family_type):
+        if option.name not in without:
+            attrs: dict[str, Any] = {"group": family_type.heading or group}
+            attrs |= family_type.flags.get(option.name, {})
+            attrs |= attrs_of_option.get(option.name, {})
+            declarations[option.name] = _declare_option(option, **attrs)
+    return declarations
 
 
 def option_names(families: Iterable[Options]) -> set[str]:
@@ -333,28 +288,17 @@ def option_names(families: Iterable[Options]) -> set[str]:
     return {option.name for family in families for option in list_options(type(family))}
 
 
-def _declare_option(family_option: Option, names: Sequence[str] = (), **click_settings: Any) -> Any:
+def _declare_option(family_option: Option, names: Sequence[str] = (), **attrs: Any) -> Any:
     """Declare an option of a family, checked as the functions check it."""
-    click_settings = {
-        "help": family_option.sentence,
-        "default": family_option.default,
-        **click_settings,
-    }
+    attrs = {"help": family_option.sentence, "default": family_option.default, **attrs}
     if family_option.kind is bool:
-        return option(*names, is_flag=True, **click_settings)
-    click_type = (
-        click.Choice(family_option.choices) if family_option.choices else family_option.kind
-    )
-    click_settings = {
-        "type": click_type,
-        "show_default": click_settings["default"] is not None,
-        **click_settings,
-    }
-    return (
-        option(*names, **click_settings)
-        if family_option.check is None
-        else checked_option(family_option.check, *names, **click_settings)
-    )
+        return option(*names, is_flag=True, **attrs)
+    choices = family_option.choices
+    click_type = click.Choice(choices) if choices else family_option.kind
+    attrs = {"type": click_type, "show_default": attrs["default"] is not None, **attrs}
+    if family_option.check is None:
+        return option(*names, **attrs)
+    return checked_option(family_option.check, *names, **attrs)
 
 
 def measure_option(purpose: str, default: str) -> Any:
@@ -405,21 +349,15 @@ def typed_options(command: click.Command) -> list[str]:
     The measures and the options of the output are left out.
     """
     context = click.get_current_context()
-    value_of_parameter, *_ = context.command.make_parser(context).parse_args(
-        list(context.meta[_TYPED_KEY])
-    )
+    parser = context.command.make_parser(context)
+    value_of_parameter, *_ = parser.parse_args(list(context.meta[_TYPED_KEY]))
     shared_names = {
         parameter.name
         for parameter in command.params
         if getattr(parameter, "group", "Output") != "Output"
     }
-    shared_names -= {
-        "names",
-        "query",
-        "query_texts",
-        "doc_texts",
-        "limit",
-    }  # gate's limit is another
+    # The limit of `gate` is another option.
+    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit"}
     typed_parts: list[str] = []
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
@@ -429,11 +367,9 @@ def typed_options(command: click.Command) -> list[str]:
             continue
         value = value_of_parameter[parameter.name]
         for text in value if parameter.multiple else [value]:
-            typed_parts += (
-                [parameter.opts[-1]]
-                if parameter.is_flag
-                else [parameter.opts[-1], without_secrets(str(text))]
-            )
+            typed_parts.append(parameter.opts[-1])
+            if not parameter.is_flag:
+                typed_parts.append(without_secrets(str(text)))
     return typed_parts
 
 

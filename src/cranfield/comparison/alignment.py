@@ -82,10 +82,8 @@ class EvaluatedRuns:
         """
         costs = any(measure.definition.traits.takes_cost for measure in self.systems.measures)
         runs = list(self.runs.values())
-        return [
-            (judged_run.query_ids, judged_run.judged)
-            for judged_run in judge_all(self.qrels, runs, self.judging, costs=costs)
-        ]
+        judged_runs = judge_all(self.qrels, runs, self.judging, costs=costs)
+        return [(run.query_ids, run.judged) for run in judged_runs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +95,13 @@ class AlignedScores:
     file.
     """
 
-    system_names: tuple[str, ...]  # of the systems
+    system_names: tuple[str, ...]
     measures: tuple[str, ...]
     query_ids: tuple[str, ...]
     scores: Floats
     notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
-    evaluated_runs: "EvaluatedRuns | None" = None  # None: the scores existed already
+    evaluated_runs: EvaluatedRuns | None = None  # None: the scores existed already
     # The share of judged documents among those that a measure looks at, with the shape of
     # `scores`; None if it is not known, and for judgments in groups.
     judged_share: Floats | None = None
@@ -222,11 +220,11 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    aligned_scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
+    scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
     for family in families:
-        aligned_scores = family.join_runs(aligned_scores)
-    units, notes = find_units(families, aligned_scores.query_ids)
-    return replace(aligned_scores, units=units, notes=(*aligned_scores.notes, *notes))
+        scores = family.join_runs(scores)
+    units, notes = find_units(families, scores.query_ids)
+    return replace(scores, units=units, notes=(*scores.notes, *notes))
 
 
 def _align_scores(
@@ -243,17 +241,17 @@ def _align_scores(
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
-        judged, named_runs, measures = arrange_arguments(
-            *(qrels, runs, measures, None), columns=reading.columns, duplicates=judging.duplicates
+        stated_columns, duplicates = reading.columns, judging.duplicates
+        judgments, named_runs, measures = arrange_arguments(
+            qrels, runs, measures, None, columns=stated_columns, duplicates=duplicates
         )
-        qrels_and_runs = judged, named_runs
+        qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):
         table_sides = None
         with contextlib.suppress(InputError):  # then they are scores
             table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        qrels_and_runs = (
-            None if table_sides is None else table_sides.read("strict", judging.duplicates)
-        )
+        if table_sides is not None:
+            qrels_and_runs = table_sides.read("strict", judging.duplicates)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -261,9 +259,8 @@ def _align_scores(
         return _evaluate_runs(*qrels_and_runs, run_measures, missing or "zero", judging)
     check_scores(qrels)
     if data_options := {**judging.changed_options(), **reading.changed_options()}:
-        raise OptionError(
-            f"{', '.join(data_options)}: applies to judgments and runs, not to scores"
-        )
+        names = ", ".join(data_options)
+        raise OptionError(f"{names}: applies to judgments and runs, not to scores")
     try:
         columns, notes, recipe, files = read_columns(qrels, alignment)
     except InputError as error:
@@ -271,15 +268,13 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    falling_names = alignment.less_is_better
-    measures_with_scores = {measure for measure, _ in columns}
-    if useless_names := [
-        name for name in falling_names if find_measure(name) or name not in measures_with_scores
-    ]:
-        raise OptionError(
-            f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no "
-            "measure of cranfield"
-        )
+    scored_names = {measure for measure, _ in columns}
+    for name in alignment.less_is_better:
+        if find_measure(name) or name not in scored_names:
+            raise OptionError(
+                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
+                "cranfield"
+            )
     recipe |= alignment.changed_options()
     aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
     for measure in aligned_scores.measures if files is not None else ():
@@ -306,20 +301,15 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
         )
         yield Note("direction", "info", text, count=len(unknown_names))
     for measure in unknown:
-        columns = [
-            *zip(
-                map(escape_unprintable, aligned_scores.system_names),
-                aligned_scores.measure_scores(measure).T,
-                strict=True,
-            )
-        ]
+        system_names = map(escape_unprintable, aligned_scores.system_names)
+        columns = [*zip(system_names, aligned_scores.measure_scores(measure).T, strict=True)]
         fraction_systems = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
         systems_above_1 = [name for name, x in columns if x.mean() > 1]
         if fraction_systems and systems_above_1:
             text = (
                 f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} "
-                "are between 0 and 1, and the "
-                f"mean is above 1 of {format_names(systems_above_1)}: are they in the same unit?"
+                f"are between 0 and 1, and the mean is above 1 of {format_names(systems_above_1)}: "
+                "are they in the same unit?"
             )
             yield Note("unit", "warning", text)
 
@@ -331,9 +321,8 @@ def _is_read_once(paths: Any) -> bool:
     if not isinstance(paths, dict | list | tuple):
         return False
     path_list = paths.values() if isinstance(paths, dict) else paths
-    return any(
-        isinstance(path, str | os.PathLike) and not os.path.isfile(path) for path in path_list
-    )
+    texts = (path for path in path_list if isinstance(path, str | os.PathLike))
+    return not all(map(os.path.isfile, texts))
 
 
 def _evaluate_runs(
@@ -349,9 +338,9 @@ def _evaluate_runs(
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
-    # The share judged is unknown for judgments in groups, and for lists of relevant documents.
-    is_known = judgments.graded and not judgments.has_groups
-    share_measures = list(map(judged_share_measure, numeric_measures)) if is_known else []
+    # The judged share is unknown for judgments in groups, and for lists of relevant documents.
+    has_shares = judgments.graded and not judgments.has_groups
+    share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
     for name, scores in systems.items():
@@ -372,19 +361,14 @@ def _evaluate_runs(
     all_scores = _align_columns(
         system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe
     )
-    judged_share = (
-        np.stack([all_scores.measure_scores(str(share)) for share in share_measures])
-        if share_measures
-        else None
-    )
-    evaluated_runs = EvaluatedRuns(judgments, named_runs, systems)
+    shares = [all_scores.measure_scores(str(share)) for share in share_measures]
     n_measures = len(dict.fromkeys(numeric_measures))  # without the shares
     return replace(
         all_scores,
         measures=all_scores.measures[:n_measures],
         scores=all_scores.scores[:n_measures],
-        evaluated_runs=evaluated_runs,
-        judged_share=judged_share,
+        evaluated_runs=EvaluatedRuns(judgments, named_runs, systems),
+        judged_share=np.stack(shares) if shares else None,
     )
 
 
@@ -402,18 +386,16 @@ def _align_columns(
     notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> AlignedScores:
-    system_names = tuple(dict.fromkeys(system for _, system in columns))
-    measures_with_scores = dict.fromkeys(measure for measure, _ in columns)
-    if not system_names:
+    names = tuple(dict.fromkeys(system for _, system in columns))
+    scored_measures = dict.fromkeys(measure for measure, _ in columns)
+    if not names:
         raise InputError("there are no scores")
-    measures = tuple(
-        dict.fromkeys(measures_with_scores if requested_measures is None else requested_measures)
-    )
-    for measure, name in product(measures, system_names):
-        if measure not in measures_with_scores:
-            raise MeasureError(
-                f"there are no scores of {measure}; there are {', '.join(measures_with_scores)}"
-            )
+    candidates = scored_measures if requested_measures is None else requested_measures
+    measures = tuple(dict.fromkeys(candidates))
+    for measure, name in product(measures, names):
+        if measure not in scored_measures:
+            names_text = ", ".join(scored_measures)
+            raise MeasureError(f"there are no scores of {measure}; there are {names_text}")
         if (measure, name) not in columns:
             raise InputError(
                 f"{name}: there are no scores of {measure}",
@@ -421,29 +403,23 @@ def _align_columns(
             )
     if not measures:
         raise MeasureError("no measure is named")
-    chosen_columns = {key: columns[key] for key in product(measures, system_names)}
+    chosen_columns = {key: columns[key] for key in product(measures, names)}
     ids_of_column = _share_id_tuples(chosen_columns)
     query_ids, query_notes = _choose_queries(chosen_columns, ids_of_column, missing)
-    positions = {
-        ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(ids_of_column.values())
-    }
+    different_ids = dict.fromkeys(ids_of_column.values())
+    positions = {ids: _find_positions(query_ids, ids) for ids in different_ids}
 
-    def column_scores(measure: str, name: str) -> Floats:
+    def align_column(measure: str, name: str) -> Floats:
         scores, position = chosen_columns[measure, name][1], positions[ids_of_column[measure, name]]
         return scores if position is None else np.where(position < 0, 0.0, scores[position])
 
-    values = np.stack(
-        [
-            np.stack([column_scores(measure, name) for name in system_names], axis=1)
-            for measure in measures
-        ]
+    scores = np.stack(
+        [np.stack([align_column(measure, name) for name in names], axis=1) for measure in measures]
     )
-    for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST_SCORE))[:1].tolist():
-        raise not_a_score_error(system_names[s], measures[m], query_ids[q], float(values[m, q, s]))
-    full_recipe = {"cranfield": __version__, "missing": missing, **recipe}
-    return AlignedScores(
-        system_names, measures, query_ids, values, (*notes, *query_notes), full_recipe
-    )
+    for m, q, s in np.argwhere(~(np.abs(scores) <= GREATEST_SCORE))[:1].tolist():
+        raise not_a_score_error(names[s], measures[m], query_ids[q], float(scores[m, q, s]))
+    recipe = {"cranfield": __version__, "missing": missing, **recipe}
+    return AlignedScores(names, measures, query_ids, scores, (*notes, *query_notes), recipe)
 
 
 def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -23,7 +23,7 @@ from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import mean_intervals, note_intervals
-from cranfield.comparison.needed import detectable
+from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
 from cranfield.comparison.pair_tests import PairSample, PairTests
 from cranfield.comparison.remarks import note_comparison
 from cranfield.comparison.result import Change, Pair, Result, System, column_to_list, find_verdicts
@@ -82,22 +82,17 @@ class Cell:
         self.aligned_scores, self.settings, self.measure = aligned_scores, settings, measure
         self.queries = queries
         self.parsed_measure = aligned_scores.find_measure(measure)  # None if the measure is unknown
-        self.higher_is_better = aligned_scores.is_higher_better(measure)  # whether higher is better
-        self.scores = aligned_scores.measure_scores(measure)[
-            queries.is_included
-        ]  # (n_rows, n_systems)
-        # Scores as they are compared: logarithms if the measure has a geometric mean.
-        self.paired_scores = PairedScores(
-            to_compared_unit(self.parsed_measure, self.scores), left_column, right_column
-        )
+        self.higher_is_better = aligned_scores.is_higher_better(measure)
+        # (n_queries, n_systems), and in the unit of comparison: logarithms for geometric means.
+        self.scores = aligned_scores.measure_scores(measure)[queries.is_included]
+        compared_scores = to_compared_unit(self.parsed_measure, self.scores)
+        self.paired_scores = PairedScores(compared_scores, left_column, right_column)
         self.moments = Moments.of(self.paired_scores)
         self.units = aligned_scores.units.select_queries(queries.is_included)
-        self.unit_pairs = self.units.pair_units(
-            self.paired_scores
-        )  # scores on the units that are tested
-        self.unit_moments = (
-            self.moments if self.unit_pairs is self.paired_scores else Moments.of(self.unit_pairs)
-        )
+        # The same on the units that are tested, queries or clusters.
+        self.unit_pairs = self.units.pair_units(self.paired_scores)
+        tests_queries = self.unit_pairs is self.paired_scores
+        self.unit_moments = self.moments if tests_queries else Moments.of(self.unit_pairs)
         self.flips = Flips(self.unit_pairs.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired_scores.scores.T]
         # The mean of each system: (n_systems,).
@@ -148,7 +143,18 @@ def build_result(
             _split_rows(columns, n_pairs), _split_rows(extra_columns, n_pairs), strict=True
         )
     ]
-    settings = cell.settings
+    remarks = note_comparison(
+        cell.parsed_measure,
+        pairs,
+        _find_doubts(cell),
+        cell.flips,
+        cell.settings,
+        family.n_comparisons,
+        cell.units,
+        higher_is_better=cell.higher_is_better,
+    )
+    names = cell.aligned_scores.system_names
+    mean_remarks = () if pairs else note_intervals(cell.scores, names, cell.units)
     return Result(
         cell.measure,
         cell.queries.label,
@@ -159,26 +165,8 @@ def build_result(
         _build_systems(cell),
         pairs,
         family.n_comparisons,
-        _letter_systems(cell, pairs) if settings.all_pairs else None,
-        tuple(
-            note_comparison(
-                *(
-                    cell.parsed_measure,
-                    pairs,
-                    _find_doubts(cell, pairs),
-                    cell.flips,
-                    settings,
-                    family.n_comparisons,
-                    cell.units,
-                ),
-                higher_is_better=cell.higher_is_better,
-            )
-        )
-        + (
-            ()
-            if pairs
-            else tuple(note_intervals(cell.scores, cell.aligned_scores.system_names, cell.units))
-        ),
+        _letter_systems(cell, pairs) if cell.settings.all_pairs else None,
+        (*remarks, *mean_remarks),
         cell.units,
     )
 
@@ -245,12 +233,10 @@ def _test_columns(
     is_significant = [bool(flag) for flag in adjusted_p <= settings.alpha]  # NaN is not
     probabilities, is_marked = _probability_columns(cell), is_significant
     if settings.test == "bayes":
-        probability_pairs = zip(
-            probabilities["probability_better"], probabilities["probability_worse"], strict=True
-        )
+        sides = (probabilities[f"probability_{side}"] for side in ("better", "worse"))
         is_marked = [
             max(better or 0.0, worse or 0.0) >= settings.decisive_probability
-            for better, worse in probability_pairs
+            for better, worse in zip(*sides, strict=True)
         ]
     direction = cell.moments.mean  # (n_pairs,) above 0 where the left system has the greater scores
     if settings.test == "wilcoxon":
@@ -258,10 +244,12 @@ def _test_columns(
     elif settings.test == "sign":
         wins, _, losses = count_wins(cell.paired_scores, settings.tie)
         direction = (wins - losses) * 1.0
+    levels = [family.level(settings, is_rejected) for is_rejected in (False, True)]
     least_effect = [
-        detectable(flips.n_units, alpha=family.level(settings, is_rejected)) if has_test else None
-        for is_rejected in (False, True)
+        find_least_effect(Goal(alpha=level), estimate_mean(flips.n_units)) if has_test else None
+        for level in levels
     ]
+    unit_sd = column_to_list(cell.unit_moments.sd)
     return {
         "p": p,
         "p_adjusted": adjusted_p,
@@ -276,9 +264,7 @@ def _test_columns(
         **probabilities,
         "detectable": [
             None if (effect := least_effect[is_rejected]) is None or not sd else effect * sd
-            for is_rejected, sd in zip(
-                is_significant, column_to_list(cell.unit_moments.sd), strict=True
-            )
+            for is_rejected, sd in zip(is_significant, unit_sd, strict=True)
         ],
     }
 
@@ -288,11 +274,9 @@ def _probability_columns(cell: Cell) -> dict[str, Any]:
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
         return {}
-    column_names = ["probability_better", "probability_same", "probability_worse"]
+    names = ["probability_better", "probability_same", "probability_worse"]
     columns = map(column_to_list, posterior_probabilities(cell.unit_moments, rope or 0.0))
-    return dict(
-        zip(column_names if cell.higher_is_better else column_names[::-1], columns, strict=True)
-    )
+    return dict(zip(names if cell.higher_is_better else names[::-1], columns, strict=True))
 
 
 def _effect_columns(cell: Cell) -> dict[str, Any]:
@@ -305,20 +289,17 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
     is_changed = _mark_changes(cell)
     n_changed = np.count_nonzero(is_changed, axis=0)
 
-    def changes(pair: int) -> tuple[Change, ...]:
-        system_columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
-        query_indices = np.flatnonzero(is_changed[:, pair]).tolist()
-        return tuple(
-            Change(cell.queries.ids[q], *cell.scores[q, system_columns].tolist())
-            for q in query_indices
-        )
+    def list_changes(pair: int) -> tuple[Change, ...]:
+        columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
+        rows = np.flatnonzero(is_changed[:, pair]).tolist()
+        return tuple(Change(cell.queries.ids[q], *cell.scores[q, columns].tolist()) for q in rows)
 
     return {
         **effect_sizes(paired_scores, cell.moments),
         "changed": n_changed,
         "changes": [
-            changes(pair_index) if is_listed else ()
-            for pair_index, is_listed in enumerate(n_changed < FEW_UNITS)
+            list_changes(pair) if is_listed else ()
+            for pair, is_listed in enumerate(n_changed < FEW_UNITS)
         ],
         "wins": wins,
         "ties": ties,
@@ -342,11 +323,11 @@ def unit_columns(cell: Cell) -> ValueColumns:
 
 def _count_changed_units(cell: Cell) -> Ints:
     """Return the number of units in which the two systems differ on a query: (n_pairs,)."""
-    n_differing: Ints = np.count_nonzero(cell.units.sum_queries(_mark_changes(cell) * 1.0), axis=0)
-    return n_differing
+    n_changed: Ints = np.count_nonzero(cell.units.sum_queries(_mark_changes(cell) * 1.0), axis=0)
+    return n_changed
 
 
-def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
+def _find_doubts(cell: Cell) -> list[Doubt | None]:
     """Return for each pair why its test and its interval may be wrong, or None."""
     n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))

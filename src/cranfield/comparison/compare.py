@@ -96,7 +96,12 @@ def compare(
     refuse_unknown_options(compare, options, _more)
     settings = Settings.of(options)
     aligned_scores = align(
-        *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        qrels,
+        runs,
+        measures,
+        Alignment.of(options),
+        Judging.of(options),
+        Reading.of(options),
         [family.of(options) for family in FAMILIES],
     )
     comparison = compare_scores(aligned_scores, settings, slices)
@@ -116,48 +121,42 @@ def compare_scores(
     `labels` are the `slices` of `compare`: labels of queries. `with_slow_columns`: whether
     extensions add columns that take long.
     """
+    names, query_ids = aligned_scores.system_names, aligned_scores.query_ids
     if not settings.all_pairs:
-        baseline = (
-            aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
-        )
+        baseline = names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
     aligned_scores.units.check(settings)
-    left_column, right_column = _choose_pairs(aligned_scores.system_names, settings.baseline)
+    left_column, right_column = _choose_pairs(names, settings.baseline)
     blocks = list(aligned_scores.extra_columns)
-    blocks += [
-        block_type() for block_type in load_entries("columns of compare") if with_slow_columns
-    ]
+    if with_slow_columns:
+        blocks += [block_type() for block_type in load_entries("columns of compare")]
     blocks = [
         block.prepare(aligned_scores, settings, left_column, right_column) for block in blocks
     ]
-    slices, notes = find_slices(
-        None if labels is None else read_labels(labels), aligned_scores.query_ids
-    )
-    all_queries = Slice(None, None, np.ones(len(aligned_scores.query_ids), np.bool_))
-    all_cells = [
-        [
-            Cell(aligned_scores, settings, left_column, right_column, measure, queries)
-            for measure in aligned_scores.measures
-        ]
-        for queries in (
-            QueryGroup.of(aligned_scores, query_slice) for query_slice in (all_queries, *slices)
+    slices, notes = find_slices(None if labels is None else read_labels(labels), query_ids)
+    all_queries = Slice(None, None, np.ones(len(query_ids), np.bool_))
+    all_cells = []
+    for query_slice in (all_queries, *slices):
+        queries = QueryGroup.of(aligned_scores, query_slice)
+        all_cells.append(
+            [
+                Cell(aligned_scores, settings, left_column, right_column, measure, queries)
+                for measure in aligned_scores.measures
+            ]
         )
-    ]
     results = []
-    tests_of_slices = run_pair_tests(
-        [[cell.sample for cell in cells] for cells in all_cells], settings
-    )
-    for cells, slice_tests in zip(all_cells, tests_of_slices, strict=True):
-        corrected_families = _correct_cells(cells, slice_tests)
+    samples = [[cell.sample for cell in cells] for cells in all_cells]
+    for cells, tests in zip(all_cells, run_pair_tests(samples, settings), strict=True):
+        corrections = _correct_cells(cells, tests)
         columns_of_blocks = [[unit_columns(cell) for cell in cells]]
         columns_of_blocks += [block.pair_columns(cells, settings) for block in blocks]
         columns = map(join_columns, zip(*columns_of_blocks, strict=True))
-        for cell, test, (p, comparisons), extra_columns in zip(
-            cells, slice_tests, corrected_families, columns, strict=True
+        for cell, test, (p, family), extra_columns in zip(
+            cells, tests, corrections, columns, strict=True
         ):
-            results.append(build_result(cell, test, p, comparisons, extra_columns))
+            results.append(build_result(cell, test, p, family, extra_columns))
         if cells is all_cells[0]:
-            notes += _note_families(cells, slice_tests, [pair for pair, _ in corrected_families])
+            notes += _note_families(cells, tests, [p for p, _ in corrections])
     notes += [note for block in blocks for note in block.notes()]
     return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
 
@@ -175,7 +174,7 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
-    >>> pairs = every_pair(compare(half))["score"].pairs
+    >>> pairs = compare_all_pairs(compare(half))["score"].pairs
     >>> [(pair.system, pair.other, pair.difference) for pair in pairs]
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
     """
@@ -223,10 +222,8 @@ def _note_families(
     )
     is_marked = np.concatenate(adjusted_p) <= settings.alpha
     if settings.correction in CORRECTIONS and is_marked.any():
-        is_marked_together = (
-            np.concatenate([p for p, _ in _correct_family(cells, tests)]) <= settings.alpha
-        )
-        n_left = int(np.count_nonzero(is_marked & is_marked_together))
+        family_p = np.concatenate([p for p, _ in _correct_family(cells, tests)])
+        n_left = int(np.count_nonzero(is_marked & (family_p <= settings.alpha)))
         text += f", and keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
@@ -237,37 +234,34 @@ def _correct_cells(
     """Return the corrected p-values (n_pairs,) of each cell, with the family of its comparisons."""
     if cells[0].settings.family == "all":
         return _correct_family(cells, tests)
-    return [
-        corrected_family
-        for cell, test in zip(cells, tests, strict=True)
-        for corrected_family in _correct_family([cell], [test])
-    ]
+    corrections = []
+    for cell, test in zip(cells, tests, strict=True):
+        corrections += _correct_family([cell], [test])
+    return corrections
 
 
 def _correct_family(
     family: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
     """Return the same for the cells of one family: their p-values are corrected together."""
-    settings, paired_scores = family[0].settings, family[0].unit_pairs
+    settings, pairs = family[0].settings, family[0].unit_pairs
     p = np.concatenate([test.p for test in tests])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
-        n = math.comb(paired_scores.scores.shape[1], 2)
+        n = math.comb(pairs.scores.shape[1], 2)
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
                 differences = [cell.unit_pairs.differences for cell in family]
-                paired_scores = PairedScores.from_differences(np.concatenate(differences, axis=1))
-            adjusted_p = step_down_p_values(paired_scores, family[0].flips)
+                pairs = PairedScores.from_differences(np.concatenate(differences, axis=1))
+            adjusted_p = step_down_p_values(pairs, family[0].flips)
         case "tukey":
-            adjusted_p = tukey(paired_scores)
+            adjusted_p = tukey(pairs)
         case "rtukey":
-            adjusted_p = randomised_tukey(paired_scores, seed=settings.seed)
+            adjusted_p = randomised_tukey(pairs, seed=settings.seed)
         case correction:
             adjusted_p = adjusted(correction, p)
     adjusted_p = np.where(np.isnan(p), np.nan, adjusted_p)
     n_significant = int(np.count_nonzero(adjusted_p <= settings.alpha))
-    return [
-        (of_cell, CorrectionFamily(n, n_significant))
-        for of_cell in np.split(adjusted_p, len(family))
-    ]
+    corrections = CorrectionFamily(n, n_significant)
+    return [(cell_p, corrections) for cell_p in np.split(adjusted_p, len(family))]

@@ -126,7 +126,7 @@ def _find_tolerances(differences: Floats, width: Floats) -> Floats:
         nonzero_sizes = np.abs(column)
         nonzero_sizes = nonzero_sizes[nonzero_sizes > 0]
         if len(nonzero_sizes) > _STRAY and math.isfinite(width[i]):
-            # If differences lie on a grid, but for a few, none on the grid is below its span.
+            # If nearly all differences lie on a grid, no difference on it is below its span.
             span = float(np.partition(nonzero_sizes, _STRAY)[_STRAY])
             largest_size = min(1.0, float(nonzero_sizes.max()))
             tolerance[i] = min(NEAR * largest_size, _NEAR_BY_WIDTH * float(width[i])) - span / n

@@ -16,7 +16,7 @@ FEW_UNITS = 10  # units, or units on which two systems differ: fewer are doubtfu
 Doubt = Literal["identical", "few-changes", "constant", "skewed"]
 
 
-def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Floats]:
+def effect_sizes(pairs: PairedScores, moments: Moments) -> dict[str, Floats]:
     """Return {effect size: (n_pairs,)} of each pair; NaN where scores do not vary.
 
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
@@ -25,16 +25,16 @@ def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Flo
     the root of the residual variance of all systems' scores (Sakai, SIGIR Forum 2014).
     """
     n, mean = moments.n_units, moments.mean
-    absent = np.full(paired_scores.scores.shape[1], np.nan)
-    variance = paired_scores.scores.var(axis=0, ddof=1) if n > 1 else absent
-    variance[variance <= 1e-24 * np.abs(paired_scores.scores).max(axis=0, initial=0) ** 2] = 0.0
-    left_variance = variance[paired_scores.left_column]
-    right_variance = variance[paired_scores.right_column]
-    anova = Anova.from_scores(paired_scores.scores)
+    absent = np.full(pairs.scores.shape[1], np.nan)
+    variance = pairs.scores.var(axis=0, ddof=1) if n > 1 else absent
+    variance[variance <= 1e-24 * np.abs(pairs.scores).max(axis=0, initial=0) ** 2] = 0.0
+    left_variance = variance[pairs.left_column]
+    right_variance = variance[pairs.right_column]
+    anova = Anova.from_scores(pairs.scores)
     residual = np.full(len(mean), anova.residual_variance if anova else 0.0)
     d_z = _divide(mean, moments.sd)
     return {
-        "skewness": skewness(paired_scores, moments),
+        "skewness": skewness(pairs, moments),
         "d_z": d_z,
         "hedges": d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
         "glass": _divide(mean, np.sqrt(right_variance)),
@@ -43,7 +43,7 @@ def effect_sizes(paired_scores: PairedScores, moments: Moments) -> dict[str, Flo
     }
 
 
-def cliffs_delta(paired_scores: PairedScores, tie: float = TIE) -> Floats:
+def cliffs_delta(pairs: PairedScores, tie: float = TIE) -> Floats:
     """Return Cliff's delta of each pair: (n_pairs,), -1 to 1.
 
     Of all pairs of a score of the left system and a score of the right system: the share in which
@@ -51,11 +51,11 @@ def cliffs_delta(paired_scores: PairedScores, tie: float = TIE) -> Floats:
     1993). Scores are not
     paired by their queries: it is not an effect size of paired differences.
     """
-    sorted_scores, n = np.sort(paired_scores.scores, axis=0), paired_scores.n_units
+    sorted_scores, n = np.sort(pairs.scores, axis=0), pairs.n_units
     deltas = []
     for left_scores, right_scores in zip(
-        sorted_scores.T[paired_scores.left_column],
-        sorted_scores.T[paired_scores.right_column],
+        sorted_scores.T[pairs.left_column],
+        sorted_scores.T[pairs.right_column],
         strict=True,
     ):
         n_below = np.searchsorted(right_scores, left_scores - tie).sum()
@@ -70,13 +70,13 @@ def _divide(mean: Floats, spread: Floats) -> Floats:
     return ratio
 
 
-def skewness(paired_scores: PairedScores, moments: Moments) -> Floats:
+def skewness(pairs: PairedScores, moments: Moments) -> Floats:
     """Return the skewness of each pair's differences, (n_pairs,); NaN where they do not vary.
 
     The third central moment by the second to the power of 3/2, both without correction for bias;
     where units are clusters, these are moments of what each cluster adds to the variance.
     """
-    deviations = paired_scores.deviations
+    deviations = pairs.deviations
     second, third = (deviations**2).mean(axis=0), (deviations**3).mean(axis=0)
     return _divide(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
 

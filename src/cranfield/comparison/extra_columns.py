@@ -1,6 +1,6 @@
 """ExtraColumns: a block of values that an extension adds to the systems and pairs of a comparison.
 
-Options add it to what is compared (`Aligned.extra_columns`), or the table of extensions names it;
+Options add it to aligned scores (`AlignedScores.extra_columns`), or extensions' table names it;
 `compare` asks it for its columns, and shows its tables and notes.
 """
 

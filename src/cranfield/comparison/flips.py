@@ -10,12 +10,13 @@ The signs of eight queries are a byte. What eight scores add under each of the 2
 once and looked up for every flip (the method of four Russians: Arlazarov, Dinic, Kronrod &
 Faradzhev 1970). That takes a fraction of a matrix product's time, and none of the threads of a
 library for linear algebra, which wait busily where other programs have the cores. The scores are
-always added in the same order, so that a sum has the same bits on every machine, whatever the
-number of ranges and threads that the flips are split into.
+always added in the same order, so that a sum has the same bits on every machine, for any number of
+ranges and threads that the flips are split into.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,21 @@ _OCTETS = 16_000_000  # of the signs of a range of flips: 16 MB
 _TABLES = 131_072  # numbers in the tables that are made at once
 
 SignWords = NDArray[np.uint64]
-FlipRange = tuple[int, int]  # the number of the first flip, and of the one after the last
+
+
+class FlipRange(NamedTuple):
+    """The numbers of consecutive flips, from `begin` to before `end`."""
+
+    begin: int
+    end: int
+
+
+class Basis(NamedTuple):
+    """Columns to sum under flips; each pair is one of them, or the difference of two."""
+
+    columns: Floats  # (n_units, n_columns)
+    left_column: Ints  # (n_pairs,)
+    right_column: Ints  # (n_pairs,); -1: the left column is the pair's difference already
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +100,7 @@ class PairedScores:
 
     @cached_if_small
     def differences(self) -> Floats:
-        """The differences, 0 where scores are equal up to rounding: (n_units, n_pairs)."""
+        """Return the differences, 0 where only rounding is left: (n_units, n_pairs)."""
         # A pair's differences are adjacent in memory: sums add them in that order.
         system_scores = np.ascontiguousarray(self.scores.T)
         differences = np.empty((len(self.left_column), self.n_units))
@@ -152,10 +167,10 @@ class PairedScores:
         )
 
     @cached_property
-    def _basis(self) -> tuple[Floats, Ints, Ints]:
+    def _basis(self) -> "Basis":
         return self.build_basis(self.has_own_column)
 
-    def build_basis(self, has_own_column: Bools) -> tuple[Floats, Ints, Ints]:
+    def build_basis(self, has_own_column: Bools) -> "Basis":
         """Return the columns to sum under flips, and the columns that make each pair.
 
         `has_own_column` (n_pairs,): a column of the basis holds the pair's differences.
@@ -174,16 +189,16 @@ class PairedScores:
         right_column[~has_own_column] = np.searchsorted(
             shared_systems, self.right_column[~has_own_column]
         )
-        return columns, left_column, right_column
+        return Basis(columns, left_column, right_column)
 
     @property
     def n_columns(self) -> int:
         """The number of columns of the basis, whose sums are computed."""
-        return int(self._basis[0].shape[1])
+        return int(self._basis.columns.shape[1])
 
     def sum_columns(self, sign_words: SignWords) -> Floats:
         """Return the sums of the basis' columns under flips: (n_columns, n_flips)."""
-        return sum_with_signs(self._basis[0], sign_words)
+        return sum_with_signs(self._basis.columns, sign_words)
 
     def sum_pairs(
         self, column_sums: Floats, pair_order: Iterable[int] | None = None
@@ -283,7 +298,7 @@ class Flips:
         with stage("flips", self.n_flips, "flips") as report_done:
             for begin in range(0, self.n_flips, step):
                 end = min(begin + step, self.n_flips)
-                yield begin, end
+                yield FlipRange(begin, end)
                 report_done(end - begin)
 
     @property
@@ -330,7 +345,7 @@ def _n_words(n_units: int) -> int:
 
 
 def draw_sign_words(n_units: int, begin: int, end: int, seed: int, stream: int = 0) -> SignWords:
-    """Return signs drawn by chance, as `Flips.words` does: (n_words, n_flips).
+    """Return signs drawn by chance, as `Flips.sign_words` does: (n_words, n_flips).
 
     Signs depend on these five numbers alone; streams of one seed share no signs.
     """

@@ -1,24 +1,29 @@
 """GateTest: the tests that a gate may use, by name, and what an extension adds in its own test."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions import ENTRIES, load_entry
+from cranfield.extensions import load_entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
     from cranfield.comparison.settings import GateSettings
 
-# The lower and upper limits (n_systems,), and the p-values of means of at most, and of at least,
-# the bounds: (n_bounds, n_systems).
-Limits = tuple[Floats, Floats, Floats, Floats]
+
+class Limits(NamedTuple):
+    """Limits of mean gains, (n_systems,), and p-values against bounds, (n_bounds, n_systems)."""
+
+    lower: Floats
+    upper: Floats
+    p_above: Floats  # of a mean of at most the bound
+    p_below: Floats  # of a mean of at least the bound
 
 
 class GateTest:
     """A test by sign flips or by Student's t; an extension may bring another."""
 
     name = title = ""
-    is_valid_for_any_n = False  # whether the test holds however few queries differ
+    holds_always = False  # whether the test holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
 
@@ -51,6 +56,3 @@ def find_gate_test(name: str) -> GateTest:
     'bounded test'
     """
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
-
-
-GATE_TESTS = ("randomization", "t", *ENTRIES["gate test"])

@@ -134,26 +134,25 @@ def build_contrast(
     score that is out of the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
-    scores_of_all = aligned_scores.measure_scores(measure)
+    scores = aligned_scores.measure_scores(measure)
     parsed_measure = aligned_scores.find_measure(measure)
     higher_is_better = aligned_scores.is_higher_better(measure)
     score_range = find_score_range(aligned_scores, measure, stated_range, test)
-    compared_scores = to_compared_unit(parsed_measure, scores_of_all)
+    compared_scores = to_compared_unit(parsed_measure, scores)
     gains = (
         np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
     )
-    baseline_scores = scores_of_all[:, baseline_column]
-    system_scores = np.delete(scores_of_all, baseline_column, axis=1)
+    baseline_scores = scores[:, baseline_column]
     margin_size, weights = _compute_margin(
         margin, measure, parsed_measure, baseline, baseline_scores
     )
-    other_columns = [i for i in range(len(aligned_scores.system_names)) if i != baseline_column]
+    mean = aggregate_scores(parsed_measure, baseline_scores)
+    other_columns = [i for i in range(scores.shape[1]) if i != baseline_column]
     contrast = Contrast(
         gains if higher_is_better else -gains,
         margin_size,
         weights,
-        signed_baseline_mean=aggregate_scores(parsed_measure, baseline_scores)
-        * (1 if higher_is_better else -1),
+        signed_baseline_mean=mean * (1 if higher_is_better else -1),
         units=aligned_scores.units,
         added_variances=aligned_scores.select_variances(
             measure, other_columns, [baseline_column] * len(other_columns)
@@ -161,7 +160,7 @@ def build_contrast(
         measure=measure,
         parsed_measure=parsed_measure,
         higher_is_better=higher_is_better,
-        scores=system_scores,
+        scores=np.delete(scores, baseline_column, axis=1),
         baseline_scores=baseline_scores,
         stated_margin=margin,
         range=score_range,
@@ -223,9 +222,8 @@ def find_score_range(
 
 def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than this baseline's largest possible loss."""
-    mean_compared = float(
-        to_compared_unit(contrast.parsed_measure, np.array([contrast.baseline_mean]))[0]
-    )
+    mean = np.array([contrast.baseline_mean])
+    mean_compared = float(to_compared_unit(contrast.parsed_measure, mean)[0])
     largest_loss = abs(mean_compared - contrast.worst_score)  # in the unit of the margin
     if contrast.is_at_worst or not exceeds(contrast.margin, largest_loss):
         return

@@ -11,7 +11,8 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
-from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Design, find_n_queries
+from cranfield.comparison.gate_tests import Limits
+from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
 from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import (
@@ -97,6 +98,24 @@ class GainTests(NamedTuple):
     method: Sequence[GateMethod | None]  # (n_systems,)
 
 
+class BoundTests(NamedTuple):
+    """The limits of mean gains, (n_systems,), and their tests against bounds, as in GainTests."""
+
+    lower: Floats
+    upper: Floats
+    is_above: Bools
+    is_below: Bools
+    p_above: Floats
+    p_below: Floats
+
+    @classmethod
+    def of(cls, limits: Limits, alpha: float) -> "BoundTests":
+        """Return the tests that reject where p is at most alpha."""
+        is_above, is_below = limits.p_above <= alpha, limits.p_below <= alpha
+        lower, upper, p_above, p_below = limits
+        return cls(lower, upper, is_above, is_below, p_above, p_below)
+
+
 def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
     """Return the tests of mean gains against -margin, 0 and margin.
 
@@ -110,14 +129,12 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
     n_units, n_changed = unit_moments.n_units, sample.n_changed_units
     flips = settings.make_flips(n_units)
     method: GateMethod | None = None
-    own_limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
-    if own_limits is not None:
-        bound_tests = _compare_with_alpha(own_limits, alpha)
+    limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
+    if limits is not None:
+        bound_tests = BoundTests.of(limits, alpha)
     elif n_units < 2:
-        no_numbers = np.full((3, n_systems), np.nan)
-        bound_tests = _compare_with_alpha(
-            (no_numbers[0], no_numbers[0], no_numbers, no_numbers), alpha
-        )
+        unknown = np.full((3, n_systems), np.nan)
+        bound_tests = BoundTests.of(Limits(unknown[0], unknown[0], unknown, unknown), alpha)
     elif flips is None or sample.added_variances:
         bound_tests = _run_t_tests(sample, unit_moments, bounds, settings)
     elif n_units > MANY_UNITS and sample.units.n_groups is None:
@@ -127,19 +144,10 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
         if sample.units.n_groups is not None:  # a bound applies to a cluster as to its queries
             query_weight = np.ones(len(gains)) if weights is None else weights
             weights = sample.sum_units(query_weight[:, None])[:, 0]
-        bound_tests = _compare_with_alpha(
-            one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights), alpha
-        )
+        limits = one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights)
+        bound_tests = BoundTests.of(limits, alpha)
         method = "exact" if flips.is_exact else "drawn"
     return GainTests(moments, unit_moments, n_changed, *bound_tests, [method] * n_systems)
-
-
-def _compare_with_alpha(
-    test_limits: tuple[Floats, Floats, Floats, Floats], alpha: float
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return limits, whether the mean is significantly above or below each bound, and p-values."""
-    lower, upper, p_above, p_below = test_limits
-    return lower, upper, p_above <= alpha, p_below <= alpha, p_above, p_below
 
 
 def _test_many_queries(
@@ -153,23 +161,14 @@ def _test_many_queries(
     """Return the tests of many queries, by Student's t where its limits agree with the flips'."""
     gains, alpha, weights = sample.gains, settings.alpha, sample.weights
     bound_tests = _run_t_tests(sample, moments, bounds, settings)
-    agrees = limits_agree(gains, bound_tests[0], bound_tests[1], alpha, weights)
-    disagreeing = np.flatnonzero(~agrees)
-    if len(disagreeing):
-        flip_limits = one_sided_tests(
-            gains[:, disagreeing], bounds[:, disagreeing], flips, alpha, weights
-        )
-        for column, flip_column in zip(
-            bound_tests, _compare_with_alpha(flip_limits, alpha), strict=True
-        ):
-            column[..., disagreeing] = flip_column
-    return GainTests(
-        moments,
-        moments,
-        n_changed,
-        *bound_tests,
-        ["t" if is_near else "drawn" for is_near in agrees.tolist()],
-    )
+    agrees = limits_agree(gains, bound_tests.lower, bound_tests.upper, alpha, weights)
+    far = np.flatnonzero(~agrees)  # systems
+    if len(far):
+        limits = one_sided_tests(gains[:, far], bounds[:, far], flips, alpha, weights)
+        for column, flip_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
+            column[..., far] = flip_column
+    methods: list[GateMethod | None] = ["t" if is_near else "drawn" for is_near in agrees.tolist()]
+    return GainTests(moments, moments, n_changed, *bound_tests, methods)
 
 
 def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
@@ -178,7 +177,7 @@ def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
     passes, fails = is_above[0], is_below[1]
     if settings.equivalence:
         passes, fails = passes and is_below[2], is_below[0] or is_above[2]
-    if not settings.gate_test.is_valid_for_any_n:
+    if not settings.gate_test.holds_always:
         n_changed, difference = tests.n_changed[i], tests.moments.mean[i]
         if not n_changed:
             return "PASS"
@@ -198,9 +197,8 @@ def find_n_to_pass(
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
     power = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = find_n_queries(
-        Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances
-    )
+    goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
+    n = find_n_queries(goal, added_variances)
     if n > MOST_QUERIES and added_variances:
         return None
     # With fewer queries, even a single flip of all 2^n has a share above alpha.
@@ -219,10 +217,10 @@ def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:
 
 def _run_t_tests(
     sample: GainSample, moments: Moments, bounds: Floats, settings: GateSettings
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
+) -> BoundTests:
     """Return the limits of the mean gains, and their tests against the bounds, by the t test.
 
-    `moments` are of the units that are tested. Where the bounds are shares, p tests the queries'
+    `moments` belong to the units that are tested. Where the bounds are shares, p tests the queries'
     differences minus the bound's share of the baseline. The limits are Fieller's;
     where the baseline's scores vary so much that these do not exist, they are the limits of the
     differences that p tests. Without variance there is no p-value, and both limits are the mean;
@@ -233,16 +231,11 @@ def _run_t_tests(
     n_units, weights = moments.n_units, sample.weights
     excess = moments.mean - bounds
     excess[np.abs(excess) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    moments_of_bound = [sample.add_variances(moments)] * len(bounds)
+    bound_moments = [sample.add_variances(moments)] * len(bounds)
     if weights is not None:
-        moments_of_bound = [_share_moments(sample, weights, bound) for bound in bounds]
-    error = np.array([bound_moments.error for bound_moments in moments_of_bound])
-    df = np.array(
-        [
-            np.broadcast_to(bound_moments.degrees, bound_moments.mean.shape)
-            for bound_moments in moments_of_bound
-        ]
-    )
+        bound_moments = [_share_moments(sample, weights, bound) for bound in bounds]
+    error = np.array([part.error for part in bound_moments])
+    df = np.array([np.broadcast_to(part.degrees, part.mean.shape) for part in bound_moments])
     critical_t = stdtrit(df, 1 - settings.alpha)
     t = student_t(excess, error)
     smallest_p = np.finfo(float).tiny  # no p-value is 0
@@ -270,20 +263,16 @@ def _run_t_tests(
     elif share_limits is not None:
         lower_end, upper_end = share_limits
     else:
-        lower_end = np.where(
-            is_above.any(axis=0), np.where(is_above, lower_end, -np.inf).max(axis=0), lower_end[0]
-        )
-        upper_end = np.where(
-            is_below.any(axis=0),
-            np.where(is_below, upper_end, np.inf).min(axis=0),
-            upper_end[deciding_bound],
-        )
+        highest = np.where(is_above, lower_end, -np.inf).max(axis=0)
+        lowest = np.where(is_below, upper_end, np.inf).min(axis=0)
+        lower_end = np.where(is_above.any(axis=0), highest, lower_end[0])
+        upper_end = np.where(is_below.any(axis=0), lowest, upper_end[deciding_bound])
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.minimum(lower_end, np.where(is_above, np.inf, bounds).min(axis=0)) + 0.0
     upper = np.maximum(upper_end, np.where(is_below, -np.inf, bounds).max(axis=0)) + 0.0
     has_limits = is_testable.any(axis=0)
     lower, upper = np.where(has_limits, lower, -np.inf), np.where(has_limits, upper, np.inf)
-    return lower, upper, is_above, is_below, p_above, p_below
+    return BoundTests(lower, upper, is_above, is_below, p_above, p_below)
 
 
 def _share_moments(sample: GainSample, weights: Floats, bound: Floats) -> Moments:

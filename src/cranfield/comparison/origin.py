@@ -57,8 +57,8 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
             raise InputError(
                 f"made differently from {first.path}: {'; '.join(differences)}",
                 source=origin.path,
-                hint=f"{_repair_hint(first, origin)}differing='allow' (--differing allow) takes them as they "
-                "are.",
+                hint=f"{_repair_hint(first, origin)}differing='allow' (--differing allow) takes "
+                "them as they are.",
             )
         if differences:
             message = f"made differently from {first.path}: {'; '.join(differences)}."

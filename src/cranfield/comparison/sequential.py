@@ -25,6 +25,7 @@ from cranfield.arrays.threads import map_in_threads
 from cranfield.comparison.flips import (
     DEFAULT_FLIPS,
     DEFAULT_SEED,
+    Basis,
     FlipRange,
     PairedScores,
     draw_sign_words,
@@ -72,7 +73,7 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
 
 def run_sequential_tests(
     slices: Sequence[Bools],
-    paired_scores: Sequence[Sequence[PairedScores]],
+    scores: Sequence[Sequence[PairedScores]],
     is_requested: Sequence[Sequence[Bools]],
     *,
     n_drawn: int = DEFAULT_FLIPS,
@@ -84,103 +85,80 @@ def run_sequential_tests(
     Args:
         slices: whether a query is in each slice, (n_queries,) each; the first slice has all
             queries that are in any.
-        paired: the scores of each slice's queries, measure after measure.
-        wanted: the pairs whose p is wanted, (n_pairs,), in the same order.
-        drawn: the most flips to draw.
+        scores: the scores of each slice's queries, measure after measure.
+        is_requested: whether to find p of a pair, (n_pairs,), in the same order.
+        n_drawn: the most flips to draw.
         seed: the same seed draws the same.
-        stop: how many flips with as large a sum are enough.
+        n_large_to_stop: the number of flips with as large a sum that is enough.
 
     """
     # The columns of a slice are rows of the columns of all queries.
-    bases = [
-        scores_of_all.build_basis(
-            np.logical_or.reduce(
-                [slice_scores[measure_index].has_own_column for slice_scores in paired_scores]
-            )
-        )
-        for measure_index, scores_of_all in enumerate(paired_scores[0])
+    n_measures = len(scores[0])
+    needs_column = [
+        [slice_scores[m].has_own_column for slice_scores in scores] for m in range(n_measures)
     ]
-    starts = np.cumsum([0, *(columns.shape[1] for columns, _, _ in bases)]).tolist()
-    counts_of_slices = [
+    bases = [
+        all_scores.build_basis(np.logical_or.reduce(masks))
+        for all_scores, masks in zip(scores[0], needs_column, strict=True)
+    ]
+    starts = np.cumsum([0, *(basis.columns.shape[1] for basis in bases)]).tolist()
+    counts_slice_scoress = [
         [
-            _PairCounts(
-                slice_scores,
-                is_open,
-                left_column + start,
-                np.where(right_column < 0, -1, right_column + start),
-            )
-            for slice_scores, is_open, (_, left_column, right_column), start in zip(
-                scores_of_slice, is_requested_slice, bases, starts[:-1], strict=True
+            _PairCounts(measure_scores, is_open, basis, start)
+            for measure_scores, is_open, basis, start in zip(
+                *slice_rows, bases, starts[:-1], strict=True
             )
         ]
-        for scores_of_slice, is_requested_slice in zip(paired_scores, is_requested, strict=True)
+        for slice_rows in zip(scores, is_requested, strict=True)
     ]
-    columns = np.concatenate([columns for columns, _, _ in bases], axis=1)
+    columns = np.concatenate([basis.columns for basis in bases], axis=1)
     groups = list(_group_queries(slices, columns))
     with stage("flips", n_drawn, "flips") as report_done:
         for begin in range(0, n_drawn, _FLIPS):
-            used_columns = sorted(
-                {
-                    column
-                    for pair_counts in chain(*counts_of_slices)
-                    for column in pair_counts.needed_columns()
-                }
-            )
+            all_counts = chain(*counts_slice_scoress)
+            used_columns = sorted({c for counts in all_counts for c in counts.needed_columns()})
             open_slices = {
                 i
-                for i, slice_counts in enumerate(counts_of_slices)
-                if any(pair_counts.open_pairs for pair_counts in slice_counts)
+                for i, slice_counts in enumerate(counts_slice_scoress)
+                if any(counts.open_pairs for counts in slice_counts)
             }
             if not open_slices:
                 break
-            flip_range = begin, min(begin + _FLIPS, n_drawn)
-            sums = _sum_slices(
-                flip_range,
-                [group for group in groups if open_slices & group.slices],
-                used_columns,
-                seed,
-                open_slices,
-            )
+            flips = FlipRange(begin, min(begin + _FLIPS, n_drawn))
+            open_groups = [group for group in groups if open_slices & group.slices]
+            sums = _sum_slices(flips, open_groups, used_columns, seed, open_slices)
             row_of_column = np.zeros(columns.shape[1], np.int64)
             row_of_column[used_columns] = np.arange(len(used_columns))
             for i in open_slices:
-                for pair_counts in counts_of_slices[i]:
-                    pair_counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
-            report_done(flip_range[1] - begin)
-    return [
-        [pair_counts.finish(n_drawn) for pair_counts in slice_counts]
-        for slice_counts in counts_of_slices
-    ]
+                for counts in counts_slice_scoress[i]:
+                    counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
+            report_done(flips.end - begin)
+    return [[counts.finish(n_drawn) for counts in row] for row in counts_slice_scoress]
 
 
 class _PairCounts:
     """The pairs of one measure in one slice, and the counts of flips with as large a sum so far.
 
-    The sums of a pair are the difference of its left and its right column; -1: no right column.
+    The sums of a pair are the difference of its left and its right column of the basis, whose
+    columns are numbered from `first_column` among the columns of all measures.
     """
 
     def __init__(
-        self,
-        paired_scores: PairedScores,
-        is_requested: Bools,
-        left_column: Ints,
-        right_column: Ints,
+        self, scores: PairedScores, is_requested: Bools, basis: Basis, first_column: int
     ) -> None:
+        right_column = basis.right_column
         self.tests = SequentialTests.empty(len(is_requested))
-        self.open_pairs = np.flatnonzero(
-            is_requested
-        ).tolist()  # numbers of the pairs whose p is not known yet
-        self._left_column, self._right_column = left_column, right_column
+        # The numbers of the pairs whose p is not known yet.
+        self.open_pairs = np.flatnonzero(is_requested).tolist()
+        self._left_column = basis.left_column + first_column
+        self._right_column = np.where(right_column < 0, -1, right_column + first_column)
         self._counts = np.zeros(len(is_requested), np.int64)
-        self._thresholds = np.abs(paired_scores.totals) - paired_scores.slack
+        self._thresholds = np.abs(scores.totals) - scores.slack
 
     def needed_columns(self) -> set[int]:
         """Return the numbers of the columns that open pairs need."""
-        columns = {
-            *self._left_column[self.open_pairs].tolist(),
-            *self._right_column[self.open_pairs].tolist(),
-        }
-        return columns - {-1}
+        sides = self._left_column[self.open_pairs], self._right_column[self.open_pairs]
+        return {*np.concatenate(sides).tolist()} - {-1}
 
     def count_sums(
         self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int
@@ -245,7 +223,7 @@ def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryG
 
 
 def _code_slices(slices: Sequence[Bools], max_codes: int) -> tuple[Ints, Set[int]]:
-    """Return a code for each query of the first slice, and the slices that the codes tell apart.
+    """Return a code for each query of the first slice, and the slices that the codes stand for.
 
     Queries with the same code are in the same of these slices. A slice that would make more than
     `max_codes` codes is left out.

@@ -33,16 +33,16 @@ class Moments:
     satterthwaite_degrees: Floats | None = None  # degrees of freedom; None: n_units - 1
 
     @classmethod
-    def of(cls, paired_scores: PairedScores) -> "Moments":
+    def of(cls, pairs: PairedScores) -> "Moments":
         """Return the moments of each pair's differences."""
-        n, mean = paired_scores.n_units, paired_scores.means
+        n, mean = pairs.n_units, pairs.means
         if n < 2:
             return cls(n, mean, np.full(len(mean), np.nan))
-        if paired_scores.unit_size is None:
-            sd = paired_scores.differences.std(axis=0, ddof=1)
+        if pairs.unit_size is None:
+            sd = pairs.differences.std(axis=0, ddof=1)
         else:
-            sd = np.sqrt((paired_scores.deviations**2).sum(axis=0) / (n - 1))
-        sd[sd <= 1e-12 * np.abs(paired_scores.differences).max(axis=0, initial=0)] = 0.0
+            sd = np.sqrt((pairs.deviations**2).sum(axis=0) / (n - 1))
+        sd[sd <= 1e-12 * np.abs(pairs.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
     def add_variances(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
@@ -183,8 +183,8 @@ def fieller_interval(
 
     The interval has all ratios r for which t of numerator - r denominator is at most `critical_t`:
     they are between the roots of a quadratic equation (Fieller, Journal of the Royal Statistical
-    Society B 1954). It has ends if t of the denominator is above `critical_t`. `variances` are of
-    the numerator and of the denominator, and their covariance; `residual_variance` is the variance
+    Society B 1954). It has ends if t of the denominator is above `critical_t`. `variances` are
+    (variance of the numerator, of the denominator, covariance); `residual_variance` is the variance
     of numerator - r denominator at the ratio of the two means.
     """
     numerator_variance, denominator_variance, covariance = variances
@@ -198,53 +198,51 @@ def fieller_interval(
     return (center - root) / curvature, (center + root) / curvature
 
 
-def count_wins(paired_scores: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
+def count_wins(pairs: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
     """Return the numbers of queries that the left system wins, ties and loses: (n_pairs,) each."""
-    wins = np.count_nonzero(paired_scores.differences > tie, axis=0)
-    losses = np.count_nonzero(paired_scores.differences < -tie, axis=0)
-    return wins, paired_scores.n_units - wins - losses, losses
+    wins = np.count_nonzero(pairs.differences > tie, axis=0)
+    losses = np.count_nonzero(pairs.differences < -tie, axis=0)
+    return wins, pairs.n_units - wins - losses, losses
 
 
-def sign_test(paired_scores: PairedScores, tie: float = TIE) -> Floats:
+def sign_test(pairs: PairedScores, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of the sign test, ties left out.
 
     It tests how often a system is better, not by how much on average.
     """
     from scipy.special import bdtr
 
-    wins, _, losses = count_wins(paired_scores, tie)
+    wins, _, losses = count_wins(pairs, tie)
     p: Floats = 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
-def wilcoxon(paired_scores: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
+def wilcoxon(pairs: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of Wilcoxon's signed ranks (Biometrics Bulletin 1945).
 
     Ties with 0 are left out; absolute differences that are equal share the mean of their ranks. The
     signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
     It tests whether the differences are symmetric about 0, not their mean.
     """
-    return sign_flip_p_values(
-        PairedScores.from_differences(signed_ranks(paired_scores, tie)), flips
-    )
+    return sign_flip_p_values(PairedScores.from_differences(signed_ranks(pairs, tie)), flips)
 
 
-def rank_biserial(paired_scores: PairedScores, tie: float = TIE) -> Floats:
+def rank_biserial(pairs: PairedScores, tie: float = TIE) -> Floats:
     """Return the wins' share of the ranks of absolute differences, less the losses' share."""
-    ranks = signed_ranks(paired_scores, tie)
+    ranks = signed_ranks(pairs, tie)
     rank_sum = np.abs(ranks).sum(axis=0)
     rank_biserial: Floats = ranks.sum(axis=0) / np.where(rank_sum > 0, rank_sum, 1.0)
     return rank_biserial
 
 
-def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
+def signed_ranks(pairs: PairedScores, tie: float) -> Floats:
     """Return the ranks of absolute differences, with the differences' signs: (n_units, n_pairs).
 
     A tie has 0. Differences are in units of TIE, so that rounding noise breaks no tie between
     sizes.
     """
-    signed_ranks = np.zeros(paired_scores.differences.shape)
-    for ranks, difference in zip(signed_ranks.T, paired_scores.differences.T, strict=True):
+    signed_ranks = np.zeros(pairs.differences.shape)
+    for ranks, difference in zip(signed_ranks.T, pairs.differences.T, strict=True):
         rounded_difference = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
         is_nonzero = rounded_difference != 0
         _, size_index, counts = np.unique(
@@ -256,7 +254,7 @@ def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
 
 
 def bootstrap_test(
-    paired_scores: PairedScores,
+    pairs: PairedScores,
     moments: Moments,
     *,
     resamples: int = DEFAULT_FLIPS,
@@ -268,8 +266,8 @@ def bootstrap_test(
     compared with the observed t (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
     Bootstrap, 1993).
     """
-    n_queries, n_pairs = paired_scores.differences.shape
-    deviations = paired_scores.differences - moments.mean
+    n_queries, n_pairs = pairs.differences.shape
+    deviations = pairs.differences - moments.mean
     scale = np.where(moments.sd > 0, moments.sd, 1.0)
     deviations = np.where(moments.sd > 0, deviations / scale, 0.0)
     threshold = np.abs(moments.t) * (1 - 1e-12)
@@ -288,7 +286,7 @@ def bootstrap_test(
 
 
 def bca_interval(
-    paired_scores: PairedScores,
+    pairs: PairedScores,
     moments: Moments,
     alpha: float,
     *,
@@ -301,12 +299,12 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n_units = paired_scores.n_units
+    n_units = pairs.n_units
     low, high = moments.mean.copy(), moments.mean.copy()
     varying = np.flatnonzero(moments.sd > 0)
     for block in block_slices(len(varying), resamples, n_blocks=8):
         pair_columns = varying[block]
-        deviations = paired_scores.differences[:, pair_columns] - moments.mean[pair_columns]
+        deviations = pairs.differences[:, pair_columns] - moments.mean[pair_columns]
         means = np.concatenate(
             [
                 matrix_product(query_counts, deviations) / n_units

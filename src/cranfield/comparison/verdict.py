@@ -161,9 +161,8 @@ class Gate(Shown):
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         outcomes: dict[str, Outcome] = {}
         for decision in self._decisions:
-            outcomes[decision.system] = _worst_outcome(
-                outcomes.get(decision.system, "PASS"), decision.outcome
-            )
+            system, outcome = decision.system, decision.outcome
+            outcomes[system] = _worst_outcome(outcomes.get(system, "PASS"), outcome)
         return outcomes
 
     @property
@@ -213,7 +212,7 @@ class Gate(Shown):
         outcomes = self.outcomes if has_summary else {}
         tables = [_verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
-            method_phrase, notes = ", ".join(_how(self)), () if tables else self.notes
+            method_phrase, notes = ", ".join(_describe_method(self)), () if tables else self.notes
             tables.append(
                 thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes)
             )
@@ -246,10 +245,7 @@ class Gate(Shown):
             "baseline": self.baseline,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "thresholds": [
-                {
-                    **asdict(threshold),
-                    "lowest": [low_score._asdict() for low_score in threshold.lowest],
-                }
+                {**asdict(threshold), "lowest": [low._asdict() for low in threshold.lowest]}
                 for threshold in self.thresholds
             ],
             "notes": [note.to_dict() for note in self.notes],
@@ -266,11 +262,12 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
     for decision in gate._decisions:
         if isinstance(decision, Verdict):
             case_name = decision.measure
+            difference = _format_difference(decision, decision.difference)
+            lower = _format_difference(decision, decision.lower)
             message = (
                 f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
-                f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower "
-                "limit "
-                f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
+                f"{difference} from {gate.baseline}, lower limit {lower}, margin "
+                f"{gate.recipe['margin']}"
             )
             gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
         else:
@@ -319,22 +316,19 @@ def _columns(gate: Gate) -> Iterator[Column]:
     settings, verdicts = gate.settings, gate.verdicts
 
     def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
-        return ", ".join(
-            dict.fromkeys(verdict.measure for verdict in verdicts if is_shown(verdict))
-        )
+        measures = (verdict.measure for verdict in verdicts if is_shown(verdict))
+        return ", ".join(dict.fromkeys(measures))
 
     rule, p_legend = _rules(gate)
-    other_mean_phrase = "a different" if settings.equivalence else "a lower"
-    has_few_changes = (
-        any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
-        and not settings.gate_test.is_valid_for_any_n
-    )
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
-    units = "clusters" if in_clusters else "queries"
-    rare_legend = (
-        f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean "
-        "passes." * has_few_changes
-    )
+    has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
+    rare_legend = ""
+    if has_few_changes and not settings.gate_test.holds_always:
+        units = "clusters" if in_clusters else "queries"
+        mean = "a different" if settings.equivalence else "a lower"
+        rare_legend = (
+            f"Where fewer than {FEW_UNITS} {units} differ, no system with {mean} mean passes."
+        )
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, rule)
@@ -348,12 +342,11 @@ def _columns(gate: Gate) -> Iterator[Column]:
         in_clusters,
     )
     reversed_measures = list_measures(lambda verdict: verdict.turned)
+    sign_legend = f"{reversed_measures}: less is better; signs are reversed: + is better."
     yield Column(
         "mean",
         lambda verdict: format_number(verdict.mean),
-        f"{reversed_measures}: less is better; signs are reversed: + is better."
-        if reversed_measures
-        else "",
+        sign_legend if reversed_measures else "",
     )
     ratio_measures = list_measures(lambda verdict: verdict.scale == "ratio")
     ratio_legend = (
@@ -475,25 +468,25 @@ def _title(gate: Gate) -> list[str]:
             baseline_phrase += f", scores from {low:g} to {high:g}"
         margins[verdict.measure] = baseline_phrase
     return [
-        f"Differences from {gate.baseline}, {query_counts}, {', '.join(_how(gate))}",
+        f"Differences from {gate.baseline}, {query_counts}, {', '.join(_describe_method(gate))}",
         f"{gate.baseline}: {'; '.join(margins.values())}",
     ]
 
 
-def _how(found: Gate) -> tuple[str, str]:
+def _describe_method(gate: Gate) -> tuple[str, str]:
     """Return the level of the limits, and the test."""
-    settings = found.settings
-    how = settings.gate_test.title
+    settings = gate.settings
+    test = settings.gate_test.title
     if settings.test == "t":
-        how = "paired t test" if found.verdicts else "t test"
-    if found.recipe.get("trained_again"):
-        how += " that allows for other seeds"
+        test = "paired t test" if gate.verdicts else "t test"
+    if gate.recipe.get("trained_again"):
+        test += " that allows for other seeds"
     if settings.test == "randomization":
-        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
-        how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"
-        if {one.method for one in found._decisions} == {"t"}:
-            how = "randomization test, by Student's t"
-    return f"one-sided {format_percent(1 - settings.alpha)} limits", how
+        draws = f"{settings.flips:,} flips, seed {settings.seed}"
+        test = f"randomization test, {'all flips' if gate.recipe['exact'] else draws}"
+        if {decision.method for decision in gate._decisions} == {"t"}:
+            test = "randomization test, by Student's t"
+    return f"one-sided {format_percent(1 - settings.alpha)} limits", test
 
 
 def _format_difference(verdict: Verdict, difference: float | None) -> str:
