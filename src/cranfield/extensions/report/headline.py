@@ -116,10 +116,8 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 def _significance_sentence(evidence: Evidence) -> Markup:
     """Return from how many systems the first differs significantly, tested in all pairs."""
-    n_rivals, n_alike = (
-        len(evidence.systems) - 1,
-        len(evidence.indistinct_systems(evidence.measures[0])),
-    )
+    n_rivals = len(evidence.systems) - 1
+    n_alike = len(evidence.indistinct_systems(evidence.measures[0]))
     queries_text = format_query_count(len(evidence.query_ids))
     rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
     if not n_alike:

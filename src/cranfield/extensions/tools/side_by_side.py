@@ -311,10 +311,8 @@ def _compute_line(
 ) -> UnderConvention:
     """Return the number under a convention; `outcomes` has the number of each computation."""
     computation, default_outcome = _group_computation(group), outcomes[default]
-    outcome, computation_of_choice = (
-        outcomes[computation],
-        dict(_list_choices(default, computation)),
-    )
+    outcome = outcomes[computation]
+    computation_of_choice = dict(_list_choices(default, computation))
     choices = [
         *computation_of_choice,
         *([] if group.decimals is None else [rounding_text(group.decimals)]),

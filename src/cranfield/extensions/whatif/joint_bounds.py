@@ -383,10 +383,8 @@ def _bound_jointly(
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left_system), len(score)))
     # Both orders of a pair are computed as one, so that their bounds are negatives to the bit.
-    first_system, second_system = (
-        np.minimum(left_system, right_system),
-        np.maximum(left_system, right_system),
-    )
+    first_system = np.minimum(left_system, right_system)
+    second_system = np.maximum(left_system, right_system)
     pair_order = np.lexsort((second_system, first_system))
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
@@ -440,8 +438,6 @@ def _bound_separately(
         np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system])
         for end in ("low", "high")
     )
-    low, high = (
-        lows[:, left_system] - highs[:, right_system],
-        highs[:, left_system] - lows[:, right_system],
-    )
+    low = lows[:, left_system] - highs[:, right_system]
+    high = highs[:, left_system] - lows[:, right_system]
     return PairBounds("separate", low, high)

@@ -122,10 +122,8 @@ _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
-    baseline, best_first = (
-        comparison.settings.baseline,
-        [system.name for system in result.ranked_systems],
-    )
+    baseline = comparison.settings.baseline
+    best_first = [system.name for system in result.ranked_systems]
 
     def find_kind(name: str, reference: str) -> str:
         """Return how a system compares with the baseline, or with the best system."""
