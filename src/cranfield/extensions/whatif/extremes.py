@@ -1,7 +1,7 @@
 """The lowest and the highest difference of two runs on each query, over every way to grade.
 
-What an unjudged document adds to a measure is found by asking the measure: see `Linear`. For nDCG,
-which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
+What an unjudged document adds to a measure is found by asking the measure: see `LinearExtremes`.
+For nDCG, which divides by the ideal ranking, the ends are sought directly: see `RatioExtremes`.
 """
 
 import numpy as np

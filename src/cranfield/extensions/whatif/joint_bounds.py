@@ -14,7 +14,7 @@ collection's highest may be worth. Both ends are reached. The difference of the 
 relevant in one run and not relevant in the other.
 
 nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
-directly (`Ratio`), and are reached as well.
+directly (`RatioExtremes`), and are reached as well.
 
 As in `cranfield.extensions.whatif.bounds`, the documents that were retrieved may have any grade.
 What nobody retrieved stays unjudged: RBP is without its tail.
