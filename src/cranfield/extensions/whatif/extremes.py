@@ -115,10 +115,8 @@ class LinearExtremes:
         )
         gain = _subtract_halves(self._measure.values(pseudo_queries)[:, 0])
         scale = ratio(gain, self._look_up_weights(first_rank, n_retrieved))
-        return (
-            self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query])
-            * scale[unjudged.query]
-        )
+        query = unjudged.query
+        return self._look_up_weights(unjudged.rank, n_retrieved[query]) * scale[query]
 
     def ends(
         self, query: Ints, weight_difference: Floats, difference: Floats
