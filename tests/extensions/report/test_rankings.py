@@ -276,9 +276,9 @@ def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> N
     aligned_scores = compare(*DEMO, "AP", test="t").aligned
     all_queries = [*read(embed_rankings(aligned_scores))]
     monkeypatch.setattr(module, "MAX_ROWS", 500)
-    few_queries = [*read(embed_rankings(aligned_scores))]
-    assert 0 < len(few_queries) < 40
-    assert few_queries == all_queries[: len(few_queries)]
+    page_queries = [*read(embed_rankings(aligned_scores))]
+    assert 0 < len(page_queries) < 40
+    assert page_queries == all_queries[: len(page_queries)]
     monkeypatch.setattr(module, "MAX_QUERIES", 3)
     assert [*read(embed_rankings(aligned_scores))] == all_queries[:3]
 

@@ -137,10 +137,9 @@ def test_topics_are_printed_in_the_order_of_their_bytes_and_measures_in_its_own(
 
 def test_options_may_be_written_together_or_long(files: list[str]) -> None:
     short = call_trec_eval("-qcn", "-mmap", "-l1", "-M2", *files).stdout
-    long = call_trec_eval(
-        *("--query_eval_wanted", "--complete_rel_info_wanted", "--nosummary", "--measure=map"),
-        *("--level_for_rel", "1", "--Max_retrieved_per_topic", "2", *files),
-    ).stdout
+    words = "--query_eval_wanted --complete_rel_info_wanted --nosummary --measure=map"
+    words += " --level_for_rel 1 --Max_retrieved_per_topic 2"
+    long = call_trec_eval(*words.split(), *files).stdout
     assert short == long != ""
     assert "\tall\t" not in short
 
