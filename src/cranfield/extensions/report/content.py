@@ -33,11 +33,9 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     """Return everything except the scores, the rankings and the worksheets."""
     index_of_system = {name: i for i, name in enumerate(evidence.systems)}
     comparison, baseline, rankings = evidence.comparison, evidence.baseline, evidence.rankings
-    settings, sheets, explain_command = (
-        comparison.settings,
-        evidence.sheets,
-        find_explain_command(comparison),
-    )
+    settings = comparison.settings
+    sheets = evidence.sheets
+    explain_command = find_explain_command(comparison)
     lowest_grades = _lowest_grades(comparison)
     distinct_grades = list(dict.fromkeys(lowest_grades))
     baseline_family, pair_family = describe_families(evidence)

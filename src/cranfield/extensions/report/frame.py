@@ -36,7 +36,7 @@ def read_script() -> str:
 
     A file uses what the files before it define; what later files define, only once the page runs.
 
-    >>> script().startswith('"use strict";')
+    >>> read_script().startswith('"use strict";')
     True
     """
     files = sorted((_FOLDER / "script").glob("*.js"))

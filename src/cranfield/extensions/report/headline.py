@@ -49,18 +49,14 @@ def write_headline(evidence: Evidence) -> Markup:
     """Return the sentences that answer which system is best, how sure that is, and against what."""
     measure = evidence.measures[0]
     result = evidence.comparison[measure]
-    first, *other_systems = result.ranked_systems
-    if not other_systems:
+    first, *rivals = result.ranked_systems
+    if not rivals:
         return join_markup(
             [_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."]
         )
-    tied_systems = [system for system in other_systems if system.mean == first.mean]
-    if len(tied_systems) == len(other_systems):
-        subject = (
-            "Both systems have"
-            if len(other_systems) == 1
-            else f"All {len(other_systems) + 1} systems have"
-        )
+    tied_systems = [system for system in rivals if system.mean == first.mean]
+    if len(tied_systems) == len(rivals):
+        subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
         return join_markup([f"{subject} the same {measure}, ", _mean_element(first), "."])
     extreme = "highest" if result.higher_is_better else "lowest"
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
@@ -116,10 +112,8 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 def _significance_sentence(evidence: Evidence) -> Markup:
     """Return from how many systems the first differs significantly, tested in all pairs."""
-    n_rivals, n_alike = (
-        len(evidence.systems) - 1,
-        len(evidence.indistinct_systems(evidence.measures[0])),
-    )
+    n_rivals = len(evidence.systems) - 1
+    n_alike = len(evidence.indistinct_systems(evidence.measures[0]))
     queries_text = format_query_count(len(evidence.query_ids))
     rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
     if not n_alike:

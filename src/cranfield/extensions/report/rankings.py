@@ -57,10 +57,8 @@ class QueryRankings:
             [*(np.arange(1, size + 1) for size in lengths), np.zeros(0, np.int64)]
         )
         no_rank = max(lengths, default=0) + 1  # more than any rank
-        best_rank, grade = (
-            np.full((len(lengths), len(first_row)), no_rank),
-            np.full(len(first_row), np.nan),
-        )
+        best_rank = np.full((len(lengths), len(first_row)), no_rank)
+        grade = np.full(len(first_row), np.nan)
         np.minimum.at(best_rank, (system, code[: len(rank)]), rank)
         grade[code[len(rank) :]] = judged.grade
         top_rank = best_rank.min(axis=0, initial=no_rank)

@@ -17,23 +17,16 @@ from cranfield.scoring.scores import Scores, Systems
 def join_systems(
     convention: Convention,
     measures: Sequence[Measure],
-    supported_measures: Sequence[Measure],
+    supported: Sequence[Measure],
     groups: Sequence[Group],
     group_systems: Sequence[Systems],
 ) -> Systems:
     """Join systems' scores by each group of a convention; a note names measures that it lacks."""
-    scores_of_run = [
-        [rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]
-    ]
-    systems = Systems(
-        join_scores(convention, supported_measures, groups, group_scores)
-        for group_scores in scores_of_run
-    )
-    if len(supported_measures) == len(measures):
+    runs = [[systems[name] for systems in group_systems] for name in group_systems[0]]
+    systems = Systems(join_scores(convention, supported, groups, scores) for scores in runs)
+    if len(supported) == len(measures):
         return systems
-    missing_names = ", ".join(
-        str(measure) for measure in measures if measure not in supported_measures
-    )
+    missing_names = ", ".join(str(measure) for measure in measures if measure not in supported)
     text = f"Not computed, since {convention.name} has no such measure: {missing_names}."
     note = Note("lacking", "info", text)
     return Systems(replace(scores, notes=(*scores.notes, note)) for scores in systems.values())
@@ -50,9 +43,7 @@ def join_scores(
     The columns are in the order of `measures`. A query that a group does not average is NaN in its
     columns, and is left out of their means. The recipe has the options that all groups share.
     """
-    query_ids = list(
-        dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids)
-    )
+    query_ids = list(dict.fromkeys(query for scores in group_scores for query in scores.query_ids))
     if len(group_scores) > 1:
         query_ids.sort(key=encode)
     row_of_query = {query_id: row for row, query_id in enumerate(query_ids)}
@@ -64,28 +55,13 @@ def join_scores(
             column[rows] = scores.values[:, i]
             column_of_measure[named_measure] = tool_measure, group.decimals, column
     # Two measures that are computed alike are one column.
-    columns = [
-        *{
-            column_of_measure[measure][0]: column_of_measure[measure] for measure in measures
-        }.values()
-    ]
+    columns = [column_of_measure[measure] for measure in measures]
+    columns = [*{column[0]: column for column in columns}.values()]
     largest_scores = max(group_scores, key=lambda scores: len(scores.query_ids))
-    labels = dict.fromkeys(
-        (label, name) for scores in group_scores for label, name, _ in scores.slices
-    )
-    slices = [
-        (
-            label,
-            name,
-            join_scores(
-                convention,
-                measures,
-                groups,
-                [_find_slice(scores, label, name) for scores in group_scores],
-            ),
-        )
-        for label, name in labels
-    ]
+    slices = []
+    for label, name in dict.fromkeys(key[:2] for scores in group_scores for key in scores.slices):
+        slice_scores = [_find_slice(scores, label, name) for scores in group_scores]
+        slices.append((label, name, join_scores(convention, measures, groups, slice_scores)))
     group_names = [", ".join(map(str, group.measures)) for group in groups]
     notes = merge_notes(
         (
@@ -122,6 +98,5 @@ def _find_slice(group_scores: Scores, label: str, name: str) -> Scores:
     for slice_label, slice_name, scores in group_scores.slices:
         if (slice_label, slice_name) == (label, name):
             return scores
-    return group_scores.select_queries(
-        np.zeros(len(group_scores.query_ids), np.bool_), Counts(0, 0, 0, 0)
-    )
+    is_selected = np.zeros(len(group_scores.query_ids), np.bool_)
+    return group_scores.select_queries(is_selected, Counts(0, 0, 0, 0))

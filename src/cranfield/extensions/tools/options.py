@@ -58,16 +58,9 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
             "bounds are known only for this package's definitions: leave out convention"
         )
     ((measures, judging),) = job.measure_groups
-    supported_measures = (
-        convention.select_supported(measures) if job.uses_default_measures else measures
-    )
-    groups = convention.group_measures(supported_measures, judging)
-    outcome = score(
-        replace(
-            job,
-            measure_groups=[MeasureGroup(tuple(group.measures), group.judging) for group in groups],
-        )
-    )
-    return outcome._replace(
-        systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)]
-    )
+    supported = convention.select_supported(measures) if job.uses_default_measures else measures
+    groups = convention.group_measures(supported, judging)
+    measure_groups = [MeasureGroup(tuple(group.measures), group.judging) for group in groups]
+    job_scores = score(replace(job, measure_groups=measure_groups))
+    systems = join_systems(convention, measures, supported, groups, job_scores.systems)
+    return job_scores._replace(systems=[systems])

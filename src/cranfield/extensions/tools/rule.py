@@ -118,13 +118,9 @@ class Convention:
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
+        translations = (rule.translate(measure) for rule in self.rules)
         return next(
-            (
-                tool_measure
-                for rule in self.rules
-                if (tool_measure := rule.translate(measure)) is not None
-            ),
-            None,
+            (tool_measure for tool_measure in translations if tool_measure is not None), None
         )
 
     def measure_names(self) -> list[str]:
@@ -133,12 +129,10 @@ class Convention:
 
     def select_supported(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return the measures that the tool has; raise MeasureError if it has none of them."""
-        supported_measures = [
-            measure for measure in measures if self.translate(measure) is not None
-        ]
-        if not supported_measures:
+        supported = [measure for measure in measures if self.translate(measure) is not None]
+        if not supported:
             raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
-        return supported_measures
+        return supported
 
     def group_measures(
         self, measures: Iterable[Measure], judging: Judging = Judging()
@@ -206,10 +200,8 @@ class Conventions(Shown):
                 for rule in convention.rules
             ]
             header, n_sentences = ["measures", "choices"], 2
-            title, lines = (
-                [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"],
-                [*convention.remarks],
-            )
+            title = [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"]
+            lines = [*convention.remarks]
             if not convention.was_run:
                 lines.append("Read in its source, not run.")
         n_labels = len(header) - n_sentences

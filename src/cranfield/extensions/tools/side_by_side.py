@@ -166,11 +166,8 @@ class SideBySide(Shown):
             for convention in CONVENTIONS.values()
             if convention.translate(measure) is not None
         ]
-        lacking = tuple(
-            convention.name
-            for convention in CONVENTIONS.values()
-            if convention.translate(measure) is None
-        )
+        names = [convention.name for convention, _ in convention_groups]
+        lacking = tuple(name for name in CONVENTIONS if name not in names)
         computations = {default: None}
         for _, group in convention_groups:
             computation = _group_computation(group)
@@ -197,18 +194,18 @@ class SideBySide(Shown):
         for line in self.every:
             if line.convention == name:
                 return line
-        raise KeyError(
-            f"{name!r:.80}: there are {', '.join(line.convention for line in self.every)}"
-        )
+        names = ", ".join(line.convention for line in self.every)
+        raise KeyError(f"{name!r:.80}: there are {names}")
 
     def is_same(self, one: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        if self.wanted is None or one.value is None:
+        target, number = self.wanted, one.value
+        if target is None or number is None:
             return False
-        exponent = int(self.wanted.as_tuple().exponent)
+        exponent = int(target.as_tuple().exponent)
         exponent = exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS
         unit = Decimal(1).scaleb(exponent)
-        return abs(Decimal(one.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(number) - target) <= unit / 2 * Decimal("1.000001")
 
     @cached_property
     def same(self) -> list[str]:
@@ -218,14 +215,14 @@ class SideBySide(Shown):
     @property
     def notes(self) -> Sequence[Note]:
         """Notes on the conventions that give the value that was asked for, or lack the measure."""
-        notes = [*self.run_warnings]
-        if self.wanted is not None and self.same:
-            text = f"{self.wanted} is the value under: {', '.join(self.same)}."
-            notes.append(Note("same", "info", text, count=len(self.same)))
-        elif self.wanted is not None:
+        notes, target, names = [*self.run_warnings], self.wanted, self.same
+        if target is not None and names:
+            text = f"{target} is the value under: {', '.join(names)}."
+            notes.append(Note("same", "info", text, count=len(names)))
+        elif target is not None:
             nearest = min(self.every, key=self._distance)
             text = (
-                f"No convention gives {self.wanted}. The nearest is {nearest.convention}, "
+                f"No convention gives {target}. The nearest is {nearest.convention}, "
                 f"{format_number(nearest.value)}. Check that the run and the judgments are the "
                 "same."
             )
@@ -259,9 +256,8 @@ class SideBySide(Shown):
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value that was asked for."""
-        if self.wanted is None or line.value is None:
-            return math.inf
-        return abs(line.value - float(self.wanted))
+        target, number = self.wanted, line.value
+        return math.inf if target is None or number is None else abs(number - float(target))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -311,10 +307,8 @@ def _compute_line(
 ) -> UnderConvention:
     """Return the number under a convention; `outcomes` has the number of each computation."""
     computation, default_outcome = _group_computation(group), outcomes[default]
-    outcome, computation_of_choice = (
-        outcomes[computation],
-        dict(_list_choices(default, computation)),
-    )
+    outcome = outcomes[computation]
+    computation_of_choice = dict(_list_choices(default, computation))
     choices = [
         *computation_of_choice,
         *([] if group.decimals is None else [rounding_text(group.decimals)]),

@@ -178,10 +178,8 @@ class CompletionSet:
         """Yield completions, the number of them, and the number of rows that each takes."""
         method, weights = self._search.method, self._rank_weights()
         for i, ranking in enumerate(watch_steps(self._rankings, "bounds")):
-            n_unjudged, n_within = (
-                ranking.n_unjudged,
-                int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff])),
-            )
+            n_unjudged = ranking.n_unjudged
+            n_within = int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff]))
             grades = self._worths.distinct_grades(
                 {0, self._top_grade, *ranking.level_grade.tolist()}
             )
@@ -356,12 +354,8 @@ def list_candidate_grades(
     """
     candidates = set(grades)
     if isinstance(gain, Mapping):
-        candidates |= {
-            neighbour
-            for grade in gain
-            if isinstance(grade, int)
-            for neighbour in (grade - 1, grade, grade + 1)
-        }
+        named_grades = [grade for grade in gain if isinstance(grade, int)]
+        candidates |= {grade + step for grade in named_grades for step in (-1, 0, 1)}
     return np.array(sorted(grade for grade in candidates if 0 <= grade <= top_grade))
 
 

@@ -1,7 +1,7 @@
 """The lowest and the highest difference of two runs on each query, over every way to grade.
 
-What an unjudged document adds to a measure is found by asking the measure: see `Linear`. For nDCG,
-which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
+What an unjudged document adds to a measure is found by asking the measure: see `LinearExtremes`.
+For nDCG, which divides by the ideal ranking, the ends are sought directly: see `RatioExtremes`.
 """
 
 import numpy as np
@@ -115,10 +115,8 @@ class LinearExtremes:
         )
         gain = _subtract_halves(self._measure.values(pseudo_queries)[:, 0])
         scale = ratio(gain, self._look_up_weights(first_rank, n_retrieved))
-        return (
-            self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query])
-            * scale[unjudged.query]
-        )
+        query = unjudged.query
+        return self._look_up_weights(unjudged.rank, n_retrieved[query]) * scale[query]
 
     def ends(
         self, query: Ints, weight_difference: Floats, difference: Floats

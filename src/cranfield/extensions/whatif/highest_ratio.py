@@ -93,10 +93,8 @@ def find_highest_ratio(
             best_total = np.maximum.accumulate(total, axis=1)
             choices.append(np.maximum.accumulate(np.where(total == best_total, n_taken, 0), axis=1))
             total = best_total
-        limit, n_at_least = (
-            n_rows[rising_query],
-            np.empty((len(level_step), len(rising_query)), np.int64),
-        )
+        limit = n_rows[rising_query]
+        n_at_least = np.empty((len(level_step), len(rising_query)), np.int64)
         for level in range(len(level_step) - 1, -1, -1):
             limit = n_at_least[level] = choices[level][np.arange(len(rising_query)), limit]
         rounds.append(n_at_least)

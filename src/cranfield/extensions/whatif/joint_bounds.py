@@ -14,7 +14,7 @@ collection's highest may be worth. Both ends are reached. The difference of the 
 relevant in one run and not relevant in the other.
 
 nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
-directly (`Ratio`), and are reached as well.
+directly (`RatioExtremes`), and are reached as well.
 
 As in `cranfield.extensions.whatif.bounds`, the documents that were retrieved may have any grade.
 What nobody retrieved stays unjudged: RBP is without its tail.
@@ -383,10 +383,8 @@ def _bound_jointly(
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left_system), len(score)))
     # Both orders of a pair are computed as one, so that their bounds are negatives to the bit.
-    first_system, second_system = (
-        np.minimum(left_system, right_system),
-        np.maximum(left_system, right_system),
-    )
+    first_system = np.minimum(left_system, right_system)
+    second_system = np.maximum(left_system, right_system)
     pair_order = np.lexsort((second_system, first_system))
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
@@ -440,8 +438,6 @@ def _bound_separately(
         np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system])
         for end in ("low", "high")
     )
-    low, high = (
-        lows[:, left_system] - highs[:, right_system],
-        highs[:, left_system] - lows[:, right_system],
-    )
+    low = lows[:, left_system] - highs[:, right_system]
+    high = highs[:, left_system] - lows[:, right_system]
     return PairBounds("separate", low, high)

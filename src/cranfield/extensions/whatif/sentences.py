@@ -75,15 +75,12 @@ def _tie_sentence(query_value: QueryValue, tie: Tie) -> str:
     n_docs = len(tie.docs)
     docs = ", ".join(tie.docs[:N_NAMED]) + ", ..." * (n_docs > N_NAMED)
     docs_text = f"; of these, {n_docs or 'none'} {'was' if n_docs < 2 else 'were'} kept"
-    ends = (
-        (tie.lowest, tie.highest)
-        if _improvement_verb(query_value) == "lower"
-        else (tie.highest, tie.lowest)
-    )
+    ends = (tie.lowest, tie.highest)
+    best, worst = ends if _improvement_verb(query_value) == "lower" else reversed(ends)
     return (
         f"Ranks {tie.first} to {tie.first + tie.size - 1} are tied"
         f"{docs_text * (n_docs < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
-        f"order by grade would give {ends[0]:.4f} and {ends[1]:.4f}."
+        f"order by grade would give {best:.4f} and {worst:.4f}."
     )
 
 

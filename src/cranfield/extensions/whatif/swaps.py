@@ -155,11 +155,8 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
 
     value = documents.measure_rankings(measure, len(pairs), judge_swaps)
     original_value = scene.value(measure)
-    gain = (
-        original_value - value
-        if measure.definition.higher_is_better is False
-        else value - original_value
-    )
+    lower_is_better = measure.definition.higher_is_better is False
+    gain = original_value - value if lower_is_better else value - original_value
     if not (gain > 0).any():
         return None
     best_pair = int(gain.argmax())

@@ -60,10 +60,8 @@ def spread(
     """
     comparison = check_comparison(found, "spread")
     result = find_result(comparison, measure)
-    names, scores = (
-        comparison.aligned.system_names,
-        comparison.aligned.measure_scores(result.measure),
-    )
+    names = comparison.aligned.system_names
+    scores = comparison.aligned.measure_scores(result.measure)
     quantiles = np.quantile(scores, [*_QUANTILES.values()], axis=0)
     points = []
     for system in result.ranked_systems:

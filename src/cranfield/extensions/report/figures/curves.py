@@ -135,10 +135,8 @@ def _find_measure_result(
         if compared_measure is not None:
             return result, compared_measure
         raise MeasureError(f"{result.measure} is not a measure known here: name another")
-    other_measure = measure if isinstance(measure, Measure) else parse(measure)
-    return find_result(
-        comparison, str(other_measure) if str(other_measure) in names else None
-    ), other_measure
+    measure = measure if isinstance(measure, Measure) else parse(measure)
+    return find_result(comparison, str(measure) if str(measure) in names else None), measure
 
 
 def _draw_curves(
@@ -194,11 +192,8 @@ def _draw_mean_curve(
         {**point, "precision": point.pop("mean")}
         for point in _mean_points(comparison, measure, "recall", RECALL_POINTS, scores)
     ]
-    grade_text = (
-        ""
-        if measure.parameters["rel"] == 1
-        else f" (grade {format_shortest(measure.parameters['rel'])} or more)"
-    )
+    lowest_grade = measure.parameters["rel"]
+    grade_text = "" if lowest_grade == 1 else f" (grade {format_shortest(lowest_grade)} or more)"
     domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
     x = number_channel("recall", title=f"recall{grade_text}", **domain)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
@@ -238,13 +233,9 @@ def _mean_points(
     alpha, units = comparison.settings.alpha, comparison.aligned.units
     intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
-        {
-            "system": name,
-            x_field: x,
-            **dict(zip(("mean", "low", "high"), intervals_of_system[i], strict=True)),
-        }
+        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), ends[i], strict=True))}
         for i, name in enumerate(comparison.aligned.system_names)
-        for x, intervals_of_system in zip(x_values, intervals, strict=True)
+        for x, ends in zip(x_values, intervals, strict=True)
     ]
 
 

@@ -122,10 +122,8 @@ _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
-    baseline, best_first = (
-        comparison.settings.baseline,
-        [system.name for system in result.ranked_systems],
-    )
+    baseline = comparison.settings.baseline
+    best_first = [system.name for system in result.ranked_systems]
 
     def find_kind(name: str, reference: str) -> str:
         """Return how a system compares with the baseline, or with the best system."""
@@ -275,9 +273,8 @@ def _draw_slices(
         largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_slices]
         drawn_results = [result for result in results if result in largest_results]
         n_left = len(results) - len(drawn_results)
-        sentences = [
-            f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
-        ] * (n_left > 0)
+        text = f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
+        sentences = [text] * (n_left > 0)
         labels = [*shorten_names(map(name_slice, drawn_results), style).values()]
         labels = [
             f"{text} ({len(result.query_ids):,})"

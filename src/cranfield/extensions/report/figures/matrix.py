@@ -104,9 +104,8 @@ def pair_matrix(
 
 def _draw_matrix(result: Result) -> Draw:
     def draw(style: Style) -> Drawing:
-        drawn_systems, sentences = select_best(
-            [system.name for system in result.ranked_systems], style.rows
-        )
+        best_first = [system.name for system in result.ranked_systems]
+        drawn_systems, sentences = select_best(best_first, style.rows)
         names = shorten_names(drawn_systems, style)
         pairs = {(pair.system, pair.other): OrderedPair.of(pair) for pair in result.pairs}
         pairs |= {(pair.other, pair.system): pair.reversal for pair in pairs.values()}
@@ -118,11 +117,8 @@ def _draw_matrix(result: Result) -> Draw:
                 share = 0.25 + 0.75 * abs(pair.difference) / max_difference
                 fill = {"better": tint(share, A), "worse": tint(share, B), None: "#ffffff"}
                 cell = {"system": names[system], "other": names[other], "fill": fill[pair.verdict]}
-                signs = {
-                    "better": "+",
-                    "worse": "\u2212",
-                    None: "",
-                }  # for readers who cannot see the colours
+                # For readers who cannot see the colours.
+                signs = {"better": "+", "worse": "\u2212", None: ""}
                 cell["shown"] = _format_cell(pair) if has_numbers else signs[pair.verdict]
                 cell["ink"] = contrasting_ink(cell["fill"])
                 rows.append({**cell, "difference": pair.difference})

@@ -50,11 +50,9 @@ def describe_difference(pair: OrderedPair, settings: Settings) -> str:
     subject, format_end = "Mean difference", format_signed
     numbers = pair.difference, pair.low, pair.high
     if pair.ratio is not None:
-        subject, format_end, numbers = (
-            "Ratio of the geometric means",
-            format_number,
-            (pair.ratio, pair.ratio_low, pair.ratio_high),
-        )
+        subject = "Ratio of the geometric means"
+        format_end = format_number
+        numbers = (pair.ratio, pair.ratio_low, pair.ratio_high)
     mean, low, high = map(format_end, numbers)
     ends = "" if numbers[1] is None else f" ({interval_name(settings)} {low} to {high})"
     return f"{subject} {mean}{ends}"

@@ -141,14 +141,10 @@ def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) ->
         n_groups = len(means) // 2
         kind = "geometric means" if two.result.by_ratio else "means"
         groups = f"Filled: the {kind} of {format_count(n_groups, 'group')} of queries, with their "
-        left_out = (
-            ""
-            if len(points) <= _MAX_DOTS
-            else f"; single queries are not drawn: there are {len(counts):,}"
-        )
-        return Drawing(
-            layers, style.height, [f"{groups}{interval_name(two.comparison.settings)}s{left_out}"]
-        )
+        text = f"{groups}{interval_name(two.comparison.settings)}s"
+        if len(points) > _MAX_DOTS:
+            text += f"; single queries are not drawn: there are {len(counts):,}"
+        return Drawing(layers, style.height, [text])
 
     return draw
 

@@ -93,10 +93,8 @@ class TwoSystems:
 
     def list_kinds(self, points: Rows) -> list[str]:
         """Return for each point whether the system is better there, tied or worse."""
-        tie_limit, direction = (
-            self.comparison.settings.tie,
-            1 if self.result.higher_is_better else -1,
-        )
+        tie_limit = self.comparison.settings.tie
+        direction = 1 if self.result.higher_is_better else -1
         by_ratio = self.result.by_ratio
         gains = (
             direction * (math.log(point["ratio"]) if by_ratio else point["difference"])

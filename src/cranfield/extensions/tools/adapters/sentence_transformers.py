@@ -139,10 +139,8 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
             if np.isnan(similarities).any():
                 raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
-                positions, scores = (
-                    np.append(best_of_query[i][0], position),
-                    np.append(best_of_query[i][1], row),
-                )
+                positions = np.append(best_of_query[i][0], position)
+                scores = np.append(best_of_query[i][1], row)
                 order = _find_best(scores, self.depth)
                 best_of_query[i] = positions[order], scores[order]
         return {
