@@ -253,9 +253,9 @@ class Tuned(Shown):
         n = len(self.settings)
         verb, is_flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         sentences = [
-            f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too high a "
-            "promise, as it was chosen on these queries: the table above has the cross-validated "
-            "one.",
+            f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too "
+            "high a promise, as it was chosen on these queries: the table above has the "
+            "cross-validated one.",
             f"{self.close:,} of {n:,} settings {verb} within a standard error of the best"
             f"{': the optimum is flat' if is_flat else ''}.",
             "chosen: the number of folds for which the setting was the best.",

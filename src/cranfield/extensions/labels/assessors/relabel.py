@@ -1,4 +1,4 @@
-"""Relabelling: scores of systems under qrels whose grades are drawn again by an assessor's rates."""
+"""Relabelling: scores of systems under qrels whose grades are drawn again by rates."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ def score_relabelled(
     )
 
     def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
-        """Return a system's scores (n_qrels, n_queries, n_measures); `grades` is (n_qrels, rows)."""
+        """Return scores (n_qrels, n_queries, n_measures); `grades` is (n_qrels, rows)."""
         n_variants = len(grades)
         hits = repeat_ranking(system.hits, n_variants, grades[:, system.hits.grade])
         cost = None if system.cost is None else np.tile(system.cost, n_variants)

@@ -227,13 +227,15 @@ def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
     """Yield notes on intervals of few labels, and on a stated lam."""
     if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
-            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often than they say: 95% "
-            "intervals held the true value in 90 to 94% of simulated cases with 10 queries, in 92 "
-            "to 95% with 20, and in only 65 to 91% where most queries score near 0 or 1."
+            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often "
+            "than they say: 95% intervals held the true value in 90 to 94% of simulated cases with "
+            "10 queries, in 92 to 95% with 20, and in only 65 to 91% where most queries score near "
+            "0 or 1."
         )
         yield Note("few-labelled", "info", text, sample.n_labelled)
     if settings.lam is not None:
-        text = f"lam {format_shortest(settings.lam)} was stated, rather than found from the labels."
+        lam = format_shortest(settings.lam)
+        text = f"lam {lam} was stated, rather than found from the labels."
         if sample.unit == "query" and sample.n_labelled == sample.n_queries:
-            text = f"lam {format_shortest(settings.lam)} has no effect where people labelled all queries."
+            text = f"lam {lam} has no effect where people labelled all queries."
         yield Note("lam", "info", text)

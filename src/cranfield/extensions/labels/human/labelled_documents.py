@@ -1,4 +1,4 @@
-"""Labelled documents: the sample where people labelled single documents, beside a model's labels."""
+"""Labelled documents: the sample where people labelled single documents, not whole queries."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -43,6 +43,12 @@ class _Contributions(NamedTuple):
         return self._replace(y=y, f=f, is_looked_at=looked_at)
 
 
+def describe_chances(chance: Floats) -> str:
+    """Return a phrase of the probabilities with which a sample was drawn."""
+    low, high = format_short(chance.min().item()), format_short(chance.max().item())
+    return f"{low} each" if chance.min() == chance.max() else f"from {low} to {high}"
+
+
 def sample_documents(
     scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None
 ) -> Sample:
@@ -77,16 +83,10 @@ def sample_documents(
         )
         return estimate_by_documents(query[rows], y, f, chance, of_model, lam)
 
-    low, high = chance.min().item(), chance.max().item()
-    chance_phrase = (
-        f"{format_short(low)} each"
-        if low == high
-        else f"from {format_short(low)} to {format_short(high)}"
-    )
     text = (
         f"{format_count(len(rows), 'document')} of "
         f"{format_count(len(np.unique(query[rows])), 'query', 'queries')} drawn by chance, with a "
-        f"probability of {chance_phrase}, from all that the measure looks at."
+        f"probability of {describe_chances(chance)}, from all that the measure looks at."
     )
     notes = [Note("sample", "info", text, count=len(rows))]
     notes += _whole_query_notes(query[rows], len(scores.query_ids))
@@ -104,9 +104,9 @@ def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:
         n_per_query := len(query) / n_queries
     ) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
         text = (
-            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there are "
-            f"{format_number(n_per_query, 1)} to a query: were whole queries drawn? Their probabilities are in a "
-            "column query_probability."
+            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there "
+            f"are {format_number(n_per_query, 1)} to a query: were whole queries drawn? Their "
+            "probabilities are in a column query_probability."
         )
         yield Note("whole-queries", "warning", text, n_without_label)
 
@@ -215,9 +215,9 @@ def _chance_notes(
                 continue
             text = (
                 "The labelled documents do not look drawn with these probabilities: they "
-                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). Was the top of "
-                "the rankings labelled only, is the pool less deep than the measure looks, or were "
-                "some left out? Then the interval does not hold."
+                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). "
+                "Was the top of the rankings labelled only, is the pool less deep than the measure "
+                "looks, or were some left out? Then the interval does not hold."
             )
             yield Note("not-by-chance", "warning", text, len(scores.query_ids))
             return

@@ -287,7 +287,8 @@ def _check_repeated(
                     for label, grade in graded_labels
                 )
                 last_label = graded_labels[-1][0]
-                problem = f"query {query!r:.80}, document {doc!r:.80} has different labels: {grade_texts:.200}"
+                problem = f"query {query!r:.80}, document {doc!r:.80} has different labels: "
+                problem += f"{grade_texts:.200}"
                 hint = (
                     "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
                     "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
@@ -346,8 +347,8 @@ def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
     )
     remainder = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
-        f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. Of a sample "
-        "drawn by chance, all need one."
+        f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. "
+        "Of a sample drawn by chance, all need one."
     )
     return [Note("missing", "warning", text, count=len(missing))]
 

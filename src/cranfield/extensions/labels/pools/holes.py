@@ -150,10 +150,12 @@ class Holes(Shown):
         sentences = []
         if self.tau is not None:
             sentences = [
-                f"Kendall's tau of the order with that of the means left out: {format_number(self.tau)}."
+                "Kendall's tau of the order with that of the means left out: "
+                f"{format_number(self.tau)}."
             ]
         title = [
-            f"{self.measure}   {format_query_count(self.n_queries)}, {format_count(len(self.runs), 'run')}"
+            f"{self.measure}   {format_query_count(self.n_queries)}, "
+            f"{format_count(len(self.runs), 'run')}"
         ]
         return [make_table(self.runs, columns, sentences=sentences, notes=self.notes, title=title)]
 

@@ -127,7 +127,8 @@ def grade_labels(
         Note(
             "left-out",
             "warning",
-            f"{count_of(n, 'label')} left out, {reason}{_list_examples(examples_of_reason.get(reason, []))}.",
+            f"{count_of(n, 'label')} left out, "
+            f"{reason}{_list_examples(examples_of_reason.get(reason, []))}.",
             count=n,
         )
         for reason, n in left_out.items()
