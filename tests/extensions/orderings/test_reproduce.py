@@ -15,9 +15,9 @@ from scipy import stats
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
 from cranfield.extensions.orderings.reproduce import (
-    _RunPair,
     _estimate_effects,
     _estimate_errors,
+    _RunPair,
     kendall_union,
 )
 from cranfield.extensions.orderings.reproduction import Estimate

@@ -105,7 +105,7 @@ class FusedRows(Rows):
         ]
         unfinished_runs = set(range(len(runs)))
         lists_of_query: dict[bytes, list[_RunList]] = {}  # that wait for other runs
-        released: set[bytes] = set()  # queries that all runs have come to
+        released_queries: set[bytes] = set()  # queries that all runs have come to
         rows_per_batch, has_yielded = _ROWS_PER_BATCH, False
         if self._fusing.absent != "left-out":  # then documents have a value from each run
             rows_per_batch //= len(runs)
@@ -117,14 +117,14 @@ class FusedRows(Rows):
             blocks_read.append((i, 0 if block is None else len(block.queries)))
             if block is None:
                 unfinished_runs.discard(i)
-                new_queries = [query for query in lists_of_query if query not in released]
+                new_queries = [query for query in lists_of_query if query not in released_queries]
             else:
                 new_queries, left_out = block.queries, left_out + block.left_out
                 query_counts[i] += len(new_queries)
                 repeats[i] += block.repeats
                 for position, query in enumerate(new_queries):
                     lists = lists_of_query.setdefault(query, [])
-                    if query in released or any(run_list.run == i for run_list in lists):
+                    if query in released_queries or any(run_list.run == i for run_list in lists):
                         if has_yielded:
                             raise _late_query_error(runs[i], query)
                         yield from self._batches(runs, apart_runs | {i})
@@ -134,14 +134,16 @@ class FusedRows(Rows):
                 lists = lists_of_query[query]
                 if unfinished_runs <= {run_list.run for run_list in lists}:
                     ready.append(query)
-                    released.add(query)
-                    n_rows += sum(each.block.count_rows(each.position) for each in lists)
+                    released_queries.add(query)
+                    n_rows += sum(
+                        run_list.block.count_rows(run_list.position) for run_list in lists
+                    )
                     if n_rows >= rows_per_batch:
                         has_yielded = True
                         yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)
                         ready, n_rows, left_out = [], 0, FaultyRows()
         yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)
-        self._make_notes(query_counts, repeats, len(released))
+        self._make_notes(query_counts, repeats, len(released_queries))
 
     def _make_notes(
         self, counts: Sequence[int], repeats: Sequence[FaultyRows], n_queries: int

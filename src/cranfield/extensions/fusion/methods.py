@@ -206,12 +206,12 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
 
     Raises OptionError for an option without effect.
     """
-    formula, stated, norm = METHODS[method], fusing.changed_options(), fusing.norm
+    formula, settings, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
-        if parameter in stated and parameter != formula.parameter:
+        if parameter in settings and parameter != formula.parameter:
             raise OptionError(
-                f"{parameter}={stated[parameter]:g} applies to {name}, not to {method}"
+                f"{parameter}={settings[parameter]:g} applies to {name}, not to {method}"
             )
     if fusing.weights is not None and not formula.is_weighted:
         able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)

@@ -334,7 +334,10 @@ def tune(
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
     run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
     judgments, _, _ = arrange_arguments(
-        *(qrels, list(run_of_name.values()), None, None),
+        qrels,
+        list(run_of_name.values()),
+        None,
+        None,
         columns=reading.columns,
         duplicates=judging.duplicates,
         verb=tune,

@@ -112,7 +112,7 @@ def _read_label_studio(table: Table) -> Iterator[Label]:
     data_column = table.columns[table.names.index("data")]
     tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(data_column)]
     annotation_lists = [_list_annotations(table, row, cell) for row, cell in enumerate(cells)]
-    answers = (each.answers for annotations in annotation_lists for each in annotations)
+    answers = (annotation.answers for annotations in annotation_lists for annotation in annotations)
     question = _find_question(table, answers)
     for task, annotations in zip(tasks, annotation_lists, strict=True):
         if not annotations:
@@ -147,7 +147,7 @@ def _list_objects(
     `description` says what an object is, for the error.
     """
     objects = [] if cell is None else cell
-    if not isinstance(objects, list) or not all(isinstance(each, Mapping) for each in objects):
+    if not isinstance(objects, list) or not all(isinstance(member, Mapping) for member in objects):
         problem = f"expected {description}, an object in a list, got {cell!r:.80}"
         raise table.row_error(row, problem, _HINT)
     return objects

@@ -120,9 +120,14 @@ def _pair_orderings(
     pairs = list(combinations(orderings, 2))
     if reference is not None:
         names = {str(reference), _canonical_name(str(reference))}
-        references = [each for each in orderings if names & {each.label, each.source}]
+        references = [
+            ordering for ordering in orderings if names & {ordering.label, ordering.source}
+        ]
         if not references:
-            labels = [*(each.label for each in orderings), *filter(None, measures_of_source)]
+            labels = [
+                *(ordering.label for ordering in orderings),
+                *filter(None, measures_of_source),
+            ]
             raise OptionError(
                 f"reference={str(reference)!r:.80} is not there; there are {', '.join(labels)}"
             )

@@ -211,7 +211,7 @@ def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePowe
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
     n_needed = int(np.ceil(n_pairs / alpha)) - 1  # flips; the least p is then alpha / n_pairs
-    n_significant, n_holm = (int(np.count_nonzero(each <= alpha)) for each in (p, holm(p)))
+    n_significant, n_holm = (int(np.count_nonzero(p_column <= alpha)) for p_column in (p, holm(p)))
     exact = Flips(len(ordering.query_ids)).is_exact
     can_show = exact or n_needed <= settings.flips or n_holm > 0
     return DiscriminativePower(n_pairs, n_significant, n_holm, None if can_show else n_needed)

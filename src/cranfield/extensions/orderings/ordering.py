@@ -112,10 +112,13 @@ def _make_ordering(
     """Return the ordering by one measure; `names` are the systems, in the order of all sources."""
     order = [aligned_scores.system_names.index(name) for name in names]
     query_scores = aligned_scores.measure_scores(measure)[:, order]
-    parsed = aligned_scores.find_measure(measure)
-    aggregate = parsed.aggregate if parsed else mean
+    parsed_measure = aligned_scores.find_measure(measure)
+    aggregate = parsed_measure.aggregate if parsed_measure else mean
     scores = np.array([aggregate(column) for column in query_scores.T])
-    rises, merits = aligned_scores.is_higher_better(measure), to_compared_unit(parsed, query_scores)
+    rises, merits = (
+        aligned_scores.is_higher_better(measure),
+        to_compared_unit(parsed_measure, query_scores),
+    )
     query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
     return Ordering(
         label, source, measure, rises, query_ids, scores, merits if rises else -merits, recipe

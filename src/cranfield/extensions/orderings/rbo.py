@@ -162,7 +162,9 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     for query in shared_queries:
         list_a, list_b = (_read_ranking(query, lists[query]) for lists in (lists_a, lists_b))
         per_query[query] = _compute_rbo(list_a, list_b, p, ties)
-    columns = np.array([(each.ext, each.min, each.max) for each in per_query.values()]).T
+    columns = np.array(
+        [(overlap.ext, overlap.min, overlap.max) for overlap in per_query.values()]
+    ).T
     ext, low, high = map(mean, columns)
     return RunRBO(per_query, RBO(ext, low, high), len(lists_a.keys() ^ lists_b.keys()))
 

@@ -208,7 +208,9 @@ def _compare_assessors(
         judgments = _match_assessors(a, b, qrels)
         [agreement_of_pair[a, b]] = measure_agreement(judgments, recipe["rel"], pooled=True)
     grade_counts = count_grades([*qrels.values()])
-    notes = dict.fromkeys(note for each in agreements.values() for note in each.on_judgments)
+    notes = dict.fromkeys(
+        note for agreement in agreements.values() for note in agreement.on_judgments
+    )
     return replace(
         agreements[b_name],
         on_judgments=tuple(notes),
@@ -254,13 +256,15 @@ def _compare_two(
                 f"that ask for it take {top_grade}."
             )
             notes.append(Note("highest-grade", "info", text))
-        qrels_on_scale = (select_on_scale(each, top_grade, judgments.query_ids) for each in (a, b))
+        qrels_on_scale = (
+            select_on_scale(source, top_grade, judgments.query_ids) for source in (a, b)
+        )
         under_a, under_b = (
             score_runs(qrels, runs, list_measures(measures), judging) for qrels in qrels_on_scale
         )
-        known = {note for _, note in named_notes}
-        new_notes = [("Under A", note) for note in under_a.notes if note not in known]
-        new_notes += [(f"Under {second}", note) for note in under_b.notes if note not in known]
+        old_notes = {note for _, note in named_notes}
+        new_notes = [("Under A", note) for note in under_a.notes if note not in old_notes]
+        new_notes += [(f"Under {second}", note) for note in under_b.notes if note not in old_notes]
         run_notes = merge_notes(new_notes, n_sources=2)
         scores_a, scores_b = _score_array(under_a), _score_array(under_b)
         mixtures = _mix_scores(scores_a, scores_b, recipe["mixtures"], recipe["seed"])

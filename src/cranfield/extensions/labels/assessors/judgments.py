@@ -83,15 +83,18 @@ def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
     query_ids = sorted(set().union(*(one_qrels.query_ids for one_qrels in qrels)), key=encode)
     position_of_query = {query: i for i, query in enumerate(query_ids)}
     queries = [
-        np.array([*map(position_of_query.get, each.query_ids)], np.int64)[each.query]
-        for each in qrels
+        np.array([*map(position_of_query.get, source.query_ids)], np.int64)[source.query]
+        for source in qrels
     ]
-    query, doc = np.concatenate(queries), Ids.concatenate([each.docs for each in qrels]).sort_keys()
+    query, doc = (
+        np.concatenate(queries),
+        Ids.concatenate([source.docs for source in qrels]).sort_keys(),
+    )
     order = np.lexsort((doc, query))
     query, doc = query[order], doc[order]
     begins_doc = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
     assessor = np.repeat(np.arange(len(qrels)), list(map(len, qrels)))[order]
-    grade = np.concatenate([each.grade for each in qrels])[order]
+    grade = np.concatenate([source.grade for source in qrels])[order]
     return MatchedJudgments(
         query_ids, query[begins_doc], np.cumsum(begins_doc) - 1, assessor, grade
     )

@@ -201,12 +201,12 @@ def _make_stability(
 ) -> Stability:
     """Put together the stability by one measure; the tests are in the order of `systems`."""
     first, second = np.triu_indices(len(systems), 1)
-    nothing = [None] * len(first)
+    no_numbers = [None] * len(first)
 
     def list_differences(tests: _SystemTests | None) -> tuple[list[Any], list[Any]]:
         """Return the differences of the pairs, and their p-values; None without tests."""
         if tests is None:
-            return nothing, nothing
+            return no_numbers, no_numbers
         return tests.differences[0].tolist(), list(map(finite_or_none, tests.p[0]))
 
     mixed_means = np.concatenate([comparison.means for comparison in comparisons])
@@ -234,5 +234,5 @@ def _make_stability(
         tau,
         n_swapped,
         n_significant,
-        [each for comparison in comparisons for each in comparison.taus if each is not None],
+        [tau_b for comparison in comparisons for tau_b in comparison.taus if tau_b is not None],
     )

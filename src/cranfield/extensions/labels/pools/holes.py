@@ -200,7 +200,10 @@ def holes(
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=holes,

@@ -92,7 +92,10 @@ def pool(
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=pool,
