@@ -278,8 +278,8 @@ def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Jud
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
     numbered_judgments = judgments.replace_fields(columns=columns)
     rows_of_run = []
-    for meeting in judge_all(numbered_judgments, runs, judging):
-        hits = meeting.judged.hits
+    for matched_run in judge_all(numbered_judgments, runs, judging):
+        hits = matched_run.judged.hits
         rows_of_run.append(hits.columns["number"][hits.rank <= depth])
     n_runs_of_row = np.bincount(np.concatenate(rows_of_run), minlength=len(judgments))
     return [np.sort(rows[n_runs_of_row[rows] == 1]) for rows in rows_of_run]
