@@ -105,7 +105,7 @@ class FusedRows(Rows):
         ]
         unfinished_runs = set(range(len(runs)))
         lists_of_query: dict[bytes, list[_RunList]] = {}  # that wait for other runs
-        released_queries: set[bytes] = set()  # queries that all runs have come to
+        released_queries: set[bytes] = set()  # queries that every run has reached
         rows_per_batch, has_yielded = _ROWS_PER_BATCH, False
         if self._fusing.absent != "left-out":  # then documents have a value from each run
             rows_per_batch //= len(runs)
@@ -355,7 +355,7 @@ def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock |
 def _take_queries(numbered_lists: Sequence[tuple[int, _RunList]]) -> Any:
     """Return rows of some queries of a block: query numbers, sizes, documents, ranks, scores.
 
-    The lists are of one block, each with the number of its query in the batch.
+    The lists belong to one block; each comes with the number of its query in the batch.
     """
     block = numbered_lists[0][1].block
     query = np.array([number for number, _ in numbered_lists])

@@ -188,7 +188,7 @@ def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Return numerator / denominator; NaN where the denominator is 0 but for rounding."""
+    """Return numerator / denominator; NaN where the denominator is 0 within rounding."""
     quotient: Floats = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
     return quotient

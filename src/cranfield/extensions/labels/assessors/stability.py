@@ -95,7 +95,7 @@ class Stability:
 
 
 class _SystemTests(NamedTuple):
-    """Tests of all pairs of systems under some qrels: (n_qrels, n_pairs) but for the means."""
+    """Tests of all pairs of systems under some qrels: (n_qrels, n_pairs), save the means."""
 
     means: Floats
     differences: Floats

@@ -179,8 +179,8 @@ class PredictionPowered(Shown):
             Column(
                 "n",
                 lambda line: line.n,
-                f"n: how many {self._unit_plural}; of both: how many human labels alone would need for "
-                f"{error}.",
+                f"n: how many {self._unit_plural}; of both: how many human labels alone would "
+                f"need for {error}.",
             ),
         ]
 
