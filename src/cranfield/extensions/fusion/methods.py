@@ -15,7 +15,7 @@ from cranfield.arrays.elementary import log, power, powers
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.slots import number_pairs
 from cranfield.errors import OptionError
-from cranfield.extensions.fusion.fusing import Fusing, Method
+from cranfield.extensions.fusion.fusing import Fusing, Method, Norm
 from cranfield.extensions.fusion.run_lists import DocumentValues, RunLists
 
 _PointsFunction = Callable[[RunLists, Fusing, Floats], Floats]
@@ -25,7 +25,7 @@ _ScoreFunction = Callable[[DocumentValues, Fusing], Floats]
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Return numerator / denominator; 0 where the denominator is 0, as in a list of one document."""
+    """Return numerator / denominator; 0 where the denominator is 0, as of a list of one row."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
 
 
@@ -112,28 +112,26 @@ def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
-    """Return the sum times n, or times the sum of the weights of these runs: CombMNZ (Fox & Shaw)."""
-    return doc_values.total(doc_values.value) * doc_values.total(
-        doc_values.weight * doc_values.is_returned
-    )
+    """Return the sum times n, or times the sum of these runs' weights: CombMNZ (Fox & Shaw)."""
+    n = doc_values.total(doc_values.weight * doc_values.is_returned)
+    return doc_values.total(doc_values.value) * n
 
 
 def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times n^gamma (Lee, SIGIR 1997)."""
     n = doc_values.total(doc_values.weight * doc_values.is_returned)
-    distinct_weights, position = np.unique(n, return_inverse=True)
+    distinct_n, position = np.unique(n, return_inverse=True)
     try:
-        powers_of_weights = power(distinct_weights, fusing.gamma)
+        factor = power(distinct_n, fusing.gamma)
     except OverflowError:  # math.pow raises it where numpy's is infinite
-        powers_of_weights = np.full(len(distinct_weights), np.inf)
-    return doc_values.total(doc_values.value) * powers_of_weights[position]
+        factor = np.full(len(distinct_n), np.inf)
+    return doc_values.total(doc_values.value) * factor[position]
 
 
 def _anz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted mean: CombANZ (Fox & Shaw)."""
-    return _divide(
-        doc_values.total(doc_values.weight * doc_values.value), doc_values.total(doc_values.weight)
-    )
+    weighted_sum = doc_values.total(doc_values.weight * doc_values.value)
+    return _divide(weighted_sum, doc_values.total(doc_values.weight))
 
 
 def _mixed(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -171,30 +169,30 @@ _NORMS: dict[str, _PointsFunction] = {
 }
 
 
-class Way(NamedTuple):
+class Formula(NamedTuple):
     """How a method computes scores."""
 
-    combined: _ScoreFunction
+    combine: _ScoreFunction
     points: _PointsFunction | None = None  # of ranks; None: the scores, by a norm
     is_weighted: bool = False  # whether there is a form with weights
-    parameter: str | None = None  # the option that it has alone
+    parameter: str | None = None  # the option that no other method has
 
 
-METHODS: dict[Method, Way] = {
-    "rrf": Way(_sum, rrf, is_weighted=True, parameter="k"),
-    "sum": Way(_sum, is_weighted=True),
-    "mnz": Way(_mnz, is_weighted=True),
-    "anz": Way(_anz, is_weighted=True),
-    "max": Way(lambda doc_values, fusing: doc_values.highest),
-    "min": Way(lambda doc_values, fusing: doc_values.lowest),
-    "med": Way(lambda doc_values, fusing: doc_values.median),
-    "gmnz": Way(_gmnz, is_weighted=True, parameter="gamma"),
-    "mixed": Way(_mixed, is_weighted=True),
-    "isr": Way(_mnz, inverse_squares),
-    "log_isr": Way(_log, inverse_squares),
-    "logn_isr": Way(_logn, inverse_squares, parameter="sigma"),
-    "rbc": Way(_sum, rbc, is_weighted=True, parameter="phi"),
-    "borda": Way(_sum, borda, is_weighted=True),
+METHODS: dict[Method, Formula] = {
+    "rrf": Formula(_sum, rrf, is_weighted=True, parameter="k"),
+    "sum": Formula(_sum, is_weighted=True),
+    "mnz": Formula(_mnz, is_weighted=True),
+    "anz": Formula(_anz, is_weighted=True),
+    "max": Formula(lambda doc_values, fusing: doc_values.highest),
+    "min": Formula(lambda doc_values, fusing: doc_values.lowest),
+    "med": Formula(lambda doc_values, fusing: doc_values.median),
+    "gmnz": Formula(_gmnz, is_weighted=True, parameter="gamma"),
+    "mixed": Formula(_mixed, is_weighted=True),
+    "isr": Formula(_mnz, inverse_squares),
+    "log_isr": Formula(_log, inverse_squares),
+    "logn_isr": Formula(_logn, inverse_squares, parameter="sigma"),
+    "rbc": Formula(_sum, rbc, is_weighted=True, parameter="phi"),
+    "borda": Formula(_sum, borda, is_weighted=True),
 }
 
 
@@ -208,19 +206,17 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
 
     Raises OptionError for an option without effect.
     """
-    way, stated_options, norm = METHODS[method], fusing.changed_options(), fusing.norm
+    formula, settings, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
-        if parameter in stated_options and parameter != way.parameter:
+        if parameter in settings and parameter != formula.parameter:
             raise OptionError(
-                f"{parameter}={stated_options[parameter]:g} applies to {name}, not to {method}"
+                f"{parameter}={settings[parameter]:g} applies to {name}, not to {method}"
             )
-    if fusing.weights is not None and not way.is_weighted:
-        weighted_methods = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
-        raise OptionError(
-            f"weights: {method} has no form with weights; {weighted_methods} have one"
-        )
-    if way.points is not None and norm not in (None, "none", "min-max-inverted"):
+    if fusing.weights is not None and not formula.is_weighted:
+        able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
+        raise OptionError(f"weights: {method} has no form with weights; {able} have one")
+    if formula.points is not None and norm not in (None, "none", "min-max-inverted"):
         raise OptionError(
             f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
             "(min-max-inverted ranks the lowest first)"
@@ -230,9 +226,8 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
             "norm='borda' gives absent documents a share of the points: leave absent out"
         )
     absent = fusing.absent or (None if "borda" in (method, norm) else "left-out")
-    return replace(
-        fusing, norm=norm or ("min-max" if way.points is None else "none"), absent=absent
-    )
+    default_norm: Norm = "min-max" if formula.points is None else "none"
+    return replace(fusing, norm=norm or default_norm, absent=absent)
 
 
 def fuse_lists(
@@ -244,16 +239,12 @@ def fuse_lists(
     """
     rows, doc = number_pairs(lists.query, lists.docs)
     query = lists.query.take(rows)
-    candidates, way = np.bincount(query) * 1.0, METHODS[method]
-    row_values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
-    doc_values = DocumentValues(query, doc, row_values, lists.weight, np.ones(len(doc), np.bool_))
+    n_candidates, formula = np.bincount(query) * 1.0, METHODS[method]
+    value = (formula.points or _NORMS[str(fusing.norm)])(lists, fusing, n_candidates)
+    doc_values = DocumentValues(query, doc, value, lists.weight, np.ones(len(doc), np.bool_))
     if fusing.absent != "left-out":
-        takes_borda_share = fusing.absent is None
-        by_norm = method != "borda"
-        doc_values = _add_absent(
-            doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm
-        )
-    return rows, way.combined(doc_values, fusing)
+        doc_values = _add_absent(doc_values, lists, weights, fusing, is_norm=method != "borda")
+    return rows, formula.combine(doc_values, fusing)
 
 
 def _add_absent(
@@ -262,14 +253,13 @@ def _add_absent(
     weights: Floats,
     fusing: Fusing,
     *,
-    takes_borda_share: bool,
     is_norm: bool,
 ) -> DocumentValues:
     """Add a row for each document and each run that did not return it.
 
     With "zero" its value is 0; with "lowest", the lowest of the run's list. A run that has nothing
-    for the query gives no value. `takes_borda_share`: the value is the mean of Borda's points that
-    the run has left; with `is_norm`, as a share of the c documents of the query.
+    for the query gives no value. None: the mean of Borda's points that the run has left; with
+    `is_norm`, as a share of the c documents of the query.
     """
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))
@@ -278,7 +268,8 @@ def _add_absent(
     is_returned[doc_values.doc, lists.run] = True
     doc, run = np.nonzero(~is_returned)
     query = doc_values.query[doc]
-    if takes_borda_share:
+    takes_share = fusing.absent is None  # of Borda's points
+    if takes_share:
         c = np.bincount(doc_values.query, minlength=n_queries) * 1.0
         value = (c[query] - n_rows[run, query] + 1) / 2
         value = value / c[query] if is_norm else value
@@ -290,9 +281,7 @@ def _add_absent(
             low = np.full((n_runs, n_queries), np.inf)
             np.minimum.at(low, (lists.run, lists.query), doc_values.value)
             value = low[run, query]
-    counts_as_returned = np.full(
-        len(doc), takes_borda_share and is_norm
-    )  # by the norm, each is in every list
+    counts_as_returned = np.full(len(doc), takes_share and is_norm)  # the norm ranks all documents
     return replace(
         doc_values,
         doc=np.append(doc_values.doc, doc),

@@ -87,7 +87,7 @@ class DocumentValues:
 
     @property
     def _sorted_values(self) -> tuple[Floats, Ints, Ints]:
-        """Each document's values (rows,), the highest first; its first row and number of rows (n,)."""
+        """Each document's values (rows,), the highest first; its first row and row count (n,)."""
         counts = np.bincount(self.doc, minlength=len(self.query))
         return self.value[np.lexsort((-self.value, self.doc))], np.cumsum(counts) - counts, counts
 

@@ -65,7 +65,7 @@ class Trials:
         return run
 
     def score_all(self, untuned_run: Run) -> tuple[list[str], Floats, Floats]:
-        """Return the query ids, the untuned run's scores, (n,), and each setting's, (n_settings, n)."""
+        """Return the query ids, the untuned scores, (n,), and each setting's, (n_settings, n)."""
         scores = [self._score(untuned_run)]
         scores += [
             self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")
@@ -119,29 +119,27 @@ def list_settings(
     method: Method, over: TuningTarget, names: Sequence[str], n_parts: int | None, fusing: Fusing
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
     """Return the settings to try, and the untuned one; `names` are those of the runs."""
-    way = METHODS[method]
-    if not way.is_weighted and way.parameter is None:
+    formula = METHODS[method]
+    if not formula.is_weighted and formula.parameter is None:
         raise OptionError(f"{method} has neither weights nor a parameter to choose")
     if over == "parameter":
-        if way.parameter is None:
-            able_methods = ", ".join(name for name, other in METHODS.items() if other.parameter)
-            raise OptionError(f"over='parameter': {method} has none; {able_methods} have one")
+        if formula.parameter is None:
+            able = ", ".join(name for name, other in METHODS.items() if other.parameter)
+            raise OptionError(f"over='parameter': {method} has none; {able} have one")
         if n_parts is not None:
             raise OptionError(f"steps={n_parts} divides weights: over='parameter' has none")
-        numbers, divisor = _GRIDS[way.parameter]
-        settings = [{way.parameter: number / divisor} for number in numbers]
-        return settings, {way.parameter: getattr(fusing, way.parameter)}
-    if not way.is_weighted:
-        able_methods = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
-        raise OptionError(
-            f"over='weights': {method} has no form with weights; {able_methods} have one"
-        )
+        numbers, divisor = _GRIDS[formula.parameter]
+        settings = [{formula.parameter: number / divisor} for number in numbers]
+        return settings, {formula.parameter: getattr(fusing, formula.parameter)}
+    if not formula.is_weighted:
+        able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
+        raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
     n_parts = count_parts(n_parts, len(names))
     n = _count_settings(n_parts, len(names))
     if n > _MAX_SETTINGS:
         raise OptionError(
-            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MAX_SETTINGS:,}: fewer "
-            "steps, or fewer runs"
+            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MAX_SETTINGS:,}: "
+            "fewer steps, or fewer runs"
         )
     settings = [
         {name: part / n_parts for name, part in zip(names, parts, strict=True)}
@@ -163,6 +161,7 @@ def count_parts(n_stated: int | None, n_runs: int) -> int:
 
 
 def _count_settings(n_parts: int, n_runs: int) -> int:
+    """Return how many ways there are to give n parts to runs."""
     return math.comb(n_parts + n_runs - 1, n_runs - 1)
 
 

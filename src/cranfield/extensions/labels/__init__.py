@@ -1,5 +1,4 @@
-"""Labels: what people should label (pools), how far they agree (assessors), and what a few of
-their labels say beside many of a model (human).
+"""Labels: what people should label, how far they agree, and their labels beside a model's.
 
 Not here: judgments in general, which are read and matched in data.
 """

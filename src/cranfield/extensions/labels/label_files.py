@@ -61,111 +61,103 @@ def read_labels(source: Any) -> list[Label]:
 
 
 def _read_table_rows(table: Table) -> Iterator[Label]:
+    """Yield the labels of a table; a row without query, document and label is left out."""
     if not table.n_rows:
         return
-    column_of_name = {
-        name: table.find_column(COLUMNS[role].names)
-        for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade"))
-    }
-    for name, column in column_of_name.items():
+    columns: list[int] = []
+    for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade")):
+        column = table.find_column(COLUMNS[role].names)
         if column is None:
-            column_names = ", ".join(table.names)
-            raise table.row_error(None, f"has no column {name}; it has {column_names:.200}", _HINT)
-    drawing = {
-        role: column
-        for role in DRAWING
-        if (column := table.find_column(COLUMNS[role].names)) is not None
-    }
+            names = ", ".join(table.names)
+            raise table.row_error(None, f"has no column {name}; it has {names:.200}", _HINT)
+        columns.append(column)
+    column_of_role = {role: table.find_column(COLUMNS[role].names) for role in DRAWING}
     assessor_column = table.find_column(ASSESSOR)
     for row, cells in enumerate(table.rows()):
-        query, doc, grade_cell = (
-            cells[column] for column in column_of_name.values() if column is not None
-        )
-        if all(_strip_cell(cell) is None for cell in (query, doc, grade_cell)):
+        query, doc, grade = (cells[column] for column in columns)
+        if all(_strip_cell(cell) is None for cell in (query, doc, grade)):
             continue  # as a spreadsheet leaves below the last row
-        label, problem = _read_label(grade_cell)
+        label, problem = _read_label(grade)
+        drawing = {
+            role: None if column is None else _strip_cell(cells[column])
+            for role, column in column_of_role.items()
+        }
         yield Label(
-            *(table, row, table.read_id(row, query), table.read_id(row, doc), label),
+            table,
+            row,
+            table.read_id(row, query),
+            table.read_id(row, doc),
+            label,
             None if assessor_column is None else _read_assessor(cells[assessor_column]),
-            {
-                role: drawing_cell
-                for role, column in drawing.items()
-                if (drawing_cell := _strip_cell(cells[column])) is not None
-            },
+            {role: cell for role, cell in drawing.items() if cell is not None},
             problem=problem,
         )
 
 
+class _Annotation(NamedTuple):
+    """An annotation of Label Studio, and its answers: {name of the question: answers}."""
+
+    fields: Mapping[str, Any]
+    answers: Mapping[str, list[Any]]
+
+    def sort_key(self) -> str:
+        """Return when the annotation was made or changed."""
+        return str(self.fields.get("updated_at") or self.fields.get("created_at"))
+
+
 def _read_label_studio(table: Table) -> Iterator[Label]:
-    task_data = table.columns[table.names.index("data")]
+    """Yield a label for each annotation of a task, or the task without a label."""
     column = table.find_column(["annotations"])
-    annotation_lists = [None] * table.n_rows if column is None else table.columns[column]
-    tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(task_data)]
-    annotations_of_task = [
-        _list_annotations(table, row, annotations)
-        for row, annotations in enumerate(annotation_lists)
-    ]
-    question = _find_question(
-        table, (names for annotations in annotations_of_task for _, names in annotations)
-    )
-    for task, annotations in zip(tasks, annotations_of_task, strict=True):
+    cells = [None] * table.n_rows if column is None else table.columns[column]
+    data_column = table.columns[table.names.index("data")]
+    tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(data_column)]
+    annotation_lists = [_list_annotations(table, row, cell) for row, cell in enumerate(cells)]
+    answers = (annotation.answers for annotations in annotation_lists for annotation in annotations)
+    question = _find_question(table, answers)
+    for task, annotations in zip(tasks, annotation_lists, strict=True):
         if not annotations:
             yield task
-        for annotation, answers in annotations:
-            discarded = bool(annotation.get("was_cancelled"))
-            label, problem = _read_label(None if discarded else answers.get(question))
-            assessor = _read_assessor(annotation.get("completed_by"))
+        for fields, answers_of_question in annotations:
+            is_discarded = bool(fields.get("was_cancelled"))
+            answer = None if is_discarded else answers_of_question.get(question)
+            label, problem = _read_label(answer)
+            assessor = _read_assessor(fields.get("completed_by"))
             yield task._replace(
-                label=label, assessor=assessor, is_discarded=discarded, problem=problem
+                label=label, assessor=assessor, is_discarded=is_discarded, problem=problem
             )
 
 
-_Answers = Mapping[str, list[Any]]  # {name of the question: answers}
-
-
-def _list_annotations(
-    table: Table, row: int, annotations: Any
-) -> list[tuple[Mapping[str, Any], _Answers]]:
-    """Return (annotation, {question: answers}) of a task's annotations, the oldest first."""
-    answered_annotations = []
-    for annotation in _list_objects(table, row, annotations, "an annotation"):
+def _list_annotations(table: Table, row: int, cell: Any) -> list[_Annotation]:
+    """Return the annotations of a task, the oldest first."""
+    annotations = []
+    for fields in _list_objects(table, row, cell, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for answer in _list_objects(
-            table, row, annotation.get("result"), "a result of an annotation"
-        ):
+        results = _list_objects(table, row, fields.get("result"), "a result of an annotation")
+        for answer in results:
             answers.setdefault(str(answer.get("from_name")), []).append(answer.get("value"))
-        answered_annotations.append((annotation, answers))
-    return sorted(
-        answered_annotations,
-        key=lambda annotation_and_answers: str(
-            annotation_and_answers[0].get("updated_at")
-            or annotation_and_answers[0].get("created_at")
-        ),
-    )
+        annotations.append(_Annotation(fields, answers))
+    return sorted(annotations, key=_Annotation.sort_key)
 
 
 def _list_objects(
-    table: Table, row: int, json_value: Any, description: str
+    table: Table, row: int, cell: Any, description: str
 ) -> Sequence[Mapping[str, Any]]:
     """Return a list of JSON objects, empty for None; InputError for anything else.
 
     `description` says what an object is, for the error.
     """
-    objects = [] if json_value is None else json_value
-    if not isinstance(objects, list) or not all(
-        isinstance(json_object, Mapping) for json_object in objects
-    ):
-        raise table.row_error(
-            row, f"expected {description}, an object in a list, got {json_value!r:.80}", _HINT
-        )
+    objects = [] if cell is None else cell
+    if not isinstance(objects, list) or not all(isinstance(member, Mapping) for member in objects):
+        problem = f"expected {description}, an object in a list, got {cell!r:.80}"
+        raise table.row_error(row, problem, _HINT)
     return objects
 
 
 def _read_argilla(table: Table) -> Iterator[Label]:
+    """Yield a label for each response to a record, or the record without a label."""
     if "metadata" not in table.names:
-        raise table.row_error(
-            0, "a record has no metadata, which name its query and document", _HINT
-        )
+        fault = "a record has no metadata, which name its query and document"
+        raise table.row_error(0, fault, _HINT)
     metadata, responses = (
         table.columns[table.names.index(name)] for name in ("metadata", "responses")
     )
@@ -175,9 +167,8 @@ def _read_argilla(table: Table) -> Iterator[Label]:
     question = _find_question(table, (answers or {} for answers in responses))
     for row, (metadata_of_row, answers) in enumerate(zip(metadata, responses, strict=True)):
         task = _unlabelled_row(table, row, metadata_of_row)
-        for response in _list_objects(table, row, (answers or {}).get(question), "a response") or [
-            {}
-        ]:
+        cell = (answers or {}).get(question)
+        for response in _list_objects(table, row, cell, "a response") or [{}]:
             is_final = response.get("status") in (None, "submitted")
             label, problem = _read_label(response.get("value") if is_final else None)
             yield task._replace(

@@ -77,8 +77,8 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
             if nugget.importance != first_importance:
                 raise table.row_error(
                     row_number,
-                    f"the nugget {nugget.nugget!r:.80} of query {nugget.query!r} is {nugget.importance} "
-                    f"here, and {first_importance} above",
+                    f"the nugget {nugget.nugget!r:.80} of query {nugget.query!r} is "
+                    f"{nugget.importance} here, and {first_importance} above",
                     "A nugget must have the same importance for all answers of its query.",
                 )
             nugget_of_key[nugget[:3]] = nugget

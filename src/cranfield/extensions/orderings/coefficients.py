@@ -45,7 +45,7 @@ class Kendall:
 
     @property
     def tau_b(self) -> float | None:
-        """Tau-a, divided by the greatest value that the ties allow; None if either ties all systems."""
+        """Tau-a, divided by the greatest that ties allow; None if either ties all systems."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
         return (
@@ -231,7 +231,7 @@ def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Return scores rounded to `DECIMALS`, so that scores that differ by rounding alone are equal."""
+    """Return scores rounded to `DECIMALS`: those that differ by rounding alone become equal."""
     rounded_scores: Floats = np.round(scores, DECIMALS) + 0.0
     return rounded_scores
 
@@ -258,12 +258,13 @@ def _check_scores(x: ScoreSequence, y: ScoreSequence) -> tuple[Floats, Floats]:
         if not np.isfinite(score_array).all():
             position = int(np.flatnonzero(~np.isfinite(score_array))[0])
             raise InputError(
-                f"score {position + 1} of the {name} sequence is {score_array[position]}, and no number"
+                f"score {position + 1} of the {name} sequence is {score_array[position]}, and no "
+                "number"
             )
         score_arrays.append(round_scores(score_array))
     if len(score_arrays[0]) != len(score_arrays[1]):
         raise InputError(
-            f"there are {len(score_arrays[0])} scores and {len(score_arrays[1])}: both are to be of the same "
-            "systems, in the same order"
+            f"there are {len(score_arrays[0])} scores and {len(score_arrays[1])}: both are to be "
+            "of the same systems, in the same order"
         )
     return score_arrays[0], score_arrays[1]

@@ -1,7 +1,7 @@
 """correlate: how alike several measures, or several judgments, order the same systems."""
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Unpack
 
 import numpy as np
@@ -115,42 +115,31 @@ def _pair_orderings(
     for ordering in orderings:
         measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
     first_measures, *other_measures = measures_of_source.values()
-    is_crossed = (
-        bool(other_measures)
-        and len(first_measures) > 1
-        and all(source_measures == first_measures for source_measures in other_measures)
-    )
+    is_crossed = len(first_measures) > 1 and bool(other_measures)
+    is_crossed = is_crossed and all(measures == first_measures for measures in other_measures)
     pairs = list(combinations(orderings, 2))
     if reference is not None:
-        reference_names = {str(reference), _canonical_name(str(reference))}
+        names = {str(reference), _canonical_name(str(reference))}
         references = [
-            ordering
-            for ordering in orderings
-            if reference_names & {ordering.label, ordering.source}
+            ordering for ordering in orderings if names & {ordering.label, ordering.source}
         ]
         if not references:
-            valid_names = ", ".join(
-                [*(ordering.label for ordering in orderings), *filter(None, measures_of_source)]
-            )
+            labels = [
+                *(ordering.label for ordering in orderings),
+                *filter(None, measures_of_source),
+            ]
             raise OptionError(
-                f"reference={str(reference)!r:.80} is not there; there are {valid_names}"
+                f"reference={str(reference)!r:.80} is not there; there are {', '.join(labels)}"
             )
         if len(references) == len(orderings):
             raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
-        pairs = [
-            (first, second)
-            for first in references
-            for second in orderings
-            if second not in references
-        ]
-    return [
-        (first, second)
-        for first, second in pairs
-        if not is_crossed or first.measure == second.measure
-    ]
+        candidates = [ordering for ordering in orderings if ordering not in references]
+        pairs = list(product(references, candidates))
+    return [(a, b) for a, b in pairs if not is_crossed or a.measure == b.measure]
 
 
 def _canonical_name(name: str) -> str:
+    """Return a measure's own name, or a name that is no measure's as it is."""
     try:
         return str(parse(name))
     except MeasureError:
@@ -160,12 +149,13 @@ def _canonical_name(name: str) -> str:
 def _compare_orderings(
     systems: Sequence[str], reference: Ordering, other: Ordering, settings: CorrelationSettings
 ) -> OrderingPair:
+    """Compute the coefficients of two orderings, the interval of tau-b, and the swapped pairs."""
     x, y = reference.merits, other.merits
     has_ties_x, has_ties_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
     same_queries = reference.query_ids == other.query_ids
-    has_several_queries = len(reference.query_ids) > 1 and len(other.query_ids) > 1
+    can_test = len(reference.query_ids) > 1 and len(other.query_ids) > 1
     taus, interval = np.zeros(0), None
-    if same_queries and has_several_queries:
+    if same_queries and can_test:
         taus = _resample_taus(reference.query_merits, other.query_merits, settings)
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
@@ -186,9 +176,7 @@ def _compare_orderings(
         interval,
         len(taus),
         swapped_pairs,
-        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs)
-        if has_several_queries
-        else None,
+        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs) if can_test else None,
     )
 
 

@@ -181,8 +181,8 @@ class Correlation(Shown):
             Column(
                 interval_heading,
                 lambda pair: format_interval(*pair.interval or (None, None), signs=False),
-                f"{interval_heading}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
-                "same for both (percentiles).",
+                f"{interval_heading}: of tau-b, over {settings.resamples:,} resamples of the "
+                "queries, the same for both (percentiles).",
             ),
             Column(
                 "same",
@@ -258,7 +258,7 @@ class Correlation(Shown):
         ]
 
     def _pair_sentences(self) -> Iterator[str]:
-        """Yield sentences on each pair of orderings: its interval, and the systems that it swaps."""
+        """Yield sentences on each pair of orderings: its interval, and systems that it swaps."""
         for pair in self.pairs:
             if not pair.same_queries:
                 yield f"{pair.label}: no interval, as the two are not of the same queries."
@@ -270,7 +270,8 @@ class Correlation(Shown):
                     f"{swapped_pair.better} above {swapped_pair.worse}"
                 )
             sure_sentence, unsure_sentence = (
-                f"{pair.label}: {pair.reference} has {format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
+                f"{pair.label}: {pair.reference} has "
+                f"{format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
                 for is_sure in (True, False)
             )
             if swaps[True]:
@@ -285,14 +286,12 @@ class Correlation(Shown):
         """
         rows: list[tuple[str, str, str, Cell]] = []
         for pair in self.pairs:
-            rows += [
-                (pair.reference, pair.other, name, number) for name, number in pair.values().items()
-            ]
+            numbers = pair.values().items()
+            rows += [(pair.reference, pair.other, name, number) for name, number in numbers]
         if self.discrimination is not None:
             for label in self.discrimination.powers:
-                rows += [
-                    ("", label, *named_number) for named_number in self.discrimination.values(label)
-                ]
+                shares = self.discrimination.values(label)
+                rows += [("", label, name, share) for name, share in shares]
         return self._rows_as_dicts(rows)
 
     def to_dict(self) -> dict[str, Any]:

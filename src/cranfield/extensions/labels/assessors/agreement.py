@@ -126,7 +126,8 @@ class Agreement(Shown):
             "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
             "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
             "kappa and alpha do; ordinal: grades farther apart differ more.",
-            f"The intervals leave out one {jackknife_unit} after the other (jackknife, Student's t).",
+            f"The intervals leave out one {jackknife_unit} after the other (jackknife, Student's "
+            "t).",
         ]
         if any(coefficient.value is None for coefficient in self.coefficients):
             notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")

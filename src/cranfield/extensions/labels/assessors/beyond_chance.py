@@ -59,7 +59,7 @@ class GradeCounts:
 def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
     """Count the grades of each document that one of several qrels judges.
 
-    Raises what `match_judgments` raises, and NothingSharedError if no document is judged in two of them.
+    Raises what `match_judgments` raises, and NothingSharedError if no document is judged twice.
     """
     judgments = match_judgments(qrels)
     grades, code = np.unique(judgments.grade, return_inverse=True)
@@ -188,13 +188,13 @@ def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Return numerator / denominator; NaN where the denominator is 0 but for rounding."""
+    """Return numerator / denominator; NaN where the denominator is 0 within rounding."""
     quotient: Floats = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
     return quotient
 
 
-class Way(NamedTuple):
+class AgreementStatistic(NamedTuple):
     """A coefficient, and the documents whose grades count in it."""
 
     compute: Callable[[AgreementSums], Floats]
@@ -205,11 +205,11 @@ class Way(NamedTuple):
 
 FLEISS = "Fleiss' kappa"
 COEFFICIENTS = {
-    "agreement": Way(observed),
-    FLEISS: Way(fleiss_kappa, operator.attrgetter("full")),
-    "Gwet's AC1": Way(gwet_ac1, operator.attrgetter("judged")),
-    "Krippendorff's alpha, nominal": Way(alpha_nominal),
-    "Krippendorff's alpha, ordinal": Way(alpha_ordinal),
+    "agreement": AgreementStatistic(observed),
+    FLEISS: AgreementStatistic(fleiss_kappa, operator.attrgetter("full")),
+    "Gwet's AC1": AgreementStatistic(gwet_ac1, operator.attrgetter("judged")),
+    "Krippendorff's alpha, nominal": AgreementStatistic(alpha_nominal),
+    "Krippendorff's alpha, ordinal": AgreementStatistic(alpha_ordinal),
 }
 
 
@@ -220,22 +220,22 @@ def estimate_coefficients(judgments: GradeCounts, rel: int, alpha: float) -> lis
         left_out = "query" if counts.n_queries > 1 else "document"
         query = counts.query if left_out == "query" else np.arange(len(counts.query))
         query_sums = sum_documents(counts, query)
-        for name, way in COEFFICIENTS.items():
-            estimate, low, high = _jackknife_interval(way, query_sums, alpha)
+        for name, statistic in COEFFICIENTS.items():
+            estimate, low, high = _jackknife_interval(statistic, query_sums, alpha)
             n = query_sums.overall.full if name == FLEISS else query_sums.overall.documents
             coefficients.append(Coefficient(name, scale, left_out, int(n[0]), estimate, low, high))
     return coefficients
 
 
 def _jackknife_interval(
-    way: Way, query_sums: AgreementSums, alpha: float
+    statistic: AgreementStatistic, query_sums: AgreementSums, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return a coefficient and the ends of its interval by the jackknife; None: no value."""
     from scipy.special import stdtrit
 
-    estimate = float(way.compute(query_sums.overall)[0])
-    leave_one_out_estimates = way.compute(query_sums.leave_one_out())[
-        way.documents(query_sums) > 0
+    estimate = float(statistic.compute(query_sums.overall)[0])
+    leave_one_out_estimates = statistic.compute(query_sums.leave_one_out())[
+        statistic.documents(query_sums) > 0
     ]  # queries without such documents change nothing
     n = len(leave_one_out_estimates)
     if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):

@@ -54,7 +54,8 @@ class StabilityTables:
             Column(
                 "mean tau",
                 lambda stability: format_number(stability.mean_tau),
-                f"mean tau, min tau: {ordering_phrase} with that under each of {self._mixtures_phrase}.",
+                f"mean tau, min tau: {ordering_phrase} with that under each of "
+                f"{self._mixtures_phrase}.",
             ),
             Column("min tau", lambda stability: format_number(stability.min_tau)),
         ]
@@ -77,8 +78,9 @@ class StabilityTables:
             mixture_sentence = "A mixture has, for each query, the judgments of A or those of "
             mixture_sentence += f"{self.second}, drawn by chance"
         sentences = (
-            f"{f'A and {self.second}' if has_second else 'A'}: the mean over the queries. mixed, lowest, "
-            f"highest: the mean, the lowest and the highest of that under {self._mixtures_phrase}.",
+            f"{f'A and {self.second}' if has_second else 'A'}: the mean over the queries. mixed, "
+            "lowest, highest: the mean, the lowest and the highest of that under "
+            f"{self._mixtures_phrase}.",
             f"{mixture_sentence} (seed {self.recipe['seed']}).",
         )
         columns = [
@@ -117,8 +119,9 @@ class StabilityTables:
                 else ""
             )
             sentences.append(
-                f"{stability.measure}: {len(stability.pairs) - len(changing_pairs):,} of {len(stability.pairs):,} pairs are "
-                f"the same under each{remainder}: not shown (--format csv or json has all)."
+                f"{stability.measure}: {len(stability.pairs) - len(changing_pairs):,} of "
+                f"{len(stability.pairs):,} pairs are the same under each{remainder}: not shown "
+                "(--format csv or json has all)."
             )
         columns = self._pair_columns("\n".join(sentences))
         title = [f"The pairs of systems that change most{self._title_suffix}"]
@@ -156,9 +159,9 @@ class StabilityTables:
             Column(
                 "same sign",
                 make_cell(format_number, "same_sign"),
-                f"same sign: the share of {self._mixtures_phrase} where the difference has the sign that "
-                "it has under A. same verdict: where it is significant (p <= "
-                f"{alpha}) if it is so under A, and not if not, with the same sign.",
+                f"same sign: the share of {self._mixtures_phrase} where the difference has the "
+                f"sign that it has under A. same verdict: where it is significant (p <= {alpha}) "
+                "if it is so under A, and not if not, with the same sign.",
             ),
             Column("same verdict", make_cell(format_number, "same_verdict")),
         ]

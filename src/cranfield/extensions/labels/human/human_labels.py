@@ -132,41 +132,45 @@ def _estimate_all(
             *([] if sample.human_scores is None else [sample.human_scores[m]]),
         ]
         lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
-        mean_estimates = [sample.estimate(m, i, None) for i in range(len(scores.system_names))]
-        means_of_measure[measure] = {
-            name: _make_powered_mean(
-                estimate, sample, settings, measure, name, limits=(lowest, highest)
+        means_of_measure[measure] = {}
+        for i, name in enumerate(scores.system_names):
+            means_of_measure[measure][name] = _make_powered_mean(
+                sample.estimate(m, i, None),
+                sample,
+                settings,
+                measure,
+                name,
+                limits=(lowest, highest),
             )
-            for name, estimate in zip(scores.system_names, mean_estimates, strict=True)
-        }
-        other_rows = [i for i in range(len(scores.system_names)) if i != baseline_row]
-        if not other_rows:
+        rivals = [i for i in range(len(scores.system_names)) if i != baseline_row]
+        if not rivals:
             continue
-        difference_estimates = [sample.estimate(m, i, baseline_row) for i in other_rows]
-        p = np.array(
-            [float(t_test(_moments(estimate, sample))[0]) for estimate in difference_estimates]
-        )
-        for i, estimate, raw, p_holm in zip(
-            other_rows, difference_estimates, p, holm(p), strict=True
-        ):
+        estimates = [sample.estimate(m, i, baseline_row) for i in rivals]
+        p_values = [float(t_test(_moments(estimate, sample))[0]) for estimate in estimates]
+        differences: dict[str, PoweredMean] = {}
+        p_holm = holm(np.array(p_values))
+        for i, estimate, p, p_adjusted in zip(rivals, estimates, p_values, p_holm, strict=True):
             better = (estimate.estimate > 0) == scores.is_higher_better(measure)
             verdict: Outcome | None = "better" if better else "worse"
-            if not p_holm <= settings.alpha:
-                verdict = None
-            differences_of_measure.setdefault(measure, {})[scores.system_names[i]] = (
-                _make_powered_mean(
-                    *(estimate, sample, settings, measure, scores.system_names[i]),
-                    other=baseline,
-                    p=finite_or_none(raw),
-                    p_adjusted=finite_or_none(p_holm),
-                    verdict=verdict,
-                    limits=(lowest - highest, highest - lowest),
-                )
+            name = scores.system_names[i]
+            differences[name] = _make_powered_mean(
+                estimate,
+                sample,
+                settings,
+                measure,
+                name,
+                limits=(lowest - highest, highest - lowest),
+                other=baseline,
+                p=finite_or_none(p),
+                p_adjusted=finite_or_none(p_adjusted),
+                verdict=verdict if p_adjusted <= settings.alpha else None,
             )
+        differences_of_measure[measure] = differences
     return means_of_measure, differences_of_measure
 
 
 def _moments(estimate: PoweredEstimate, sample: Sample) -> Moments:
+    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
     n = sample.degrees + 1
     return Moments(n, np.array([estimate.estimate]), np.array([estimate.error * np.sqrt(n)]))
 
@@ -186,14 +190,11 @@ def _make_powered_mean(
     """
 
     def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        if (
-            estimate_of_labels.error == 0
-        ):  # no labelled query or document differs: how others would is unknown
+        """Return the interval of an estimate; no ends where no labelled query differs."""
+        if estimate_of_labels.error == 0:
             return None, None
-        low, high = (
-            float(end[0])
-            for end in t_interval(_moments(estimate_of_labels, sample), settings.alpha)
-        )
+        moments = _moments(estimate_of_labels, sample)
+        low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
         lowest, highest = (
             min(limits[0], estimate_of_labels.estimate),
             max(limits[1], estimate_of_labels.estimate),
@@ -227,13 +228,15 @@ def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
     """Yield notes on intervals of few labels, and on a stated lam."""
     if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
-            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often than they say: 95% "
-            "intervals held the true value in 90 to 94% of simulated cases with 10 queries, in 92 "
-            "to 95% with 20, and in only 65 to 91% where most queries score near 0 or 1."
+            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often "
+            "than they say: 95% intervals held the true value in 90 to 94% of simulated cases with "
+            "10 queries, in 92 to 95% with 20, and in only 65 to 91% where most queries score near "
+            "0 or 1."
         )
         yield Note("few-labelled", "info", text, sample.n_labelled)
     if settings.lam is not None:
-        text = f"lam {format_shortest(settings.lam)} was stated, rather than found from the labels."
+        lam = format_shortest(settings.lam)
+        text = f"lam {lam} was stated, rather than found from the labels."
         if sample.unit == "query" and sample.n_labelled == sample.n_queries:
-            text = f"lam {format_shortest(settings.lam)} has no effect where people labelled all queries."
+            text = f"lam {lam} has no effect where people labelled all queries."
         yield Note("lam", "info", text)

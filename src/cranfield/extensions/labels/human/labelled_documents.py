@@ -1,4 +1,4 @@
-"""Labelled documents: the sample where people labelled single documents, beside a model's labels."""
+"""Labelled documents: the sample where people labelled single documents, not whole queries."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -43,6 +43,12 @@ class _Contributions(NamedTuple):
         return self._replace(y=y, f=f, is_looked_at=looked_at)
 
 
+def describe_chances(chance: Floats) -> str:
+    """Return a phrase of the probabilities with which a sample was drawn."""
+    low, high = format_short(chance.min().item()), format_short(chance.max().item())
+    return f"{low} each" if chance.min() == chance.max() else f"from {low} to {high}"
+
+
 def sample_documents(
     scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, lam: float | None
 ) -> Sample:
@@ -53,9 +59,8 @@ def sample_documents(
     query_of_code[label_codes[label_codes >= 0]] = np.flatnonzero(label_codes >= 0)
     query = query_of_code[human_labels.query]
     rows = np.flatnonzero((query >= 0) & (human_labels.grade >= 0))
-    rows = rows[
-        np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))
-    ]  # the same order for all orders of labels
+    # Sorted: the order of the labels changes no bit.
+    rows = rows[np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))]
     if not len(rows):
         raise NothingSharedError(
             "no document with a human label belongs to a query with the model's labels",
@@ -71,42 +76,35 @@ def sample_documents(
     chance = np.asarray(human_labels.columns["probability"], np.float64)[rows]
 
     def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
-        y, f, of_model = (
+        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+        y, f, model_scores = (
             column[m, i] - (0.0 if base is None else column[m, base])
             for column in (contributions.y, contributions.f, contributions.model_scores)
         )
-        return estimate_by_documents(query[rows], y, f, chance, of_model, lam)
+        return estimate_by_documents(query[rows], y, f, chance, model_scores, lam)
 
-    low, high = chance.min().item(), chance.max().item()
-    chance_phrase = (
-        f"{format_short(low)} each"
-        if low == high
-        else f"from {format_short(low)} to {format_short(high)}"
-    )
     text = (
         f"{format_count(len(rows), 'document')} of "
         f"{format_count(len(np.unique(query[rows])), 'query', 'queries')} drawn by chance, with a "
-        f"probability of {chance_phrase}, from all that the measure looks at."
+        f"probability of {describe_chances(chance)}, from all that the measure looks at."
     )
     notes = [Note("sample", "info", text, count=len(rows))]
     notes += _whole_query_notes(query[rows], len(scores.query_ids))
     notes += _chance_notes(scores, contributions, chance)
-    notes += _few_document_notes(scores, contributions)
+    notes += _document_count_notes(scores, contributions)
     n = len(scores.query_ids)
     return Sample("document", len(rows), n, n - 1, estimate, notes)
 
 
 def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:
     """Warn where it looks as if whole queries were drawn, not single documents."""
-    n_without_label = n_queries - len(np.unique(query))
-    # A query would have no label with a probability of about exp(-each) by chance.
-    if (
-        n_per_query := len(query) / n_queries
-    ) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
+    n_without_label, n_per_query = n_queries - len(np.unique(query)), len(query) / n_queries
+    # A query would have no label with a probability of about exp(-n_per_query) by chance.
+    if n_per_query >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
         text = (
-            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there are "
-            f"{format_number(n_per_query, 1)} to a query: were whole queries drawn? Their probabilities are in a "
-            "column query_probability."
+            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there "
+            f"are {format_number(n_per_query, 1)} to a query: were whole queries drawn? Their "
+            "probabilities are in a column query_probability."
         )
         yield Note("whole-queries", "warning", text, n_without_label)
 
@@ -140,37 +138,37 @@ def _compute_contributions(
     )
     shape = len(measures), len(runs)
     y, f = np.zeros((2, *shape, n_rows))
-    looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
-    of_model = np.zeros((*shape, len(scores.query_ids)))
+    is_looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
+    model_scores = np.zeros((*shape, len(scores.query_ids)))
     row_of_query = {query_id: i for i, query_id in enumerate(scores.query_ids)}
-    meetings = zip(
+    matches = zip(
         judge_all(source.qrels, runs, source.judging),
         judge_all(numbered_labels, runs, source.judging, defer_check=True),
         strict=True,
     )
-    for s, (model_meeting, human_meeting) in enumerate(meetings):
+    for s, (model_match, human_match) in enumerate(matches):
         model_query, human_query = (
-            np.array([row_of_query.get(query_id, -1) for query_id in meeting.query_ids], np.int64)
-            for meeting in (model_meeting, human_meeting)
+            np.array([row_of_query.get(query_id, -1) for query_id in match.query_ids], np.int64)
+            for match in (model_match, human_match)
         )
-        hits, labelled_hits = model_meeting.judged.hits, human_meeting.judged.hits
+        hits, labelled_hits = model_match.judged.hits, human_match.judged.hits
         number_of_row = labelled_hits.columns["number"]
         _, hit_rows, labelled_rows = np.intersect1d(  # a pair of query and rank occurs once
             _query_rank_keys(model_query[hits.query], hits.rank),
             _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
             return_indices=True,
         )
-        retrieved = model_meeting.judged.n_retrieved[model_query >= 0, 0]
+        n_retrieved = model_match.judged.n_retrieved[model_query >= 0, 0]
         for m, measure in enumerate(measures):
             last_rank = deepest_rank(measure)
-            hit_contributions = score_contributions(measure, model_meeting.judged)
-            y[m, s, number_of_row] = score_contributions(measure, human_meeting.judged)
+            hit_contributions = score_contributions(measure, model_match.judged)
+            y[m, s, number_of_row] = score_contributions(measure, human_match.judged)
             f[m, s, number_of_row[labelled_rows]] = hit_contributions[hit_rows]
-            looked_at[m, s, number_of_row] = labelled_hits.rank <= last_rank
-            n_looked_at[m, s] = np.minimum(retrieved, last_rank).sum()
+            is_looked_at[m, s, number_of_row] = labelled_hits.rank <= last_rank
+            n_looked_at[m, s] = np.minimum(n_retrieved, last_rank).sum()
             query_sums = np.bincount(hits.query, hit_contributions, len(model_query))
-            of_model[m, s, model_query[model_query >= 0]] = query_sums[model_query >= 0]
-    return _Contributions(y, f, looked_at, of_model, n_looked_at)
+            model_scores[m, s, model_query[model_query >= 0]] = query_sums[model_query >= 0]
+    return _Contributions(y, f, is_looked_at, model_scores, n_looked_at)
 
 
 def _query_rank_keys(query: Ints, rank: Ints) -> Ints:
@@ -215,15 +213,15 @@ def _chance_notes(
                 continue
             text = (
                 "The labelled documents do not look drawn with these probabilities: they "
-                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). Was the top of "
-                "the rankings labelled only, is the pool less deep than the measure looks, or were "
-                "some left out? Then the interval does not hold."
+                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). "
+                "Was the top of the rankings labelled only, is the pool less deep than the measure "
+                "looks, or were some left out? Then the interval does not hold."
             )
             yield Note("not-by-chance", "warning", text, len(scores.query_ids))
             return
 
 
-def _few_document_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
+def _document_count_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
     """Warn where a measure looks at few of the labelled documents."""
     for m, measure in enumerate(scores.measures):
         n = int(contributions.is_looked_at[m].sum(axis=1).min())

@@ -63,7 +63,8 @@ def estimate_by_queries(
     the value with the least variance (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023),
     cut to 0..1. There must be two labelled queries at least.
 
-    >>> powered = estimate_by_queries(np.array([1.0, 0.0]), np.array([0.5, 0.0]), np.array([0.5, 0.5, 0.5]))
+    >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
+    >>> powered = estimate_by_queries(y, f, np.array([0.5, 0.5, 0.5]))
     >>> powered.human, powered.model, powered.lam, powered.estimate
     (0.5, 0.4, 1.0, 0.75)
     """
@@ -183,7 +184,8 @@ def deviation_from_chance(
     distribution, else by Student's. None if no score differs, or all queries are labelled. `f` and
     `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all queries.
 
-    >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1]))
+    >>> all_scores = np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1])
+    >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), all_scores)
     >>> round(n_errors, 3), round(p, 3)
     (2.208, 0.027)
     """
@@ -203,9 +205,8 @@ def deviation_from_chance(
     if not variance:
         return None
     n_errors = (average - mean(all_scores)) / math.sqrt(variance)
-    return n_errors, float(
-        2 * (ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors)))
-    )
+    tail = ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors))
+    return n_errors, float(2 * tail)
 
 
 def _choose_lam(covariance: float, variance: float, stated_lam: float | None) -> float:

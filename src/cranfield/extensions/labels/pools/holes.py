@@ -150,10 +150,12 @@ class Holes(Shown):
         sentences = []
         if self.tau is not None:
             sentences = [
-                f"Kendall's tau of the order with that of the means left out: {format_number(self.tau)}."
+                "Kendall's tau of the order with that of the means left out: "
+                f"{format_number(self.tau)}."
             ]
         title = [
-            f"{self.measure}   {format_query_count(self.n_queries)}, {format_count(len(self.runs), 'run')}"
+            f"{self.measure}   {format_query_count(self.n_queries)}, "
+            f"{format_count(len(self.runs), 'run')}"
         ]
         return [make_table(self.runs, columns, sentences=sentences, notes=self.notes, title=title)]
 
@@ -198,7 +200,10 @@ def holes(
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=holes,
@@ -273,8 +278,8 @@ def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Jud
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
     numbered_judgments = judgments.replace_fields(columns=columns)
     rows_of_run = []
-    for meeting in judge_all(numbered_judgments, runs, judging):
-        hits = meeting.judged.hits
+    for matched_run in judge_all(numbered_judgments, runs, judging):
+        hits = matched_run.judged.hits
         rows_of_run.append(hits.columns["number"][hits.rank <= depth])
     n_runs_of_row = np.bincount(np.concatenate(rows_of_run), minlength=len(judgments))
     return [np.sort(rows[n_runs_of_row[rows] == 1]) for rows in rows_of_run]

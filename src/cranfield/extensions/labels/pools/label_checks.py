@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cranfield.errors import OptionError, escape_unprintable
 from cranfield.extensions.labels.label_files import QUERY, Label, read_labels
@@ -25,6 +25,13 @@ _WORDS_HINT = (
 _STATE_POOL_HINT = "State the pool, which knows: pool=... (--pool FILE)."
 _NO_GRADE_HINT = "Grades are 0 or more; errors='skip' (--errors skip) leaves other labels out."
 _NOT_REQUESTED_HINT = "errors='skip' (--errors skip) leaves such labels out."
+
+
+class GradedLabel(NamedTuple):
+    """A label that counts, and its grade."""
+
+    label: Label
+    grade: float
 
 
 def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
@@ -82,9 +89,9 @@ def check_drawing(labels: Iterable[Label]) -> None:
 
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
-) -> tuple[list[tuple[Label, float]], list[Note]]:
+) -> tuple[list[GradedLabel], list[Note]]:
     """Return the labels that count with their grades, and notes on labels that do not count."""
-    graded_labels: list[tuple[Label, float]] = []
+    graded_labels: list[GradedLabel] = []
     left_out: Counter[str] = Counter()
     examples_of_reason: dict[str, list[str]] = {}
     words = read_grades(settings.grades_of) if settings.grades_of else {}
@@ -117,7 +124,7 @@ def grade_labels(
             problem = f"a label of a document that {location}"
             hint, reason = _NOT_REQUESTED_HINT, "of a document that nobody asked for"
         else:
-            graded_labels.append((label, float(grade)))
+            graded_labels.append(GradedLabel(label, float(grade)))
             continue
         if settings.errors == "strict":
             raise label.origin.row_error(label.row, f"{problem}{_describe_label(label)}", hint)
@@ -127,7 +134,8 @@ def grade_labels(
         Note(
             "left-out",
             "warning",
-            f"{count_of(n, 'label')} left out, {reason}{_list_examples(examples_of_reason.get(reason, []))}.",
+            f"{count_of(n, 'label')} left out, "
+            f"{reason}{_list_examples(examples_of_reason.get(reason, []))}.",
             count=n,
         )
         for reason, n in left_out.items()

@@ -92,7 +92,10 @@ def pool(
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=pool,
@@ -305,8 +308,9 @@ def _order_deciding(
     )
     better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
-        f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; from "
-        f"{format_signed(decision.low)} to {format_signed(decision.high)} for all ways to grade the {n:,} unjudged."
+        f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; "
+        f"from {format_signed(decision.low)} to {format_signed(decision.high)} for all ways to "
+        f"grade the {n:,} unjudged."
     )
     notes = [Note("bounds", "info", text, count=n)]
     if decision.is_certain:
@@ -320,9 +324,9 @@ def _order_deciding(
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
         text = (
-            f"If the first {format_count(decision.n_needed, 'turns', 'turn')} out not relevant, no other "
-            f"judgment can change that {better_name} is {better} than {worse_name}. Judge some, merge them "
-            "(Qrels.merge, convert --merge), and ask again."
+            f"If the first {format_count(decision.n_needed, 'turns', 'turn')} out not relevant, no "
+            f"other judgment can change that {better_name} is {better} than {worse_name}. Judge "
+            "some, merge them (Qrels.merge, convert --merge), and ask again."
         )
     notes.append(Note("decided", "info", text, count=decision.n_needed))
     if n and not decision.is_certain:
@@ -333,7 +337,7 @@ def _order_deciding(
 def _order_by_move_to_front(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_QueryDocs, Counter[str], list[Note]]:
-    """Return the first unjudged documents by move-to-front, {query: number of unjudged}, and notes."""
+    """Return the first unjudged documents by move-to-front, their number by query, and notes."""
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
     run_of_name = {name: runs[name] for name in sorted(runs, key=encode)}
