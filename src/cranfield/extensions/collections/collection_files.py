@@ -1,4 +1,4 @@
-"""Collection files: where the judgments and runs of several collections are.
+"""Collection files: finds the judgments and runs of several collections.
 
 A folder has one for each collection; or a table names the files.
 """
@@ -47,7 +47,7 @@ def find_collections(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]
 
 
 def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
-    """Look for a folder of each collection: a file or folder of judgments, and runs."""
+    """Return the files of each collection, a folder in this one, and a note on other files."""
     files_of_collection, unread_files = {}, []
     for name in sorted(os.listdir(path)):
         folder = os.path.join(path, name)
@@ -68,7 +68,7 @@ def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
 
 
 def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[str]]:
-    """Return the files of a collection, and what else is there."""
+    """Return the judgments and runs in the folder of a collection, and its other files."""
     entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
     file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
     qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]
@@ -112,7 +112,7 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names of the systems, which are those of the files."""
+    """Return {system: path} of runs; a system is called as its file is."""
     path_of_system: dict[str, str] = {}
     for path in paths:
         system = stem_of(Source(path))
@@ -127,7 +127,7 @@ def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _read_table(path: str) -> dict[str, CollectionFiles]:
-    """Read a table of files: a row for each collection and run."""
+    """Return the files of each collection in a table with a row for each collection and run."""
     table = read_table(path, _TABLE_FORM)
     if not isinstance(table, Table):
         raise table.row_error(None, "expected a table: collection,qrels,run,path")
@@ -169,10 +169,10 @@ def _read_table(path: str) -> dict[str, CollectionFiles]:
 
 
 def _resolve_path(folder: str, path: str) -> str:
-    """Return a path as seen from the folder of the table; an address as it is."""
+    """Return a path, relative to the folder of the table, joined to it; a URL as it is."""
     return path if URL.match(path) else os.path.join(folder, path)
 
 
 def _cell_text(cell: Any) -> str | None:
-    """Return what a cell holds, None if it is empty."""
+    """Return the text of a cell; None if it is empty."""
     return str(cell).strip() or None if cell is not None else None

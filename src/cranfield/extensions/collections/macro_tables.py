@@ -67,9 +67,8 @@ def _make_collections_table(
                 cells.append("-  ")
                 continue
             pair = collection_result.pair_of_names.get((system, str(comparison.settings.baseline)))
-            cells.append(
-                f"{format_number(mean_on_collection[system])} {MARKS[None if pair is None else pair.verdict]}"
-            )
+            mark = MARKS[None if pair is None else pair.verdict]
+            cells.append(f"{format_number(mean_on_collection[system])} {mark}")
             if system == collection_result.ranked_systems[0].name:
                 best_cells.add((row, column))
         rows.append(
@@ -115,7 +114,7 @@ def _make_collections_table(
 
 
 class _TableLine(NamedTuple):
-    """A row: a system with its pair, or a pair."""
+    """A row of the averages: a system with its pair with the baseline, or any pair."""
 
     system: MacroSystem
     pair: MacroPair | None
@@ -128,7 +127,7 @@ def _make_averages_table(
     *,
     about_others: bool,
 ) -> Table:
-    """Return a row for each system, or pair: about these collections, or others like these."""
+    """Return a table of systems, or of pairs: tested on these collections, or for others."""
     baseline = next(iter(comparisons.values())).settings.baseline
     system_of_name = {system.name: system for system in result.systems}
     lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
@@ -155,7 +154,7 @@ def _make_averages_table(
 
 
 def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_others: bool) -> str:
-    """Return how the pairs were tested."""
+    """Return a text on how the pairs were tested."""
     n_collections = len(result.systems[0].means)
     unit = "collections" if about_others else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
@@ -179,7 +178,7 @@ def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_o
 def _list_columns(
     result: MacroResult, settings: CollectionSettings, baseline: str | None, *, about_others: bool
 ) -> Iterator[Column]:
-    """Yield the columns of the averages: a cell shows a _Line."""
+    """Yield the columns of the averages: a cell shows a _TableLine."""
     prefix = "others_" if about_others else ""
     level = format_percent(1 - settings.alpha)
 

@@ -122,7 +122,7 @@ def compare_on_these(
     *,
     higher_is_better: bool,
 ) -> dict[str, Any]:
-    """Return whether the systems differ on these collections: columns of (n_pairs,)."""
+    """Return the test of whether systems differ on these collections: {field: (n_pairs,)}."""
     paired_scores = strata.pair_systems(left_column, right_column)
     flips = Flips(paired_scores.n_units, settings.flips, settings.seed)
     error, degrees = strata.welch_errors(left_column, right_column)
@@ -159,7 +159,10 @@ def compare_on_others(
     *,
     higher_is_better: bool,
 ) -> dict[str, Any]:
-    """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
+    """Return the test of whether systems differ over other collections: {field: (n_pairs,)}.
+
+    Each collection is one observation.
+    """
     paired_scores = PairedScores(means, left_column, right_column)
     moments, flips = (
         Moments.of(paired_scores),

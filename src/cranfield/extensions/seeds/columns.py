@@ -1,4 +1,4 @@
-"""Seeds: what several runs of a system add to a comparison."""
+"""Seed columns: what a comparison shows of systems that have several runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from cranfield.render.table import Table
 
 
 class SeedColumns(ExtraColumns):
-    """The runs of each system."""
+    """The means and spread of the runs of each system, and tests of training them again."""
 
     def __init__(self, groups: Sequence[SeedGroup]) -> None:
         self.groups = groups
@@ -41,13 +41,13 @@ class SeedColumns(ExtraColumns):
         left_column: Ints,
         right_column: Ints,
     ) -> "SeedColumns":
-        """Refuse bounds, which are of single runs."""
+        """Refuse bounds, which apply to single runs."""
         if settings.bounds:
             raise OptionError("bounds=True applies to single runs: leave it or the groups out")
         return self
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
-        """Return whether the systems differ when trained again."""
+        """Return the tests of whether the systems of each pair differ when trained again."""
         training_tests = [training.compare_retrained(self.groups, cell) for cell in cells]
         return [
             {} if pair_tests is None else _training_columns(cell, pair_tests)
@@ -76,7 +76,7 @@ class SeedColumns(ExtraColumns):
         return make_seed_tables(result, settings)
 
     def notes(self) -> Iterator[Note]:
-        """Yield what a comparison of such means is about."""
+        """Yield notes on what a comparison of means of runs shows."""
         return training_notes(self.groups)
 
     def to_dict(self, aligned_scores: AlignedScores) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Systems, each of which is the mean of its runs."""
+"""Average the scores of the runs of each system, and show both in a comparison."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ def average_groups(
     runs_of_system: Mapping[str, Sequence[str]],
     deterministic: Sequence[str],
 ) -> AlignedScores:
-    """Return the scores of systems, each of which is the mean of its runs."""
+    """Return the scores of systems, of each the mean of the scores of its runs."""
     runs = {} if aligned_scores.evaluated_runs is None else aligned_scores.evaluated_runs.runs
     paths = {
         name: [source.path for source in run.sources if source.path is not None]

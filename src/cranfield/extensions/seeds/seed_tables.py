@@ -75,7 +75,7 @@ def _make_table(
 def _list_columns(
     result: Result, settings: Settings, *, with_spread: bool, with_pairs: bool
 ) -> Iterator[Column]:
-    """Yield the columns: a cell shows a _Line."""
+    """Yield the columns: a cell shows a _TableLine."""
     level, by_ratio = format_percent(1 - settings.alpha), result.by_ratio
 
     def make_column(
@@ -92,8 +92,8 @@ def _list_columns(
     yield Column(
         "sd",
         lambda line: format_number(line.system.seed_sd),
-        f"sd{', least, most' * (not with_pairs)}: the standard deviation of the means of a system's "
-        f"runs{', and the least and the greatest of them' * (not with_pairs)}.",
+        f"sd{', least, most' * (not with_pairs)}: the standard deviation of the means of a "
+        f"system's runs{', and the least and the greatest of them' * (not with_pairs)}.",
         with_spread,
     )
     yield Column(

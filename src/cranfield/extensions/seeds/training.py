@@ -1,4 +1,4 @@
-"""Training again: whether systems of several runs would differ with other seeds, too."""
+"""Training again: tests of whether systems of several runs would differ with other seeds, too."""
 
 from collections.abc import Sequence
 from dataclasses import replace
