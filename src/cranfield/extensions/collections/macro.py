@@ -57,7 +57,7 @@ class CollectionComparison(Shown):
     (0.0958, (2, 0, 0))
     """
 
-    header = ("measure", *(one.name for one in fields(MacroPair)))
+    header = ("measure", *(field.name for field in fields(MacroPair)))
 
     comparisons: Mapping[str, Comparison]
     settings: CollectionSettings

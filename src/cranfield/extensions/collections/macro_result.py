@@ -9,7 +9,11 @@ from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
 from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.extensions.collections.options import CollectionSettings
-from cranfield.extensions.collections.strata import Strata, compare_on_others, compare_on_these
+from cranfield.extensions.collections.strata import (
+    Strata,
+    compare_by_collections,
+    compare_by_queries,
+)
 
 
 @dataclass(frozen=True)
@@ -107,10 +111,10 @@ def compare_averages(
         "other": [system_names[i] for i in right_column.tolist()],
         "mean": macro_means[left_column],
         "other_mean": macro_means[right_column],
-        **compare_on_these(
+        **compare_by_queries(
             strata, left_column, right_column, settings, higher_is_better=higher_is_better
         ),
-        **compare_on_others(
+        **compare_by_collections(
             means, left_column, right_column, settings, higher_is_better=higher_is_better
         ),
     }

@@ -35,8 +35,8 @@ def make_macro_tables(
             _make_collections_table(
                 result, measure_index, comparisons, settings, () if tables else notes
             ),
-            _make_averages_table(result, comparisons, settings, about_others=False),
-            _make_averages_table(result, comparisons, settings, about_others=True),
+            _make_averages_table(result, comparisons, settings, by_collections=False),
+            _make_averages_table(result, comparisons, settings, by_collections=True),
         ]
     return tables
 
@@ -125,7 +125,7 @@ def _make_averages_table(
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     *,
-    about_others: bool,
+    by_collections: bool,
 ) -> Table:
     """Return a table of systems, or of pairs: tested on these collections, or for others."""
     baseline = next(iter(comparisons.values())).settings.baseline
@@ -137,8 +137,8 @@ def _make_averages_table(
             _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
         ]
         lines.sort(key=lambda line: line.system.name != baseline)
-    columns = select_shown(_list_columns(result, settings, baseline, about_others=about_others))
-    scope = "other collections like these" if about_others else "these collections"
+    columns = select_shown(_list_columns(result, settings, baseline, by_collections=by_collections))
+    scope = "other collections like these" if by_collections else "these collections"
     rivals = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
     return Table(
@@ -148,18 +148,20 @@ def _make_averages_table(
         n_labels,
         title=[
             f"{result.measure}   {scope}   {rivals}",
-            _describe_test(result, settings, about_others=about_others),
+            _describe_test(result, settings, by_collections=by_collections),
         ],
     )
 
 
-def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_others: bool) -> str:
+def _describe_test(
+    result: MacroResult, settings: CollectionSettings, *, by_collections: bool
+) -> str:
     """Return a text on how the pairs were tested."""
     n_collections = len(result.systems[0].means)
-    unit = "collections" if about_others else "queries"
+    unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
-    if settings.test == "randomization" and (about_others or result.pairs[0].method == "exact"):
-        is_exact = not about_others or n_collections <= 20
+    if settings.test == "randomization" and (by_collections or result.pairs[0].method == "exact"):
+        is_exact = not by_collections or n_collections <= 20
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":
@@ -176,10 +178,10 @@ def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_o
 
 
 def _list_columns(
-    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, about_others: bool
+    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, by_collections: bool
 ) -> Iterator[Column]:
     """Yield the columns of the averages: a cell shows a _TableLine."""
-    prefix = "others_" if about_others else ""
+    prefix = "others_" if by_collections else ""
     level = format_percent(1 - settings.alpha)
 
     def make_column(
@@ -194,7 +196,7 @@ def _list_columns(
         return number
 
     def mark_difference(pair: MacroPair) -> str:
-        verdict = pair.others_verdict if about_others else pair.verdict
+        verdict = pair.others_verdict if by_collections else pair.verdict
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
     mark_meaning = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
@@ -205,14 +207,14 @@ def _list_columns(
         "mean",
         lambda line: format_number(line.system.mean),
         "mean: of the collections' means.",
-        not about_others and baseline is not None,
+        not by_collections and baseline is not None,
     )
     yield make_column("diff", mark_difference, mark_meaning)
     yield make_column(
         f"{level} interval",
         lambda pair: format_interval(pair_number(pair, "low"), pair_number(pair, "high")),
         "The interval and p allow for other collections, each of which is one observation."
-        if about_others
+        if by_collections
         else "The interval and p allow for other queries of these collections; a collection with "
         "few queries counts as much as one with many.",
     )
@@ -227,7 +229,7 @@ def _list_columns(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         "W/T/L: collections on which the system is better, the same, worse.",
-        about_others,
+        by_collections,
     )
 
 

@@ -83,15 +83,15 @@ class FlipTests(NamedTuple):
 
 
 def flip_pairs(
-    paired_scores: PairedScores, flips: Flips, alpha: float, many_units: int = MANY_UNITS
+    paired_scores: PairedScores, flips: Flips, alpha: float, large_n_units: int = MANY_UNITS
 ) -> FlipTests:
     """Test weighted mean differences against 0, and invert the test for intervals.
 
-    With more than `many` queries, no more flips are drawn than p needs, and intervals come from the
+    With more than `large_n_units` queries, no more flips are drawn than p needs, and intervals come from the
     moments of all flips, not from drawn ones. Where these do not agree, as with a collection of a
     few queries, all flips that may be drawn are.
     """
-    if paired_scores.n_units <= many_units:
+    if paired_scores.n_units <= large_n_units:
         p, low, high = invert_sign_flips(paired_scores, flips, alpha)
         return FlipTests(p, low, high, "exact" if flips.is_exact else "drawn")
     weights = (
@@ -100,7 +100,7 @@ def flip_pairs(
         else paired_scores.unit_size
     )
     low, high = flip_limits(paired_scores.differences, weights, alpha / 2)
-    p = p_values(paired_scores, flips, many_units)
+    p = p_values(paired_scores, flips, large_n_units)
     far_index = np.flatnonzero(
         ~limits_agree(paired_scores.differences, low, high, alpha / 2, weights)
     )
@@ -114,7 +114,7 @@ def flip_pairs(
     return FlipTests(p, low, high, "sequential")
 
 
-def compare_on_these(
+def compare_by_queries(
     strata: Strata,
     left_column: Ints,
     right_column: Ints,
@@ -151,7 +151,7 @@ def compare_on_these(
     }
 
 
-def compare_on_others(
+def compare_by_collections(
     means: Floats,
     left_column: Ints,
     right_column: Ints,
