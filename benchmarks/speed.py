@@ -49,7 +49,7 @@ class Cost:
     memory: float  # MB, at most
 
 
-def cost_of(command: list[str]) -> Cost:
+def measure_cost(command: list[str]) -> Cost:
     """Run a command to its end; return its costs. Its output is thrown away."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -61,12 +61,12 @@ def cost_of(command: list[str]) -> Cost:
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
+def take_turns(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
     """Run commands in turn; return the medians of each."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            costs[name].append(cost_of(command))
+            costs[name].append(measure_cost(command))
     return {
         name: Cost(
             statistics.median(c.wall for c in side_costs),
@@ -77,7 +77,7 @@ def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
     }
 
 
-def write_collection(folder: Path, name: str, n_queries: int, depth: int, judged: int) -> list[str]:
+def write_collection(folder: Path, name: str, n_queries: int, depth: int, n_judged: int) -> list[str]:
     """Write qrels and a run in the order of its ranks; return their paths."""
     random = np.random.default_rng(SEED)
     queries = np.sort(random.choice(1_100_000, n_queries, replace=False)).tolist()
@@ -90,26 +90,26 @@ def write_collection(folder: Path, name: str, n_queries: int, depth: int, judged
                 f"{query} Q0 {doc} {rank} {score:.6f} bm25\n"
                 for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1)
             )
-            retrieved = random.choice(docs, judged - judged // 2, replace=False).tolist()
-            unretrieved = random.choice(8_841_823, judged // 2).tolist()
+            retrieved = random.choice(docs, n_judged - n_judged // 2, replace=False).tolist()
+            unretrieved = random.choice(8_841_823, n_judged // 2).tolist()
             qrels_file.writelines(
                 f"{query} 0 {doc} {grade}\n"
                 for doc, grade in zip(
                     dict.fromkeys([*retrieved, *unretrieved]),
-                    random.integers(0, 4, judged).tolist() if judged > 2 else [1, 1],
+                    random.integers(0, 4, n_judged).tolist() if n_judged > 2 else [1, 1],
                     strict=False,
                 )
             )
     return [str(qrels), str(run)]
 
 
-def cranfield(*paths: str) -> list[str]:
+def cranfield_command(*paths: str) -> list[str]:
     """Return the command that evaluates these files."""
     options = [word for measure in MEASURES for word in ("-m", measure)]
-    return [tool("cranfield"), "evaluate", *paths, *options]
+    return [find_tool("cranfield"), "evaluate", *paths, *options]
 
 
-def tool(name: str) -> str:
+def find_tool(name: str) -> str:
     """Return the path of a command of this environment."""
     path = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if path is None:
@@ -117,8 +117,8 @@ def tool(name: str) -> str:
     return path
 
 
-def show(
-    title: str, costs: dict[str, Cost], times: float | None, memory: float | None = None
+def print_costs(
+    title: str, costs: dict[str, Cost], least_ratio: float | None, max_memory: float | None = None
 ) -> None:
     """Print the costs of each side, and their ratio to cranfield's.
 
@@ -131,13 +131,13 @@ def show(
             f"  {name:24} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.memory:8.0f} MB"
             f"   {cost.wall / cranfield_cost.wall:6.2f} x the time of cranfield"
         )
-        if times is not None and name != "cranfield":
-            print(f"  bar: {times:.2f} x: {_met(cost.wall / cranfield_cost.wall >= times)}")
-    if memory is not None:
-        print(f"  bar: {memory:.0f} MB: {_met(cranfield_cost.memory <= memory)}")
+        if least_ratio is not None and name != "cranfield":
+            print(f"  bar: {least_ratio:.2f} x: {_verdict(cost.wall / cranfield_cost.wall >= least_ratio)}")
+    if max_memory is not None:
+        print(f"  bar: {max_memory:.0f} MB: {_verdict(cranfield_cost.memory <= max_memory)}")
 
 
-def _met(bar: bool) -> str:
+def _verdict(bar: bool) -> str:
     return "met" if bar else "NOT MET"
 
 
@@ -145,28 +145,28 @@ def files(folder: Path, repeats: int, n_queries: int) -> None:
     """Measure whole processes, from files to scores."""
     rows = n_queries * 1000
     large_paths = write_collection(folder, "big", n_queries, 1000, 2)
-    costs = in_turn(
+    costs = take_turns(
         {
-            "cranfield": cranfield(*large_paths),
+            "cranfield": cranfield_command(*large_paths),
             "pytrec_eval, its reader": [sys.executable, "-c", PYTREC_EVAL, *large_paths],
         },
         repeats,
     )
-    show(f"{rows:,} rows, whole process", costs, 8, memory=250)
+    print_costs(f"{rows:,} rows, whole process", costs, 8, max_memory=250)
 
     longer_paths = write_collection(folder, "longer", 2 * n_queries, 1000, 2)
-    costs = in_turn({"cranfield": cranfield(*longer_paths)}, max(1, repeats // 2))
-    show(f"{2 * rows:,} rows, whole process", costs, None, memory=250)
+    costs = take_turns({"cranfield": cranfield_command(*longer_paths)}, max(1, repeats // 2))
+    print_costs(f"{2 * rows:,} rows, whole process", costs, None, max_memory=250)
 
     small_paths = write_collection(folder, "small", 43, 1000, 215)
-    costs = in_turn(
+    costs = take_turns(
         {
-            "cranfield": cranfield(*small_paths),
-            "ir_measures": [tool("ir_measures"), *small_paths, *MEASURES],
+            "cranfield": cranfield_command(*small_paths),
+            "ir_measures": [find_tool("ir_measures"), *small_paths, *MEASURES],
         },
         3 * repeats,
     )
-    show("43,000 rows, whole process", costs, 1 / 1.15)
+    print_costs("43,000 rows, whole process", costs, 1 / 1.15)
 
 
 def dicts(
@@ -262,7 +262,7 @@ def compare(
     print(
         f"  {title:44} {names[0]} {first_median:9,.1f} us, {names[1]} {second_median:9,.1f} us: {middle:.2f} x "
         f"({low:.2f} to {high:.2f} in half of {repeats} turns, load {os.getloadavg()[0]:.1f})  "
-        f"bar {bar:.2f}: {_met(middle >= bar)}"
+        f"bar {bar:.2f}: {_verdict(middle >= bar)}"
     )
 
 

@@ -158,25 +158,26 @@ Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 # Members that other parts of the package use, and that users have no need of: these are not public.
 INTERNAL = {
     "Difference": "of",
-    "InputError": "at because but",
-    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
+    "InputError": "add_reason locate replace",
     "MeanExplanation": "of of_run",
+    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
     "Names": "implied",
-    "Note": "of",
-    "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
-    "replaced sampling slots spans",
+    "Note": "add_source",
+    "Qrels": "check_whole_grades doc_lists docs find_codes grade_range has_groups ideal "
+    "pair_index query replace_fields sampling select_queries select_rows spans",
     "QueryDifferences": "of_runs",
-    "Run": "against apart blocks docs_of every_row form grouped has_lists has_scores held "
-    "in_whole_queries is_text lists_of made_from needed numbers of over ranked_by ranking rankings "
-    "repeated roles rows skipping twice",
-    "Scores": "cells columns of plain",
+    "Run": "blocks description extra_roles find_repeats first_repeat_error group_block "
+    "has_lists has_scores is_text list_kind needed_roles origin read_columns read_doc_ids "
+    "read_ranking read_rankings read_whole_queries replace_rows resolve_order resolve_spans roles "
+    "rows select_queries select_query skip_faults split_queries",
+    "Scores": "columns format_cells round_counts select_queries",
     "Shown": "in_form",
     "SideBySide": "of",
     "Verdict": "compared",
 }
 # Base classes that are not public themselves, and whose members are.
 BASES = {
-    "Altered": "cranfield.data.altered.RunOperations",
+    "RunOperations": "cranfield.data.altered.RunOperations",
     "Documents": "cranfield.data.documents.Documents",
     "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",
