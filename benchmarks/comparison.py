@@ -59,8 +59,8 @@ def make_scores(n_queries: int, n_systems: int) -> PairedScores:
     random = np.random.default_rng(SEED)
     easiness = random.normal(0, 1, (n_queries, 1))
     scores = np.clip(easiness + random.normal(0, 0.5, (n_queries, n_systems)), 0, 2) / 2
-    left, right = np.array(list(combinations(range(n_systems), 2))).T
-    return PairedScores(scores, left, right)
+    left_column, right_column = np.array(list(combinations(range(n_systems), 2))).T
+    return PairedScores(scores, left_column, right_column)
 
 
 def measure_medians(repeats: int, calls: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -77,8 +77,11 @@ def measure_medians(repeats: int, calls: dict[str, Callable[[], object]]) -> dic
 def time_many_queries(repeats: int, shrink: int) -> None:
     """Time all pairs of 10 systems on 6,980 queries, compared with scipy and ranx."""
     paired_scores = make_scores(N_QUERIES, N_SYSTEMS)
-    n_pairs, columns = len(paired_scores.left_column), paired_scores.differences.T[:N_PEER_PAIRS].copy()
-    n_flips_here, n_peer_flips = N_FLIPS // shrink, 1_000
+    n_pairs, columns = (
+        len(paired_scores.left_column),
+        paired_scores.differences.T[:N_PEER_PAIRS].copy(),
+    )
+    n_own_flips, n_peer_flips = N_FLIPS // shrink, 1_000
 
     def mean(x: np.ndarray, axis: int) -> np.ndarray:
         means: np.ndarray = x.mean(axis=axis)
@@ -102,12 +105,12 @@ def time_many_queries(repeats: int, shrink: int) -> None:
         )  # nothing is kept
 
     calls: dict[str, Callable[[], object]] = {
-        f"cranfield, {n_pairs} pairs x {n_flips_here:,} flips": lambda: sign_flip_p_values(
-            make_fresh(), Flips(N_QUERIES, n_flips_here)
+        f"cranfield, {n_pairs} pairs x {n_own_flips:,} flips": lambda: sign_flip_p_values(
+            make_fresh(), Flips(N_QUERIES, n_own_flips)
         ),
         f"scipy permutation_test, {N_PEER_PAIRS} pairs x {n_peer_flips:,} flips": test_by_scipy,
     }
-    n_flips = [n_pairs * n_flips_here, N_PEER_PAIRS * n_peer_flips]
+    n_flips = [n_pairs * n_own_flips, N_PEER_PAIRS * n_peer_flips]
     if importlib.util.find_spec("ranx"):
         from ranx.statistical_tests import fisher_randomization_test
 
@@ -132,7 +135,8 @@ def time_many_queries(repeats: int, shrink: int) -> None:
     time_per_flip = [s / n * 1e6 for s, n in zip(time_of_call.values(), n_flips, strict=True)]
     for (name, seconds), microseconds in zip(time_of_call.items(), time_per_flip, strict=True):
         print(
-            f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  {microseconds / time_per_flip[0]:8.1f} x  {name}"
+            f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  "
+            f"{microseconds / time_per_flip[0]:8.1f} x  {name}"
         )
 
 
@@ -224,7 +228,11 @@ def time_beside_others(repeats: int, shrink: int, n_busy: int) -> None:
 
 # ---- many queries, slices and measures ----------------------------------------------------------
 
-N_MANY_QUERIES, N_SLICES, P_OF_MEASURE = 200_000, 20, (0.06, 0.2, 0.4)  # approximate p of each measure over all queries
+N_MANY_QUERIES, N_SLICES, P_OF_MEASURE = (
+    200_000,
+    20,
+    (0.06, 0.2, 0.4),
+)  # approximate p of each measure over all queries
 
 
 def make_two_systems() -> np.ndarray:
@@ -292,10 +300,10 @@ def run_side(side: str, flips: int) -> None:
 def take_turn(side: str, flips: int) -> dict[str, Any]:
     """Run one side in a separate process."""
     command = [sys.executable, __file__, "--side", side, "--flips", str(flips)]
-    found: dict[str, Any] = json.loads(
+    measurements: dict[str, Any] = json.loads(
         subprocess.run(command, check=True, capture_output=True).stdout
     )
-    return found
+    return measurements
 
 
 def time_many_slices(repeats: int, shrink: int, n_busy: int) -> None:
@@ -306,7 +314,9 @@ def time_many_slices(repeats: int, shrink: int, n_busy: int) -> None:
     turns_of_side: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats):
         turns_of_side.setdefault("compare()", []).append(take_turn("cranfield", flips))
-        turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(take_turn("product", flips))
+        turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(
+            take_turn("product", flips)
+        )
         if n_drawn < flips:
             product_turns = turns_of_side.setdefault(
                 f"product, the {n_drawn:,} flips that were drawn", []
@@ -319,7 +329,10 @@ def time_many_slices(repeats: int, shrink: int, n_busy: int) -> None:
                 )
                 busy_turns.append(take_turn("cranfield", flips))
     p = ", ".join(f"{p_value:.3f}" for p_value in first_turn["p"])
-    print(f"2 systems, {N_MANY_QUERIES:,} queries, 3 measures (p {p}), {N_SLICES} slices; {repeats} turns:")
+    print(
+        f"2 systems, {N_MANY_QUERIES:,} queries, 3 measures (p {p}), {N_SLICES} slices; "
+        f"{repeats} turns:"
+    )
     for name, side_turns in turns_of_side.items():
         # For a product, without the time to make its signs.
         wall = sorted(side_turn["wall"] - side_turn.get("making", 0) for side_turn in side_turns)
@@ -331,7 +344,8 @@ def time_many_slices(repeats: int, shrink: int, n_busy: int) -> None:
         spread = f"{wall[0]:.2f} to {wall[-1]:.2f}"
         print(
             f"  {statistics.median(wall):8.2f} s ({spread})  CPU {cpu:7.2f} s  {memory:5.0f} MB  "
-            f"compare() takes {ratio:.2f} x  {name}{f', made in {signs_seconds:.1f} s' if signs_seconds else ''}"
+            f"compare() takes {ratio:.2f} x  {name}"
+            f"{f', made in {signs_seconds:.1f} s' if signs_seconds else ''}"
         )
 
 

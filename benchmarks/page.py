@@ -169,7 +169,10 @@ def browse(pages: dict[str, Path], loads: int) -> None:
                 f"{action} {format_task_time(statistics.median(times))}"
                 for action, times in times_of_action.items()
             )
-            print(f"{name:28} {paint:6.0f} {ready:6.0f} {format_task_time(longest):>8}  {action_times}")
+            print(
+                f"{name:28} {paint:6.0f} {ready:6.0f} {format_task_time(longest):>8}  "
+                f"{action_times}"
+            )
 
 
 def main() -> None:
@@ -188,7 +191,9 @@ def main() -> None:
         kinds.append(("12 x 43", lambda: compare_deep_learning(arguments.data), page_options))
     n_queries = 700 if arguments.quick else 7_000
     large_options: list[dict[str, Any]] = [{}, {"texts": True}]
-    kinds.append((f"50 x {n_queries:,}", lambda: compare_many_systems(50, n_queries), large_options))
+    kinds.append(
+        (f"50 x {n_queries:,}", lambda: compare_many_systems(50, n_queries), large_options)
+    )
     pages: dict[str, Path] = {}
     print(f"{'':28} {'compare':>8} {'report':>8} {'kB':>8} {'gzip':>8}")
     with tempfile.TemporaryDirectory() as folder:
@@ -210,8 +215,8 @@ def main() -> None:
                 page.save(pages[name])
                 page_bytes = pages[name].read_bytes()
                 print(
-                    f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} {len(page_bytes) / 1000:8,.0f} "
-                    f"{len(gzip.compress(page_bytes)) / 1000:8,.0f}"
+                    f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} "
+                    f"{len(page_bytes) / 1000:8,.0f} {len(gzip.compress(page_bytes)) / 1000:8,.0f}"
                 )
         if find_chromium() is None:
             print("\nthere is no Chromium: apt-get install chromium")

@@ -61,7 +61,7 @@ def extract_prose(source: str) -> str:
     Quotation marks and the signs of comments become blanks, so that words are also found across
     lines and across strings that are written one after another.
 
-    >>> prose('n = f("it is " "so")  # a').replace(_CODE, ".")
+    >>> extract_prose('n = f("it is " "so")  # a').replace(_CODE, ".")
     '. . .. it is    so .    a'
     """
     lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]

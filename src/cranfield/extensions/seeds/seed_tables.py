@@ -118,7 +118,7 @@ def _list_columns(
     )
     correction = (
         str(settings.correction) if settings.correction in OF_P else "holm"
-    )  # as `corrected` does
+    )  # as `correct_tests` does
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
     yield make_column("p", lambda pair: format_p(pair.training_p))
