@@ -486,7 +486,7 @@ def many_run_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
         else []
     )
     sides = [
-        Side("read_runs", ("reading", *paths)),
+        Side("reading", ("read_runs", *paths)),
         Side("evaluated", ("hash_many_runs", str(qrels), *paths)),
     ]
     return [*sides, *sides_before, Side("one of them", ("hash_many_runs", str(qrels), paths[0]))]
