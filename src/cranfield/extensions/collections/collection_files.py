@@ -77,21 +77,16 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
     ]
     for entry in entries:
         if os.path.isdir(os.path.join(folder, entry)) and entry in ("qrels", "runs"):
-            file_names_inside = sorted(os.listdir(os.path.join(folder, entry)))
-            file_names_inside = [
-                f"{entry}/{file}" for file in file_names_inside if not file.startswith(".")
-            ]
+            names = sorted(os.listdir(os.path.join(folder, entry)))
+            names = [f"{entry}/{file}" for file in names if not file.startswith(".")]
             if entry == "runs":
-                run_files += file_names_inside
+                run_files += names
             elif not qrels_files:
-                test_files = [file for file in file_names_inside if file.startswith("qrels/test.")]
-                qrels_files = test_files or file_names_inside
+                qrels_files = [file for file in names if file.startswith("qrels/test.")] or names
     if len(qrels_files) != 1:
-        problem = (
-            "no file of judgments"
-            if not qrels_files
-            else f"{format_count(len(qrels_files), 'file')} of them"
-        )
+        problem = f"{format_count(len(qrels_files), 'file')} of them"
+        if not qrels_files:
+            problem = "no file of judgments"
         raise InputError(
             f"the collection {name!r:.80}: expected one file of judgments, got {problem}"
             + (f": {format_names(qrels_files)}" if qrels_files else ""),
@@ -106,9 +101,8 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
         )
     paths = [os.path.join(folder, file) for file in run_files]
     other_files = [file for file in file_names if file not in (*qrels_files, *run_files)]
-    return CollectionFiles(
-        os.path.join(folder, qrels_files[0]), _path_of_system(name, paths)
-    ), other_files
+    qrels = os.path.join(folder, qrels_files[0])
+    return CollectionFiles(qrels, _path_of_system(name, paths)), other_files
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:

@@ -254,12 +254,9 @@ def _align_collection(
                 f"got {format_count(len(inputs), 'value')}"
             )
         qrels, runs = inputs[:2]
-        own_measures = inputs[2] if len(inputs) == 3 else None
-        collection_measures = (
-            (DEFAULT_MEASURES if measures is None else measures)
-            if own_measures is None
-            else own_measures
-        )
+        collection_measures = inputs[2] if len(inputs) == 3 else None
+        if collection_measures is None:
+            collection_measures = DEFAULT_MEASURES if measures is None else measures
     try:
         return align(qrels, runs, collection_measures, *option_groups)
     except InputError as error:
@@ -280,17 +277,12 @@ def compare_aligned(
     system_names = dict.fromkeys(
         name for scores in aligned_scores.values() for name in scores.system_names
     )
-    collections_of_system = {
-        name: [
-            collection
-            for collection, scores in aligned_scores.items()
-            if name in scores.system_names
-        ]
-        for name in system_names
-    }
-    complete = [
-        name for name in system_names if len(collections_of_system[name]) == len(aligned_scores)
-    ]
+    collections_of_system: dict[str, list[str]] = {name: [] for name in system_names}
+    for collection, scores in aligned_scores.items():
+        for name in scores.system_names:
+            collections_of_system[name].append(collection)
+    n_collections = len(aligned_scores)
+    complete = [name for name in system_names if len(collections_of_system[name]) == n_collections]
     baseline = None
     if not settings.all_pairs:
         baseline = settings.baseline or next(iter(complete), None)

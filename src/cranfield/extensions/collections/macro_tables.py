@@ -71,14 +71,8 @@ def _make_collections_table(
             cells.append(f"{format_number(mean_on_collection[system])} {mark}")
             if system == collection_result.ranked_systems[0].name:
                 best_cells.add((row, column))
-        rows.append(
-            [
-                name,
-                *[measure_of_collection[name]] * has_own_measures,
-                f"{len(comparison.aligned.query_ids):,}",
-                *cells,
-            ]
-        )
+        labels = [name, *[measure_of_collection[name]] * has_own_measures]
+        rows.append([*labels, f"{len(comparison.aligned.query_ids):,}", *cells])
     average_cells = [
         f"{format_number(mean_of_system[system])}  " if system in mean_of_system else "-  "
         for system in system_names
@@ -86,12 +80,8 @@ def _make_collections_table(
     n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
     rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
     if result.ranked_systems:
-        best_cells.add(
-            (
-                len(comparisons),
-                2 + has_own_measures + [*system_names].index(result.ranked_systems[0].name),
-            )
-        )
+        best_system = [*system_names].index(result.ranked_systems[0].name)
+        best_cells.add((len(comparisons), 2 + has_own_measures + best_system))
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
