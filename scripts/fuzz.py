@@ -237,7 +237,7 @@ def _read_case(case: Case, path: Path, options: dict[str, str]) -> Any:
         return data
     if case.reader != "qrels":
         scores = [(key, list(values.items())) for key, values in data.scores.items()]
-        return [scores, list(map(str, data.notes())), data.missing]
+        return [scores, list(map(str, data.notes())), data.n_missing]
     repr(data)
     judgments = data.to_dict()
     if cranfield.Qrels(judgments).to_dict() != judgments:
