@@ -208,7 +208,7 @@ def test_what_takes_too_long_is_a_fault() -> None:
 
 
 def test_what_waits_for_ever_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "PATIENCE", 0.05)
+    monkeypatch.setattr(fuzz, "MAX_SECONDS_WAITING", 0.05)
     with pytest.raises(TimeoutError, match=r"did not end within 0\.05 seconds"), limit_time(60):
         signal.pause()
 
