@@ -158,25 +158,26 @@ Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 # Members that other parts of the package use, and that users have no need of: these are not public.
 INTERNAL = {
     "Difference": "of",
-    "InputError": "at because but",
-    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
+    "InputError": "add_reason locate replace",
     "MeanExplanation": "of of_run",
+    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
     "Names": "implied",
-    "Note": "of",
-    "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
-    "replaced sampling slots spans",
+    "Note": "add_source",
+    "Qrels": "check_whole_grades doc_lists docs find_codes grade_range has_groups ideal "
+    "pair_index query replace_fields sampling select_queries select_rows spans",
     "QueryDifferences": "of_runs",
-    "Run": "against apart blocks docs_of every_row form grouped has_lists has_scores held "
-    "in_whole_queries is_text lists_of made_from needed numbers of over ranked_by ranking rankings "
-    "repeated roles rows skipping twice",
-    "Scores": "cells columns of plain",
+    "Run": "blocks description extra_roles find_repeats first_repeat_error group_block "
+    "has_lists has_scores is_text list_kind needed_roles origin read_columns read_doc_ids "
+    "read_ranking read_rankings read_whole_queries replace_rows resolve_order resolve_spans roles "
+    "rows select_queries select_query skip_faults split_queries",
+    "Scores": "columns format_cells round_counts select_queries",
     "Shown": "in_form",
     "SideBySide": "of",
     "Verdict": "compared",
 }
 # Base classes that are not public themselves, and whose members are.
 BASES = {
-    "Altered": "cranfield.data.altered.RunOperations",
+    "RunOperations": "cranfield.data.altered.RunOperations",
     "Documents": "cranfield.data.documents.Documents",
     "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",
@@ -295,7 +296,9 @@ def list_members(declaration: Any) -> dict[str, Any]:
     for base in getattr(declaration, "bases", ()):
         name = str(base).partition("[")[0]
         if name in BASES:
-            for member_name, member in list_members(declaration.modules_collection[BASES[name]]).items():
+            for member_name, member in list_members(
+                declaration.modules_collection[BASES[name]]
+            ).items():
                 members.setdefault(member_name, member)
     return members
 
@@ -331,14 +334,14 @@ def _import_module(declaration: Any) -> ModuleType | None:
 
 
 def _find_object(declaration: Any) -> Any:
-    object_found: Any = _import_module(declaration)
+    runtime_object: Any = _import_module(declaration)
     for name in (
         declaration.path.removeprefix(f"{declaration.module.path}.").split(".")
-        if object_found
+        if runtime_object
         else ()
     ):
-        object_found = inspect.getattr_static(object_found, name, None)
-    return object_found
+        runtime_object = inspect.getattr_static(runtime_object, name, None)
+    return runtime_object
 
 
 def _family_options(declaration: Any) -> dict[str, Option]:
@@ -469,7 +472,9 @@ def _parameter_facts(declaration: Any, name: str) -> str:
     if parameter is None or parameter.annotation is None:
         return ""
     default = (
-        f"; default `{_default_text(declaration, parameter)}`" if parameter.default is not None else ""
+        f"; default `{_default_text(declaration, parameter)}`"
+        if parameter.default is not None
+        else ""
     )
     if "variadic" in parameter.kind.value:
         default = ""
@@ -478,8 +483,16 @@ def _parameter_facts(declaration: Any, name: str) -> str:
 
 def read_docstring(declaration: Any) -> str:
     """Return the docstring of an object that griffe has read, with the options of its families."""
-    function = _find_object(declaration) if declaration.is_function and _family_options(declaration) else None
-    text = function.__doc__ if function is not None else declaration.docstring and declaration.docstring.value
+    function = (
+        _find_object(declaration)
+        if declaration.is_function and _family_options(declaration)
+        else None
+    )
+    text = (
+        function.__doc__
+        if function is not None
+        else declaration.docstring and declaration.docstring.value
+    )
     return inspect.cleandoc(text or "")
 
 
@@ -531,7 +544,10 @@ def _write_docstring(declaration: Any) -> Iterator[str]:
 
 def _list_arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) -> str:
     """Return a heading, and the list of some arguments: pairs of a name and what it means."""
-    lines = [f"- `{name}`{_parameter_facts(function, name)}: {_escape_prose(text)}" for name, text in arguments]
+    lines = [
+        f"- `{name}`{_parameter_facts(function, name)}: {_escape_prose(text)}"
+        for name, text in arguments
+    ]
     return "\n\n".join([f"**{heading}**", "\n".join(lines)])
 
 
@@ -539,24 +555,26 @@ def _split_paragraphs(text: str, imports: str) -> Iterator[str]:
     """Yield the paragraphs of a text; examples that follow each other are one block."""
     block: list[str] = []
     for paragraph in [*re.split(r"\n[ \t]*\n", text), ""]:
-        dedented = textwrap.dedent(paragraph).strip("\n")
-        if dedented.startswith(">>>"):
-            block.append(dedented)
+        plain_text = textwrap.dedent(paragraph).strip("\n")
+        if plain_text.startswith(">>>"):
+            block.append(plain_text)
             continue
         if block:
             yield f"```pycon\n{imports}" + "\n\n".join(block) + "\n\n```"
             block, imports = [], ""
-        if not dedented:
+        if not plain_text:
             continue
         if paragraph.startswith("    "):
-            yield f"```text\n{dedented}\n```"
+            yield f"```text\n{plain_text}\n```"
         else:
-            yield dedented if dedented.startswith(("- ", "* ")) else _escape_prose(dedented)
+            yield plain_text if plain_text.startswith(("- ", "* ")) else _escape_prose(plain_text)
 
 
 def _escape_prose(text: str) -> str:
     """Return a text on one line, in which only what is code is not taken word for word."""
-    code_and_text = re.split(r"(`+[^`]+`+)", DOCS_LINK.sub(r"[\1](../../\1)", " ".join(text.split())))
+    code_and_text = re.split(
+        r"(`+[^`]+`+)", DOCS_LINK.sub(r"[\1](../../\1)", " ".join(text.split()))
+    )
     return "".join(
         text if text.startswith("`") else re.sub(r"([*<$|])", r"\\\1", text)
         for text in code_and_text
@@ -567,7 +585,8 @@ def _import_lines(declaration: Any) -> str:
     """Return the lines that import what the examples of a docstring use."""
     module = _import_module(declaration)
     if module is None:  # an adapter, which users import by its short name
-        return f">>> from {declaration.module.path.replace('extensions.tools.', '')} import {declaration.name}\n"
+        path = declaration.module.path.replace("extensions.tools.", "")
+        return f">>> from {path} import {declaration.name}\n"
     trees = [
         ast.parse(example.source)
         for example in DocTestParser().get_examples(read_docstring(declaration))

@@ -74,7 +74,9 @@ def run_tool(python: Path, name: str, collections: dict[str, Any]) -> dict[str, 
     return tool_output
 
 
-def evaluate_convention(collections: dict[str, Any], variant: Variant, tool_values: Values) -> Values:
+def evaluate_convention(
+    collections: dict[str, Any], variant: Variant, tool_values: Values
+) -> Values:
     """Return cranfield's values for the measures that a tool gave, by its convention."""
     import cranfield
 
@@ -111,7 +113,9 @@ class MeasureCounts:
     n_without_rule: int = 0
     first_difference: str = ""
 
-    def add(self, name: str, measure: str, tool_value: Value, expected_value: Value, tolerance: float) -> None:
+    def add(
+        self, name: str, measure: str, tool_value: Value, expected_value: Value, tolerance: float
+    ) -> None:
         """Count one value of the tool, compared with another."""
         self.n_values += 1
         if isinstance(tool_value, dict):
@@ -120,7 +124,8 @@ class MeasureCounts:
             self.n_equal += 1
         else:
             self.n_different += 1
-            self.first_difference = self.first_difference or f"{name}, {measure}: {format_value(tool_value)}, not {format_value(expected_value)}"
+            values = f"{format_value(tool_value)}, not {format_value(expected_value)}"
+            self.first_difference = self.first_difference or f"{name}, {measure}: {values}"
 
 
 def format_value(value: Value) -> str:
@@ -129,7 +134,11 @@ def format_value(value: Value) -> str:
 
 
 def count_values(
-    collections: dict[str, Any], variant: Variant, tool_values: Values, expected_values: Values, tolerance: float
+    collections: dict[str, Any],
+    variant: Variant,
+    tool_values: Values,
+    expected_values: Values,
+    tolerance: float,
 ) -> dict[str, MeasureCounts]:
     """Return a row for each measure, its cutoffs together."""
     rows: dict[str, MeasureCounts] = {}
@@ -189,7 +198,10 @@ def read_stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str
 
 
 def find_expected_values(
-    tool: Tool, collections: dict[str, Any], tool_output: dict[str, Any], stored: dict[str, Any] | None
+    tool: Tool,
+    collections: dict[str, Any],
+    tool_output: dict[str, Any],
+    stored: dict[str, Any] | None,
 ) -> Iterator[tuple[str, Values]]:
     """Yield each variant, with the values to compare it with: stored ones, or cranfield's."""
     if stored:
@@ -228,42 +240,46 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run the tools, compare, print."""
-    typed = parse_arguments()
-    if typed.show is not None:
-        print(json.dumps(make_collection(typed.show), indent=1))
+    arguments = parse_arguments()
+    if arguments.show is not None:
+        print(json.dumps(make_collection(arguments.show), indent=1))
         return
-    stored = json.loads(typed.stored.read_text("utf-8")) if typed.stored else None
+    stored = json.loads(arguments.stored.read_text("utf-8")) if arguments.stored else None
     if stored:
         collections = {
             name: collection | {"k": [stored["k"]]}
             for name, collection in stored["collections"].items()
         }
-    elif typed.said:
-        collections = json.loads(typed.said.read_text("utf-8"))["collections"]
+    elif arguments.said:
+        collections = json.loads(arguments.said.read_text("utf-8"))["collections"]
     else:
-        collections = {f"seed {seed}": make_collection(seed) for seed in range(*typed.seeds)}
+        collections = {f"seed {seed}": make_collection(seed) for seed in range(*arguments.seeds)}
     document: dict[str, Any] = {"about": __doc__, "collections": collections, "tools": {}}
-    if typed.values and typed.values.exists():
-        earlier_document = json.loads(typed.values.read_text("utf-8"))
+    if arguments.values and arguments.values.exists():
+        earlier_document = json.loads(arguments.values.read_text("utf-8"))
         if earlier_document["collections"] == collections:
             document["tools"] = earlier_document["tools"]
-    outputs_before = json.loads(typed.said.read_text("utf-8"))["tools"] if typed.said else {}
+    outputs_before = (
+        json.loads(arguments.said.read_text("utf-8"))["tools"] if arguments.said else {}
+    )
     table: list[tuple[str, ...]] = []
     first_differences: list[str] = []
-    for name in typed.tools:
+    for name in arguments.tools:
         tool = TOOLS[name]
-        if typed.said:
+        if arguments.said:
             tool_output = outputs_before[name]
         else:
             tool_output = run_tool(
-                make_environment(typed.environments, name, tool.requirements), name, collections
+                make_environment(arguments.environments, name, tool.requirements), name, collections
             )
         version = next(iter(tool_output["versions"].values()))
-        if typed.values:
+        if arguments.values:
             document["tools"][name] = tool_output
-            write_json(typed.values, document)
+            write_json(arguments.values, document)
             continue
-        for variant_name, expected_values in find_expected_values(tool, collections, tool_output, stored):
+        for variant_name, expected_values in find_expected_values(
+            tool, collections, tool_output, stored
+        ):
             variant = tool.variants[variant_name]
             rows = count_values(
                 collections,
@@ -273,7 +289,13 @@ def main() -> None:
                 tool.tolerance,
             )
             for measure, row in rows.items():
-                counts = (row.n_collections, row.n_values, row.n_equal, row.n_different, row.n_raised)
+                counts = (
+                    row.n_collections,
+                    row.n_values,
+                    row.n_equal,
+                    row.n_different,
+                    row.n_raised,
+                )
                 cells = (
                     f"{name} {version}",
                     variant_name,

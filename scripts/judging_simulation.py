@@ -149,7 +149,9 @@ def first_stable(tau_at_count: Sequence[tuple[int, float]]) -> float:
     return n_needed
 
 
-def count_until_tau(simulation: Simulation, correlation: OrderCorrelation, method: str, seed: int) -> dict[str, float]:
+def count_until_tau(
+    simulation: Simulation, correlation: OrderCorrelation, method: str, seed: int
+) -> dict[str, float]:
     """Return how many judgments it takes by each measure."""
     if method == "decide":
         return count_until_tau_by_pairs(simulation, correlation)
@@ -157,7 +159,9 @@ def count_until_tau(simulation: Simulation, correlation: OrderCorrelation, metho
     tau_of_measure: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
     for n_questions in list_rounds(max(map(len, orders.values()))):
         n_judgments = sum(min(n_questions, len(docs)) for docs in orders.values())
-        for m, value in correlation.correlate(simulation.make_judgments(orders, n_questions)).items():
+        for m, value in correlation.correlate(
+            simulation.make_judgments(orders, n_questions)
+        ).items():
             tau_of_measure[m].append((n_judgments, value))
     return {m: first_stable(tau_at_count) for m, tau_at_count in tau_of_measure.items()}
 
@@ -174,7 +178,9 @@ def count_relevant(simulation: Simulation, method: str, seed: int) -> float:
     return sum(simulation.look_up_grade(query, doc) >= 1 for query, doc in questions[:N_FIRST])
 
 
-def count_until_tau_by_pairs(simulation: Simulation, correlation: OrderCorrelation) -> dict[str, float]:
+def count_until_tau_by_pairs(
+    simulation: Simulation, correlation: OrderCorrelation
+) -> dict[str, float]:
     """Ask, in each round, what decides most between the systems of each pair."""
     grades_of_query: dict[str, dict[str, int]] = {query: {} for query in simulation.query_ids}
     tau_of_measure: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
@@ -195,7 +201,9 @@ def count_until_tau_by_pairs(simulation: Simulation, correlation: OrderCorrelati
         for query, doc in questions:
             grades_of_query[query][doc] = simulation.look_up_grade(query, doc)
         n_judgments = sum(map(len, grades_of_query.values()))
-        for m, value in correlation.correlate(Qrels(grades_of_query).with_top_grade(simulation.top_grade)).items():
+        for m, value in correlation.correlate(
+            Qrels(grades_of_query).with_top_grade(simulation.top_grade)
+        ).items():
             tau_of_measure[m].append((n_judgments, value))
 
 
@@ -212,7 +220,10 @@ def count_until_certain(simulation: Simulation, method: str, seed: int, step: in
     n_judgments = 0
     while True:
         deciding = find_deciding(
-            Qrels(grades_of_query).with_top_grade(simulation.top_grade), simulation.runs, DECIDED_MEASURE, Judging()
+            Qrels(grades_of_query).with_top_grade(simulation.top_grade),
+            simulation.runs,
+            DECIDED_MEASURE,
+            Judging(),
         )
         if deciding.is_certain:
             return n_judgments
@@ -262,7 +273,8 @@ def main() -> None:
         draws = arguments.draws if method in RANDOM_METHODS else 1
         counts = [count_until_tau(simulation, correlation, method, SEED + i) for i in range(draws)]
         line = "   ".join(
-            f"{m} {format_spread([count_of_measure[m] for count_of_measure in counts])}" for m in MEASURES
+            f"{m} {format_spread([count_of_measure[m] for count_of_measure in counts])}"
+            for m in MEASURES
         )
         if method != "decide":
             relevant_counts = [count_relevant(simulation, method, SEED + i) for i in range(draws)]

@@ -68,7 +68,9 @@ def make_keyword_types() -> dict[Path, str]:
     shared = {family for family, n_takers in takers.items() if n_takers > 1}
     shared |= {family for verb in verbs if verb.has_single_family for family in verb.families}
     shared |= {base for family in takers for base in _parent_families(family)}
-    core_families = {family for verb in verbs if verb.keywords_module == CORE for family in verb.families}
+    core_families = {
+        family for verb in verbs if verb.keywords_module == CORE for family in verb.families
+    }
     core_families |= {family for family in shared if "extensions" not in family.__module__}
     text_of_path = {}
     for home, families in ((CORE, shared & core_families), (EXTENSIONS, shared - core_families)):
@@ -187,7 +189,9 @@ class _KeywordModule:
         lines = "".join(f"\n    {attribute}: ClassVar[Any]" for attribute in attributes)
         self.classes.append(f"\nclass {name}:{lines}\n")
 
-    def _option_types(self, family: type[Options], without: Set[str] = frozenset()) -> dict[str, ast.expr]:
+    def _option_types(
+        self, family: type[Options], without: Set[str] = frozenset()
+    ) -> dict[str, ast.expr]:
         """Return the types of the options that a family declares, which are imported."""
         types = {
             name: annotation
@@ -217,7 +221,9 @@ class _KeywordModule:
 
     def _add_class(self, name: str, bases: list[str], option_types: dict[str, ast.expr]) -> None:
         """Add a TypedDict with its own keys, which inherits the others."""
-        class_arguments = ", ".join([*(bases or ["TypedDict"]), *(["total=False"] if option_types else [])])
+        class_arguments = ", ".join(
+            [*(bases or ["TypedDict"]), *(["total=False"] if option_types else [])]
+        )
         line = f"class {name}({class_arguments}):"
         if len(line) > (100 if option_types else 96):
             line = f"class {name}(\n    {class_arguments}\n):"
@@ -232,9 +238,13 @@ class _KeywordModule:
 
     def write_module(self) -> str:
         """Return the module: a docstring, imports, classes."""
-        assert self.module == EXTENSIONS or not any("extensions" in name for name in self.imported_names)
+        assert self.module == EXTENSIONS or not any(
+            "extensions" in name for name in self.imported_names
+        )
         functions_text = "functions of extensions" if self.module == EXTENSIONS else "functions"
-        return "\n".join([MODULE_DOCSTRING.format(of=functions_text), self._write_imports(), *self.classes])
+        return "\n".join(
+            [MODULE_DOCSTRING.format(of=functions_text), self._write_imports(), *self.classes]
+        )
 
     def _write_imports(self) -> str:
         """Return the imports as the formatter has them."""

@@ -37,7 +37,9 @@ ROOT = Path(__file__).parent.parent
 NAMES_TABLE = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->)", re.S)
 COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
-CONVENTION_SECTIONS = re.compile(r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S)
+CONVENTION_SECTIONS = re.compile(
+    r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S
+)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 SECTION = re.compile(r"^(?=## )", re.M)
@@ -72,9 +74,8 @@ def fill_formats() -> str:
             (side_format and side_format.row_description) or "-"
             for side_format in (form.qrels, form.runs)
         ]
-        rows.append(
-            f"| {form.title} | {names} | {suffixes} | {row_descriptions[0]} | {row_descriptions[1]} |"
-        )
+        judgments, runs = row_descriptions
+        rows.append(f"| {form.title} | {names} | {suffixes} | {judgments} | {runs} |")
     column_rows = ["| column | of | names |", "|---|---|---|"]
     for column in filter(lambda column: column.sides, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
@@ -86,9 +87,9 @@ def fill_formats() -> str:
         )
         for side, list_names in column.list_names.items():
             name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
-            side_name = name_of_side[side]
+            names = ", ".join(shorten_names(list_names))
             column_rows.append(
-                f"| the same, with several in a cell | {side_name} | {', '.join(shorten_names(list_names))} |"
+                f"| the same, with several in a cell | {name_of_side[side]} | {names} |"
             )
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
@@ -104,8 +105,13 @@ def fill_conventions() -> str:
     namespace: dict[str, Any] = {}
     for page_example in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
         exec(page_example.source, namespace)  # noqa: S102 - code of the page
-    parts = [describe_convention(one, namespace["qrels"], namespace["run"]) for one in CONVENTIONS.values()]
-    return CONVENTION_SECTIONS.sub(lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text)
+    parts = [
+        describe_convention(convention, namespace["qrels"], namespace["run"])
+        for convention in CONVENTIONS.values()
+    ]
+    return CONVENTION_SECTIONS.sub(
+        lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text
+    )
 
 
 def describe_convention(convention: Convention, qrels: Any, run: Any) -> str:
@@ -124,7 +130,14 @@ def describe_convention(convention: Convention, qrels: Any, run: Any) -> str:
             value_rows.append(f"| `{measure}` | {default_value:.4f} | {convention_value:.4f} |")
     return "\n".join(
         [
-            *(f"### {convention.name}", "", f"{convention.tool}; `{convention.source}`.{run_remark}", "", *rows, ""),
+            *(
+                f"### {convention.name}",
+                "",
+                f"{convention.tool}; `{convention.source}`.{run_remark}",
+                "",
+                *rows,
+                "",
+            ),
             *[f"- {remark}" for remark in convention.remarks],
             *([""] if convention.remarks else []),
             *("| example | the default | this convention |", "|---|---|---|", *value_rows, ""),
@@ -220,7 +233,9 @@ def make_notebook(page: str) -> str:
             continue
         prose(text[end : block.start()])
         end = block.end()
-        for source, output in (split_commands if block[1] == "console" else split_examples)(block[2]):
+        for source, output in (split_commands if block[1] == "console" else split_examples)(
+            block[2]
+        ):
             count += 1
             cell_output: dict[str, Any] = {
                 "name": "stdout",

@@ -31,14 +31,14 @@ _QUOTES = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 class Pattern:
     """Words to avoid, and what to say instead, with examples of what it finds and does not."""
 
-    regex: str
-    advice: str
+    find: str
+    say: str
     bad: list[str]
     good: list[str]
 
     def search(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the places in the text; a blank of the pattern matches any white space."""
-        return re.finditer(self.regex.replace(" ", r"\s+"), text, re.IGNORECASE)
+        return re.finditer(self.find.replace(" ", r"\s+"), text, re.IGNORECASE)
 
 
 @cache
@@ -61,7 +61,7 @@ def extract_prose(source: str) -> str:
     Quotation marks and the signs of comments become blanks, so that words are also found across
     lines and across strings that are written one after another.
 
-    >>> prose('n = f("it is " "so")  # a').replace(_CODE, ".")
+    >>> extract_prose('n = f("it is " "so")  # a').replace(_CODE, ".")
     '. . .. it is    so .    a'
     """
     lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]
@@ -92,7 +92,7 @@ def find_words(path: Path) -> list[str]:
     text = extract_prose(text) if path.suffix == ".py" else text
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     matches = [
-        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), pattern.advice)
+        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), pattern.say)
         for pattern in read_patterns()
         for match in pattern.search(text)
     ]

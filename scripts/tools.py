@@ -16,7 +16,9 @@ def expect_raise(is_padded: bool) -> Callable[[Collection, str, int | None], boo
         for query, grades in collection["qrels"].items():
             if not is_padded and query not in collection["run"]:
                 continue
-            documents = set(collection["run"].get(query, {})) | (set(grades) if is_padded else set())
+            documents = set(collection["run"].get(query, {})) | (
+                set(grades) if is_padded else set()
+            )
             if len(documents) < 2 or min(grades.get(document, 0) for document in documents) < 0:
                 return True
         return False
@@ -51,7 +53,8 @@ def expect_torch_ties(is_padded: bool) -> Callable[[Collection, str, int | None]
                 lowest_score = min(scores.values(), default=0.0) - 1
                 scores |= {document: lowest_score for document in grades if document not in scores}
             ranking = sorted(
-                ((round_to_single(score), document) for document, score in scores.items()), reverse=True
+                ((round_to_single(score), document) for document, score in scores.items()),
+                reverse=True,
             )
             n_above = 0
             for _, rows in groupby(ranking, key=lambda row: row[0]):
@@ -111,7 +114,9 @@ class Variant:
     convention: str | None = None  # None: no convention has these numbers
     takes_lists: bool = False  # the tool gets lists, in which a document may occur twice
     stored_name: str | None = None  # its name among the stored values
-    driver_names: dict[str, str] = field(default_factory=dict)  # stored name of a measure -> the driver's
+    driver_names: dict[str, str] = field(
+        default_factory=dict
+    )  # stored name of a measure -> the driver's
     measures: dict[str, str] = field(default_factory=dict)
     has_no_rule: Callable[[Collection, str, int | None], bool] = expect_nothing
 
@@ -135,7 +140,14 @@ class Tool:
     tolerance: float = 1e-9
 
 
-CRANFIELD_NAMES = {"Hit": "Success", "R_cap": "RelP", "bpref": "Bpref", "Hole": "", "LRAP": "", "RocAuc": ""}
+CRANFIELD_NAMES = {
+    "Hit": "Success",
+    "R_cap": "RelP",
+    "bpref": "Bpref",
+    "Hole": "",
+    "LRAP": "",
+    "RocAuc": "",
+}
 TORCH = "torch"
 SINGLE_PRECISION = 2e-7
 FIVE_DIGITS = 1e-5
@@ -213,7 +225,11 @@ TOOLS = {
     ),
     "sentence_transformers": Tool(
         (TORCH, "sentence-transformers==6.2.0"),
-        {"sentence-transformers": Variant("sentence-transformers", stored_name="sentence-transformers")},
+        {
+            "sentence-transformers": Variant(
+                "sentence-transformers", stored_name="sentence-transformers"
+            )
+        },
     ),
     "llamaindex": Tool(
         ("llama-index-core==0.14.25",),

@@ -57,7 +57,9 @@ class PageCommand(NamedTuple):
             for word in self.words
             for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
-        printed_text = remove_colours(run_on_terminal(*arguments, columns=N_COLUMNS, cwd=folder)[1]).rstrip()
+        printed_text = remove_colours(
+            run_on_pty(*arguments, columns=N_COLUMNS, cwd=folder)[1]
+        ).rstrip()
         first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT_LINE}\n")
         if not later_parts:
             return printed_text
@@ -69,7 +71,7 @@ class PageCommand(NamedTuple):
         return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
-def run_on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+def run_on_pty(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
     """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -146,7 +148,9 @@ def rewrite_pages(pages: Iterable[Path]) -> Iterator[Path]:
         demo.save(Path(folder) / "demo")
         for path in pages:
             old_text = path.read_text("utf-8")
-            new_text = rewrite_page(old_text, Path(folder), Path(data_folder) if data_folder else None)
+            new_text = rewrite_page(
+                old_text, Path(folder), Path(data_folder) if data_folder else None
+            )
             if new_text != old_text:
                 path.write_text(new_text, "utf-8")
                 yield path

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from beir.retrieval.evaluation import EvaluateRetrieval
-from driver import Collection, Values, split_scores, serve
+from driver import Collection, Values, serve, split_scores
 
 FOUR = {"nDCG": "NDCG", "AP": "MAP", "R": "Recall", "P": "P"}
 CUSTOM = {"RR": ("mrr", "MRR"), "R_cap": ("r_cap", "R_cap"), "Hole": ("hole", "Hole")}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import ir_measures
-from driver import Collection, Values, split_scores, mean_of_numbers, serve
+from driver import Collection, Values, mean_of_numbers, serve, split_scores
 
 SCRIPT = Path(ir_measures.__file__).parent / "bin" / "gdeval.pl"
 

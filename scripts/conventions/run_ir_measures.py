@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import ir_measures
-from driver import Collection, Values, split_scores, serve
+from driver import Collection, Values, serve, split_scores
 from ir_measures import AP, RR, Bpref, P, R, Rprec, Success, nDCG
 
 MEASURES = {"nDCG": nDCG, "AP": AP, "P": P, "R": R, "RR": RR, "Hit": Success}

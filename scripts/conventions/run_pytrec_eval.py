@@ -7,7 +7,7 @@ query of the run has no results, or only negative judgments.
 from functools import partial
 
 import pytrec_eval
-from driver import Collection, Values, split_scores, mean_of_numbers, serve
+from driver import Collection, Values, mean_of_numbers, serve, split_scores
 
 NAMES = {"nDCG": "ndcg_cut", "AP": "map_cut", "P": "P", "R": "recall", "Hit": "success"}
 UNCUT = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec"}

@@ -1,6 +1,6 @@
 """ranx: evaluate with make_comparable=True."""
 
-from driver import Collection, Values, split_scores, serve
+from driver import Collection, Values, serve, split_scores
 from ranx import Qrels, Run, evaluate
 
 NAMES = {

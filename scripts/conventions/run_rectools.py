@@ -1,7 +1,7 @@
 """RecTools: calc_metrics on the ranks in the lists; the truth is the relevant documents."""
 
 import pandas as pd
-from driver import Collection, Values, split_scores, serve
+from driver import Collection, Values, serve, split_scores
 from rectools import Columns
 from rectools.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, calc_metrics
 

@@ -3,7 +3,7 @@
 The queries are those of the evaluator: it drops the ones without a relevant document.
 """
 
-from driver import Collection, Values, split_scores, serve
+from driver import Collection, Values, serve, split_scores
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
 NAMES = {"nDCG": "ndcg", "AP": "map", "P": "precision", "R": "recall", "RR": "mrr"}

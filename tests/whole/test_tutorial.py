@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from helpers.terminal import run_on_terminal
 from make_docs import BLOCK, ROOT
-from transcripts import plain
+from transcripts import remove_colours
 
 from cranfield import demo, evaluate, read_qrels, read_run
 
@@ -31,7 +31,7 @@ def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list
         assert program == "cranfield"
         status, terminal_text = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, terminal_text
-        return [("stream", plain(terminal_text))]
+        return [("stream", remove_colours(terminal_text))]
     tree, value, output_stream = ast.parse(source), None, StringIO()
     last_expression = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with redirect_stdout(output_stream):

@@ -293,7 +293,7 @@ def labels(name: str) -> Iterator[dict[str, str]]:
 
 def test_the_pictures_are_those_that_are_made() -> None:
     """If not: python scripts/make_docs.py."""
-    for path, figure in make_docs.pictures().items():
+    for path, figure in make_docs.make_pictures().items():
         shown_labels = list(labels(path.name))
         assert len(shown_labels) == len(figure.points) > 10, path.name
 

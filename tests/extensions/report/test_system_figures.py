@@ -630,7 +630,7 @@ def test_doubts_are_on_the_picture() -> None:
 
 def test_the_gallery_is_what_is_drawn() -> None:
     """If not: python scripts/make_docs.py."""
-    gallery = make_docs.gallery()
+    gallery = make_docs.make_gallery()
     assert len(gallery) == len(EVERY) + 1
     page = (make_docs.ROOT / "docs" / "how-to" / "figures.md").read_text("utf-8")
     for path, figure in gallery.items():

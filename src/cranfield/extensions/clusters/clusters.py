@@ -72,12 +72,12 @@ def find_clusters(
     n_effective = n_queries * n_queries / int((sizes * sizes).sum())
     if n_effective < len(code_of_label) / 2:
         text = (
-            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} queries: "
-            "Student's t and cluster-robust errors are then too small, as with about "
-            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of 21 clusters had "
-            "half the queries, 95% intervals by t held in 73 to 91% of simulated cases; where it "
-            "had three quarters, in 22 to 50%. deff is then far too small.) Flips of "
-            "whole clusters, the randomization test, keep their level."
+            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} "
+            "queries: Student's t and cluster-robust errors are then too small, as with about "
+            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of "
+            "21 clusters had half the queries, 95% intervals by t held in 73 to 91% of simulated "
+            "cases; where it had three quarters, in 22 to 50%. deff is then far too small.) Flips "
+            "of whole clusters, the randomization test, keep their level."
         )
         notes.append(Note("unequal-clusters", "warning", text, count=len(code_of_label)))
     if len(code_of_label) == n_queries > 1:
@@ -107,9 +107,9 @@ def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
             and len(largest) <= _MAX_CLUSTER_SIZE
         ):
             text = (
-                f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and {largest[1]}: "
-                "if such queries depend on one another, p is too small and intervals are too "
-                "narrow. clusters= (--clusters FILE) names them."
+                f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and "
+                f"{largest[1]}: if such queries depend on one another, p is too small and "
+                "intervals are too narrow. clusters= (--clusters FILE) names them."
             )
             yield Note("looks-clustered", "info", text, len(ids_of_part))
             return

@@ -184,13 +184,13 @@ class _Parts:
 
     def _summarize_judgments(self, facts: JudgmentFacts, judgments: SpilledJudgments) -> Qrels:
         """Return judgments with the queries and the facts of all parts, and no rows."""
-        top_grade, are_whole = facts.grade_facts
+        top_grade, has_whole_grades = facts.grade_facts
         assert facts.template is not None  # noqa: S101 - there is a part
         return facts.template.replace_fields(
             query_ids=self.query_ids,
             starts=np.zeros(len(self.query_ids) + 1, np.int64),
             grade=np.array([facts.lowest_grade, facts.highest_grade]),
-            stated_top_grade=int(top_grade) if are_whole else top_grade,
+            stated_top_grade=int(top_grade) if has_whole_grades else top_grade,
             left_out=judgments.store.left_out + facts.left_out,
             repeats=facts.repeats,
             chunk_counts=facts.chunk_counts,

@@ -74,7 +74,7 @@ class SpilledJudgments:
 
 def apply_grade_facts(qrels: Qrels, facts: GradeFacts) -> Qrels:
     """Return judgments with the highest grade of the collection, and grades of its dtype."""
-    if facts.are_whole:
+    if facts.has_whole_grades:
         return qrels.replace_fields(stated_top_grade=int(facts.top_grade))
     grade = qrels.grade.astype(np.float64)
     return qrels.replace_fields(stated_top_grade=facts.top_grade, grade=grade)
@@ -105,7 +105,7 @@ class JudgmentFacts:
             self.highest_grade = max(self.highest_grade, qrels.grade.max().item())
         self.grade_facts = GradeFacts(
             max(self.grade_facts.top_grade, self.highest_grade),
-            self.grade_facts.are_whole and qrels.grade.dtype.kind != "f",
+            self.grade_facts.has_whole_grades and qrels.grade.dtype.kind != "f",
         )
         self.left_out += qrels.left_out
         self.repeats += qrels.repeats

@@ -43,7 +43,7 @@ class GradeFacts(NamedTuple):
     """What measures need to know of the grades of a whole collection."""
 
     top_grade: float = 0.0  # 0 if there is none
-    are_whole: bool = True  # whether all grades are whole numbers
+    has_whole_grades: bool = True  # whether all grades are whole numbers
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class BucketStore:
         self.has_scattered_queries |= unwritten.has_scattered_queries
         self.grade_facts = GradeFacts(
             max(self.grade_facts.top_grade, unwritten.grade_facts.top_grade),
-            self.grade_facts.are_whole and unwritten.grade_facts.are_whole,
+            self.grade_facts.has_whole_grades and unwritten.grade_facts.has_whole_grades,
         )
         self.bucket_sizes += np.diff(unwritten.piece.row_starts)
         if unwritten.empty_queries:
@@ -274,8 +274,8 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     grade = rows.columns.get("grade", rows.columns.get("level"))
     grade_facts = GradeFacts()
     if grade is not None:
-        are_whole = bool((grade == np.floor(grade)).all())
-        grade_facts = GradeFacts(float(grade.max(initial=0)), are_whole)
+        has_whole_grades = bool((grade == np.floor(grade)).all())
+        grade_facts = GradeFacts(float(grade.max(initial=0)), has_whole_grades)
     return _UnwrittenPiece(
         piece,
         bucket_bytes=[_compress(chunks) for chunks in bucket_chunks],

@@ -235,27 +235,19 @@ class _SideFrame:
         names = [name for name in frame.columns if name not in {*keep, *system_columns}]
         fields, field_columns = _find_fields(frame, names, side, user_columns)
         column_names = [*names, *fields]
-        arrays = {
-            name for name, column_type in frame.dtypes if column_type.startswith("array")
-        }.union(fields)
+        arrays = {name for name, dtype in frame.dtypes if dtype.startswith("array")}.union(fields)
         cells: list[object] = [[] if name in arrays else None for name in column_names]
-        position_of_role = take_columns(
-            column_names, side, field_columns, side.name_in_errors, cells.__getitem__
-        )
-        lists = list_columns(column_names, position_of_role, side, field_columns, cells.__getitem__)
-        name_of_role = lists or {
-            role: column_names[position] for role, position in position_of_role.items()
-        }
+        source, cell_of_column = side.name_in_errors, cells.__getitem__
+        positions = take_columns(column_names, side, field_columns, source, cell_of_column)
+        lists = list_columns(column_names, positions, side, field_columns, cell_of_column)
+        name_of_role = lists or {role: column_names[i] for role, i in positions.items()}
         path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
         paths = [".".join(map(quote_name, path)) for path in path_of_role.values()]
         faults = []
-        for role, path, (_, column_type) in zip(
-            name_of_role, paths, frame.selectExpr(*paths).dtypes, strict=True
-        ):
-            is_array = role != "query" and name_of_role[role] in arrays
-            _check_column_type(
-                role, name_of_role[role], column_type, side.name_in_errors, is_array and bool(lists)
-            )
+        dtypes = frame.selectExpr(*paths).dtypes
+        for (role, name), path, (_, dtype) in zip(name_of_role.items(), paths, dtypes, strict=True):
+            is_array = role != "query" and name in arrays
+            _check_column_type(role, name, dtype, source, is_array and bool(lists))
             if errors == "skip" and (role != "rank" or "score" not in name_of_role):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))

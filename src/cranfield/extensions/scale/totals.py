@@ -82,7 +82,7 @@ def summarize(
     score_columns = _find_score_columns(scores, measures)
     answered_columns = [ANSWERED] if ANSWERED in scores.columns else []
     column_names = dict.fromkeys(
-        [*groups, *answered_columns, *(score_column.name for score_column in score_columns)]
+        [*groups, *answered_columns, *(column.name for column in score_columns)]
     )
     frame = scores.select(*map(column_of_name, column_names))
     group_sums = _sum_groups(
@@ -182,7 +182,7 @@ def compare(
     score_columns = _find_score_columns(scores, measures)
     cluster_column = QUERY if cluster is None else cluster
     _check_column_names(scores, [system_column, QUERY, cluster_column])
-    score_names = [score_column.name for score_column in score_columns]
+    score_names = [column.name for column in score_columns]
     column_names = dict.fromkeys([system_column, QUERY, cluster_column, *groups, *score_names])
     is_baseline = column_of_name(system_column) == functions.lit(baseline)
     if scores.where(is_baseline).isEmpty():
