@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from driver import Collection, Values, defined, means, serve
+from driver import Collection, Values, mean_of_defined, mean_of_numbers, serve
 from ir_evaluation import metrics
 
 METRICS: dict[str, Callable[..., Any]] = {
@@ -30,7 +30,7 @@ def ir_evaluation_values(strict: bool) -> Callable[[Collection], Values]:
             partial(METRICS[name], collection.relevant(query), collection.lists.get(query, []), k)
             for query in collection.qrels
         ]
-        return means(score() for score in query_scores) if strict else defined(query_scores)
+        return mean_of_numbers(score() for score in query_scores) if strict else mean_of_defined(query_scores)
 
     def make_values(collection: Collection) -> Values:
         return {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from driver import Collection, Values, entries, kept, means, serve
+from driver import Collection, Values, split_scores, cache_outcome, mean_of_numbers, serve
 from mteb._evaluators import RetrievalEvaluator
 from mteb._evaluators import retrieval_metrics as tool
 
@@ -41,14 +41,14 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
     def compute_custom(collection: Collection, name: str) -> dict[str, Any]:
         scores_of_name = CUSTOM[name](collection.qrels, collection.run, list(collection.k))
         return {
-            f"{name}@{k}": means(
+            f"{name}@{k}": mean_of_numbers(
                 score for score in scores_of_name[f"{name}_at_{k}"] if score is not None
             )
             for k in collection.k
         }
 
     def make_values(collection: Collection) -> Values:
-        cached_result = kept(partial(compute_result, collection))
+        cached_result = cache_outcome(partial(compute_result, collection))
         functions: Values = {
             f"{name}@{k}": partial(field, cached_result, name, k)
             for name in FIELDS
@@ -56,7 +56,7 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
         }
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
-            functions |= entries(names, partial(compute_custom, collection, name))
+            functions |= split_scores(names, partial(compute_custom, collection, name))
         return functions
 
     return make_values

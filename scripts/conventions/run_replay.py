@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, split_scores, serve
 from replay.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, RocAuc
 
 METRICS: dict[str, Callable[..., Any]] = {
@@ -63,7 +63,7 @@ def replay_values(form: str) -> Callable[[Collection], Values]:
         functions: Values = {}
         for name in METRICS:
             names = [f"{name}@{k}" for k in collection.k]
-            functions |= entries(names, partial(compute_scores, collection, name))
+            functions |= split_scores(names, partial(compute_scores, collection, name))
         return functions
 
     return make_values

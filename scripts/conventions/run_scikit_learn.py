@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from driver import Collection, Values, defined, serve
+from driver import Collection, Values, mean_of_defined, serve
 from sklearn.metrics import (
     average_precision_score,
     label_ranking_average_precision_score,
@@ -53,7 +53,7 @@ def scikit_learn_values(padded: bool) -> Callable[[Collection], Values]:
     """Return nDCG at every k and uncut, LRAP, and average_precision_score."""
 
     def compute_mean(collection: Collection, measure: Callable[[Any, Any], float]) -> float:
-        return defined(partial(measure, *row) for row in rows(collection, padded))
+        return mean_of_defined(partial(measure, *row) for row in rows(collection, padded))
 
     def make_values(collection: Collection) -> Values:
         measure_of_name: dict[str, Callable[[Any, Any], float]] = {

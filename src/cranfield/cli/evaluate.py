@@ -39,7 +39,7 @@ from cranfield.scoring.scores import Systems
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is scored: judgments and runs, or lists of grades; and by which measures."""
+    """The judgments and runs, or lists of grades, to score, and the measures."""
 
     qrels: str | None
     runs: tuple[str, ...]
@@ -50,11 +50,11 @@ class Inputs:
     data: DataOptions
 
     def check(self) -> None:
-        """Raise MeasureError for what is no measure, before files are read."""
+        """Raise MeasureError for an unknown measure, before files are read."""
         flags.parse_measures(self.names, DEFAULT_MEASURES, self.rel)
 
     def refuse_query_argument(self) -> None:
-        """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
+        """Raise InputError if the last argument is no file: it may be a query, as for `explain`."""
         last_argument = self.runs[-1] if self.runs else ""
         if last_argument and not (is_file(last_argument) or is_measure(last_argument)):
             raise InputError(
@@ -191,7 +191,7 @@ def _refuse_options(
     families: Sequence[ScoringOptions],
     of_intervals: Sequence[ComparingOptions],
 ) -> None:
-    """Raise OptionError for what does not go with a way of an extension, or with intervals."""
+    """Raise OptionError for options that an extension's way, or --intervals, excludes."""
     end_options = flags.option_names(
         family for family in families if isinstance(family, EndsOptions)
     )

@@ -1,10 +1,10 @@
-"""The parameters of commands: what click must know about each is its default in the signature.
+"""Flags: a command's parameter has as its default what declares the option to click.
 
     @flags.command("check")
     def command(qrels: str = flags.argument(), form: Format = format_option) -> None: ...
 
 Such a default takes the parameter's name and returns click's decorator. Options that belong
-together, as those of a family, are one parameter.
+together, as the options of a family, are one parameter.
 """
 
 import functools
@@ -51,14 +51,14 @@ _FIRST_SENTENCE = re.compile(
 
 
 def complete_files(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
-    """Leave it to the shell to complete the name of a file."""
+    """Return the item that has the shell complete the name of a file."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(prefix, type="file")]
 
 
 def complete_measures(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
-    """Return the measures whose names begin with what was typed, in small letters or not."""
+    """Return the measures whose names begin with a prefix, in small letters or not."""
     from click.shell_completion import CompletionItem
 
     return [
@@ -86,7 +86,7 @@ class GroupedOption(click.Option):
         self.group = group
 
     def is_usual(self) -> bool:
-        """Tell whether the short help shows it."""
+        """Tell whether the short help shows this option."""
         return self.group == "Options" or not {*_USUAL_OPTIONS}.isdisjoint(self.opts)
 
 
@@ -94,7 +94,7 @@ class Command(click.Command):
     """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what was typed, for `typed`; refuse an option twice that has one value."""
+        """Keep the arguments for `typed_command`; refuse an option that occurs twice."""
         ctx.meta[_TYPED_KEY] = list(args)
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
@@ -108,7 +108,7 @@ class Command(click.Command):
         return remaining_args
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does: in short, the first paragraph and the examples."""
+        """Write the docstring; for the short help, its first paragraph and the examples."""
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
         first_paragraph, *other_paragraphs = (
@@ -149,7 +149,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write, in short, where the rest is."""
+        """Write, in the short help, which command shows all options."""
         if _is_short(ctx):
             formatter.write_paragraph()
             formatter.write_text(f"All options: {ctx.command_path} --help")
@@ -164,7 +164,7 @@ def _is_short(ctx: click.Context) -> bool:
 
 
 def _shorten(sentence: str) -> str:
-    """Return the first of some sentences, with the default."""
+    """Return the first sentence of an option's help, with the default."""
     first_sentence = _FIRST_SENTENCE.match(sentence)
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
     if first_sentence is None:
@@ -178,7 +178,7 @@ def command(
     cls: type[click.Command] = Command,
     **click_settings: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a command, of a group or alone, with the parameters of its signature."""
+    """Return a decorator that makes a function a command, and adds it to a group, if any."""
 
     def make_command(function: Callable[..., None]) -> click.Command:
         wrapper: Callable[..., Any] = function
@@ -195,12 +195,12 @@ def command(
 
 
 def argument(**click_settings: Any) -> Any:
-    """Declare an argument: the name of a file, if nothing else is told of how to complete it."""
+    """Declare an argument: the name of a file, unless `shell_complete` says otherwise."""
     return lambda name: click.argument(name, **{"shell_complete": complete_files, **click_settings})
 
 
 def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
-    """Declare an option of a group; without names it is called as the parameter is."""
+    """Declare an option of a group; without names, it has the name of the parameter."""
     choices = (
         click_settings["type"].choices
         if isinstance(click_settings.get("type"), click.Choice)
@@ -221,7 +221,7 @@ def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
 
 
 def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
-    """Return what reads a number, and leaves other text as it is, which a check then refuses."""
+    """Return a function that reads a number, and leaves other text to be refused by a check."""
 
     def read_number(text: str) -> int | float | str:
         try:
@@ -233,7 +233,7 @@ def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float
 
 
 def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
-    """Declare an option whose value goes through a check; an error names it as it was typed."""
+    """Declare an option whose value a check reads; an error names the option as it was typed."""
     if click_settings.get("type") in (int, float):
         click_settings = {
             "metavar": _METAVARS[click_settings["type"]],
@@ -244,7 +244,7 @@ def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
     def check_value(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
         for single_value in (
             value if parameter.multiple else ()
-        ):  # an error shows the one that is wrong
+        ):  # an error shows the wrong value alone
             checked_value(str(parameter.name), single_value, check)
         return value if value is None else checked_value(str(parameter.name), value, check)
 
@@ -252,7 +252,7 @@ def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
 
 
 def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[str, Any]) -> Any:
-    """Declare one parameter that several options make, the parts: kind(**{name: value})."""
+    """Declare one parameter that several options make: make_parameter(**{name: value})."""
 
     def declare(name: str) -> Decorator:
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -280,10 +280,11 @@ def family_options(
     group: str = "Options",
     **click_settings: dict[str, Any],
 ) -> Any:
-    """Declare one parameter, a value of a family of options, which are a group of `--help`.
+    """Declare one parameter: a family of options, which are a group of `--help`.
 
-    Those in `without` are left out. `more` has what click is told of an option beside what its
-    family says: `help`, `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
+    Options in `without` are left out. `click_settings` has, for an option's name, what click needs
+    beside the family's declaration: `help`, `metavar`, or `names`, as in
+    `rel={"names": ("-l", "--rel")}`.
     """
     return combined_options(
         family_type, _declare_family(family_type, without, group, click_settings)
@@ -291,9 +292,9 @@ def family_options(
 
 
 def added_options(verb: str, *, ways: bool = False) -> Any:
-    """Declare one parameter, the families of options that extensions add to a verb.
+    """Declare one parameter: the families of options that extensions add to a verb.
 
-    `ways`: those which, when given, take the place of what the command does.
+    `ways`: the families that, when an option is given, take the place of what the command does.
     """
     family_types = load_ways(verb) if ways else load_families(verb)
     declarations = {
@@ -328,7 +329,7 @@ def _declare_family(
 
 
 def option_names(families: Iterable[Options]) -> set[str]:
-    """Return the names of the options of some families."""
+    """Return the names of all options of the families."""
     return {option.name for family in families for option in list_options(type(family))}
 
 
@@ -387,19 +388,19 @@ def per_query_option(sentence: str = "Show every query, too.") -> Any:
 
 
 def parse_measures(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
-    """Return the measures that were named with -m, or those of the default."""
+    """Return the measures of -m, or of the default."""
     return [measure for name in names or (default,) for measure in parse_all(name, rel)]
 
 
 def typed_command() -> str:
-    """Return the command as it was typed, as a shell takes it; addresses without their secrets."""
+    """Return the command line as a shell takes it, with addresses without their secrets."""
     context = click.get_current_context()
     command = ["cranfield", *context.command_path.split()[1:]]  # however the program was called
     return shlex.join([*command, *map(without_secrets, context.meta[_TYPED_KEY])])
 
 
 def typed_options(command: click.Command) -> list[str]:
-    """Return the options that were typed and that another command has, too, as a shell has them.
+    """Return the arguments of options that were typed and that another command has, too.
 
     The measures and the options of the output are left out.
     """
@@ -437,7 +438,7 @@ def typed_options(command: click.Command) -> list[str]:
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:
-    """Raise OptionError if one of these options was typed: it would have no effect."""
+    """Raise OptionError if an option of these names was typed, as it would have no effect."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)

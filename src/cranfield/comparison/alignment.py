@@ -1,7 +1,7 @@
 """Alignment: the scores of several systems, for the same queries in the same order.
 
-Scores are paired by the query's id, never by its place. Every system and every measure has the same
-queries.
+Scores are paired by the query's id, never by its position. Every system and every measure has the
+same queries. `compare` and `gate` take AlignedScores from here.
 """
 
 import contextlib
@@ -60,9 +60,9 @@ DEFAULT_MEASURES = "nDCG@10"
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedRuns:
-    """Where scores come from: judgments and runs.
+    """The judgments and runs that scores were computed from.
 
-    The first measures of `systems` are the aligned ones.
+    The first measures of `systems` are the measures of the aligned scores.
     """
 
     qrels: Qrels
@@ -76,7 +76,7 @@ class EvaluatedRuns:
 
     @cached_property
     def judged_runs(self) -> Sequence[tuple[Sequence[str], Judged]]:
-        """Each run's queries, and the run as measures see it: for measures that come later.
+        """(query ids, judged run) of each run, for measures that are computed later.
 
         The first access reads the runs again and judges them with the same options.
         """
@@ -92,7 +92,7 @@ class EvaluatedRuns:
 class AlignedScores:
     """Several systems' scores for the same queries.
 
-    `values` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
+    `scores` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
     bytes. A measure has its canonical text as its name; an unknown measure keeps its name in the
     file.
     """
@@ -103,13 +103,13 @@ class AlignedScores:
     scores: Floats
     notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
-    evaluated_runs: "EvaluatedRuns | None" = None  # if they were evaluated here
-    # The share of judged documents among those that a measure looks at, for each score; None if
-    # these are not known, and for judgments in groups.
+    evaluated_runs: "EvaluatedRuns | None" = None  # None: the scores existed already
+    # The share of judged documents among those that a measure looks at, with the shape of
+    # `scores`; None if it is not known, and for judgments in groups.
     judged_share: Floats | None = None
-    units: Units = EACH_QUERY  # what is independent of one another
+    units: Units = EACH_QUERY  # what tests take as independent
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
-    # What they add to the variances of the systems' means, by measure.
+    # {measure: what extensions add to the variances of the systems' means}
     added_variances: Mapping[str, AddedVariance] = field(default_factory=dict)
 
     def find_measure(self, measure: str) -> Measure | None:
@@ -134,12 +134,13 @@ class AlignedScores:
         hint: str | None,
         file_of_system: Mapping[str, str],
     ) -> None:
-        """Raise InputError for a score beyond the ends of its range; `files` are by system."""
+        """Raise InputError for a score outside of its range; the error names the system's file."""
         scores = self.measure_scores(measure)
         for query_index, system_index in find_outside(scores, *score_range)[:1].tolist():
             name, query_id = self.system_names[system_index], self.query_ids[query_index]
             raise InputError(
-                f"{name}: {measure} of query {query_id!r:.80} is {scores[query_index, system_index]:.10g}: "
+                f"{name}: {measure} of query {query_id!r:.80} is "
+                f"{scores[query_index, system_index]:.10g}: "
                 f"expected a score from {score_range[0]:g} to {score_range[1]:g}",
                 source=file_of_system.get(name),
                 hint=hint,
@@ -147,14 +148,17 @@ class AlignedScores:
             )
 
     def select_variances(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
-        """Return what extensions add to the variances of some systems' means; () for nothing."""
+        """Return what extensions add to the variances of these systems' means; () for nothing.
+
+        Each of `systems` is a list of columns of the scores.
+        """
         variance = self.added_variances.get(measure)
         return (
             () if variance is None else tuple(variance.select_systems(places) for places in systems)
         )
 
     def find_baseline(self, name: object) -> str:
-        """Return the name of the baseline, given that name or the path of its run.
+        """Return the name of the baseline system, given its name or the path of its run.
 
         Raises InputError if no system has this name or path.
         """
@@ -184,7 +188,7 @@ class AlignedScores:
 
 
 def hash_query_ids(query_ids: Iterable[str]) -> str:
-    """Return a hash of query ids, which is the same for comparisons on the same queries."""
+    """Return a hash of query ids: comparisons on the same queries have the same hash."""
     return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
@@ -206,7 +210,7 @@ def align(
             table; or tables that hold both sides, as `evaluate` takes them.
         runs: as `evaluate` takes them. None: the first argument holds scores, or both sides.
         measures: which to compare. [default: nDCG@10 for qrels and runs, else all that have scores]
-        alignment: what to do with missing scores, and what columns of saved ones are.
+        alignment: what to do with missing scores, and what the columns of saved scores are.
         judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
         families: options of extensions.
@@ -267,16 +271,14 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    falling_names, measures_with_scores = (
-        alignment.less_is_better,
-        {measure for measure, _ in columns},
-    )
+    falling_names = alignment.less_is_better
+    measures_with_scores = {measure for measure, _ in columns}
     if useless_names := [
         name for name in falling_names if find_measure(name) or name not in measures_with_scores
     ]:
         raise OptionError(
-            f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no measure "
-            "of cranfield"
+            f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no "
+            "measure of cranfield"
         )
     recipe |= alignment.changed_options()
     aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
@@ -299,8 +301,8 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     ]
     if unknown_names:
         text = (
-            f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; more is taken as better. "
-            "--less-is-better NAME turns that (less_is_better=)."
+            f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; "
+            "more is taken as better. --less-is-better NAME turns that (less_is_better=)."
         )
         yield Note("direction", "info", text, count=len(unknown_names))
     for measure in unknown:
@@ -315,14 +317,15 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
         systems_above_1 = [name for name, x in columns if x.mean() > 1]
         if fraction_systems and systems_above_1:
             text = (
-                f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} are between 0 and 1, and the "
+                f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} "
+                "are between 0 and 1, and the "
                 f"mean is above 1 of {format_names(systems_above_1)}: are they in the same unit?"
             )
             yield Note("unit", "warning", text)
 
 
 def _is_read_once(paths: Any) -> bool:
-    """Tell whether some paths are not regular files: these may be readable only once."""
+    """Tell whether some of the paths are no regular files, which may be readable only once."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     if not isinstance(paths, dict | list | tuple):
@@ -341,10 +344,8 @@ def _evaluate_runs(
     judging: Judging,
 ) -> AlignedScores:
     set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
-    named_runs, all_measures = (
-        {runs.name: runs} if isinstance(runs, Run) else runs,
-        list_measures(measures),
-    )
+    named_runs = {runs.name: runs} if isinstance(runs, Run) else runs
+    all_measures = list_measures(measures)
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
@@ -387,7 +388,7 @@ def _evaluate_runs(
     )
 
 
-# Notes on the queries of each run, which are those of all here, and on its options.
+# Codes of notes on the queries of each run, which are the same for all runs here, and its options.
 _RUN_NOTE_CODES = ("options", "without-run")
 _MISSING_HINT = (
     "missing='zero' counts such a query as 0, missing='drop' leaves it out for every system"
@@ -446,9 +447,9 @@ def _align_columns(
 
 
 def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the query ids of each column; columns with equal ids share one object."""
+    """Return {column: query ids}; columns with equal ids share one tuple."""
     shared_tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
-    tuple_of_object: dict[int, tuple[str, ...]] = {}  # by the object that the column has
+    tuple_of_object: dict[int, tuple[str, ...]] = {}  # by the id() of the column's own sequence
     for ids, _ in columns.values():
         if id(ids) not in tuple_of_object:
             id_tuple = tuple(ids)
@@ -457,7 +458,7 @@ def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]
 
 
 def _find_positions(query_ids: tuple[str, ...], own_ids: tuple[str, ...]) -> Ints | None:
-    """Return the position of each query in `own`, -1 if it is not there; None if both are equal."""
+    """Return the position of each query in `own_ids`, -1 without; None if both are equal."""
     if own_ids == query_ids:
         return None
     position_of_id = dict(zip(own_ids, range(len(own_ids)), strict=True))
@@ -468,7 +469,7 @@ def _find_positions(query_ids: tuple[str, ...], own_ids: tuple[str, ...]) -> Int
 def _choose_queries(
     columns: Columns, ids_of_column: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
 ) -> tuple[tuple[str, ...], list[Note]]:
-    """Return the queries to compare on, and notes on the others."""
+    """Return the ids of the queries to compare on, and notes on queries that lack a score."""
     id_sets = {ids: frozenset(ids) for ids in dict.fromkeys(ids_of_column.values())}
     first, *other_sets = id_sets.values()
     all_ids, shared_ids = first.union(*other_sets), first.intersection(*other_sets)
@@ -502,8 +503,8 @@ def _choose_queries(
 
 
 def judged_share_measure(measure: Measure) -> Measure:
-    """Return the share of what a measure looks at that is judged: Judged@10 beside nDCG@10.
+    """Return the measure of the judged share of the documents that a measure looks at.
 
-    Of the whole ranking where a measure is not cut at a rank.
+    It is Judged@10 for nDCG@10, and Judged for a measure without a cutoff.
     """
     return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

@@ -1,4 +1,4 @@
-"""All systems at once: two-way analysis of variance, without replication, and Tukey's tests."""
+"""Analysis of variance: all systems at once, two-way without replication, and Tukey's tests."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ class Anova:
     Information Retrieval, 2018).
     """
 
-    system_variance: float  # mean squares
+    system_variance: float  # each a mean square
     query_variance: float
     residual_variance: float
     residual_degrees: int  # of freedom, of the residual
 
     @classmethod
     def from_scores(cls, scores: Floats) -> "Anova | None":
-        """Return the analysis of (n_queries, n_systems); None with a single query or system."""
+        """Return the analysis of scores (n_queries, n_systems); None for one query or system."""
         n_queries, n_systems = scores.shape
         if n_queries < 2 or n_systems < 2:
             return None
@@ -44,10 +44,10 @@ class Anova:
 
 
 def tukey(paired_scores: PairedScores) -> Floats:
-    """Return p-values corrected by the studentized range: (n_pairs,); NaN if nothing varies.
+    """Return p-values corrected by the studentized range, (n_pairs,); NaN if scores do not vary.
 
-    Tukey's honestly significant difference with the residual variance of the two-way analysis, so
-    that queries are paired.
+    This is Tukey's honestly significant difference, with the residual variance of the two-way
+    analysis, so that queries are paired.
     """
     from scipy.stats import studentized_range
 
@@ -69,7 +69,7 @@ def tukey(paired_scores: PairedScores) -> Floats:
 def randomised_tukey(
     paired_scores: PairedScores, *, permutations: int = PERMUTATIONS, seed: int = DEFAULT_SEED
 ) -> Floats:
-    """Return p-values corrected by permuting all systems' scores of each query: (n_pairs,).
+    """Return p-values corrected by permutations of the systems' scores of each query: (n_pairs,).
 
     The range of the means of a permutation is compared with each observed difference (Carterette,
     ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system among them hides

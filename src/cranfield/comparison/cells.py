@@ -53,7 +53,7 @@ class QueryGroup(NamedTuple):
 
     label: str | None
     slice: str | None
-    is_included: Bools  # (n_queries,) which of all queries
+    is_included: Bools  # (n_queries,) whether each of all queries is here
     ids: Sequence[str]
     hash: str
 
@@ -65,9 +65,9 @@ class QueryGroup(NamedTuple):
 
 
 class Cell:
-    """One measure on some of the queries: the scores to compare.
+    """The scores to compare: of all systems, under one measure, on some of the queries.
 
-    `left` and `right` (n_pairs,) are the systems of each pair.
+    `left_column` and `right_column` (n_pairs,) are the systems of each pair.
     """
 
     def __init__(
@@ -86,19 +86,21 @@ class Cell:
         self.scores = aligned_scores.measure_scores(measure)[
             queries.is_included
         ]  # (n_rows, n_systems)
-        # What is compared: logarithms if the measure has a geometric mean.
+        # Scores as they are compared: logarithms if the measure has a geometric mean.
         self.paired_scores = PairedScores(
             to_compared_unit(self.parsed_measure, self.scores), left_column, right_column
         )
         self.moments = Moments.of(self.paired_scores)
         self.units = aligned_scores.units.select_queries(queries.is_included)
-        self.unit_pairs = self.units.pair_units(self.paired_scores)  # pairs of systems on the units
+        self.unit_pairs = self.units.pair_units(
+            self.paired_scores
+        )  # scores on the units that are tested
         self.unit_moments = (
             self.moments if self.unit_pairs is self.paired_scores else Moments.of(self.unit_pairs)
         )
         self.flips = Flips(self.unit_pairs.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired_scores.scores.T]
-        # Each system's: (n_systems,).
+        # The mean of each system: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.parsed_measure) else means
 
     @property
@@ -108,16 +110,16 @@ class Cell:
 
 
 class CorrectionFamily(NamedTuple):
-    """The comparisons that are corrected together."""
+    """The family of comparisons whose p-values are corrected together."""
 
     n_comparisons: int
-    n_significant: int  # how many have a corrected p of at most alpha
+    n_significant: int  # comparisons with a corrected p of at most alpha
 
     def level(self, settings: Settings, is_significant: bool) -> float:
-        """Return the level of a t-test of one of them, after the correction.
+        """Return the level of the t-test of one comparison, after the correction.
 
         Holm's correction divides alpha by the number of comparisons that are not significant,
-        counting this one.
+        counting this comparison.
         """
         divisors = {
             "bonferroni": self.n_comparisons,
@@ -133,7 +135,7 @@ def build_result(
     family: CorrectionFamily,
     extra_columns: Mapping[str, Any],
 ) -> Result:
-    """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
+    """Return the Result of a cell; `adjusted_p` (n_pairs,) are its pairs' corrected p-values."""
     columns = {
         **_difference_columns(cell, tests),
         **_test_columns(cell, tests, adjusted_p, family),
@@ -182,17 +184,15 @@ def build_result(
 
 
 def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
-    """Return columns of n values, or of one that is repeated, as a dict for each row."""
+    """Return a dict for each of n rows, from columns of n values or of one value for all rows."""
     lists = {name: column_to_list(column, n) for name, column in columns.items()}
     return [{name: column[i] for name, column in lists.items()} for i in range(n)]
 
 
 def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
-    """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left_systems, right_systems = (
-        cell.paired_scores.left_column.tolist(),
-        cell.paired_scores.right_column.tolist(),
-    )
+    """Return {name: column} of the pairs' systems, means, and differences with their intervals."""
+    left_systems = cell.paired_scores.left_column.tolist()
+    right_systems = cell.paired_scores.right_column.tolist()
     system_names, means = cell.aligned_scores.system_names, cell.means
     by_ratio = is_geometric(cell.parsed_measure)
     lowest, highest = compared_range(
@@ -229,7 +229,7 @@ def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
 
 
 def _percent_change(difference: float | None, mean: float, ratio: float | None) -> float | None:
-    """Return a difference in percent of a mean; None if that is 0."""
+    """Return a difference in percent of a mean; None if the mean is 0."""
     if ratio is not None:
         return 100 * (ratio - 1)
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None
@@ -238,7 +238,7 @@ def _percent_change(difference: float | None, mean: float, ratio: float | None) 
 def _test_columns(
     cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily
 ) -> dict[str, Any]:
-    """Return p-values, verdicts, and the differences that this many queries can detect."""
+    """Return {name: column} of p-values, verdicts, and the least detectable differences."""
     settings, flips = cell.settings, cell.flips
     has_test = flips.n_units > 1
     p = column_to_list(tests.p)
@@ -252,7 +252,7 @@ def _test_columns(
             max(better or 0.0, worse or 0.0) >= settings.decisive_probability
             for better, worse in probability_pairs
         ]
-    direction = cell.moments.mean  # what the test is about: above 0 if the left system is greater
+    direction = cell.moments.mean  # (n_pairs,) above 0 where the left system has the greater scores
     if settings.test == "wilcoxon":
         direction = probabilities["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
     elif settings.test == "sign":
@@ -284,7 +284,7 @@ def _test_columns(
 
 
 def _probability_columns(cell: Cell) -> dict[str, Any]:
-    """Return the probabilities that a system is better, the same and worse, if they are shown."""
+    """Return {name: column} of the probabilities of better, the same, worse, if asked for."""
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
         return {}
@@ -296,7 +296,7 @@ def _probability_columns(cell: Cell) -> dict[str, Any]:
 
 
 def _effect_columns(cell: Cell) -> dict[str, Any]:
-    """Return effect sizes, and on which queries the systems of each pair differ."""
+    """Return {name: column} of effect sizes, and of the queries on which the systems differ."""
     paired_scores, tie, n = cell.paired_scores, cell.settings.tie, cell.paired_scores.n_units
     wins, ties, losses = count_wins(paired_scores, tie)
     deltas = cliffs_delta(paired_scores, tie)
@@ -330,24 +330,24 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
 
 
 def _mark_changes(cell: Cell) -> Bools:
-    """Return on which queries the systems of each pair differ: (n_queries, n_pairs)."""
+    """Return the mask of queries on which the systems of a pair differ: (n_queries, n_pairs)."""
     is_changed: Bools = np.abs(cell.paired_scores.differences) > min(cell.settings.tie, TIE)
     return is_changed
 
 
 def unit_columns(cell: Cell) -> ValueColumns:
-    """Return the values that the units of a cell add to its pairs: (n_pairs,) each."""
+    """Return {name: column} that the units of a cell add to its pairs: (n_pairs,) each."""
     return cell.units.columns(cell.unit_moments, cell.moments, _count_changed_units(cell))
 
 
 def _count_changed_units(cell: Cell) -> Ints:
-    """Return in how many units the systems of each pair differ on a query: (n_pairs,)."""
+    """Return the number of units in which the two systems differ on a query: (n_pairs,)."""
     n_differing: Ints = np.count_nonzero(cell.units.sum_queries(_mark_changes(cell) * 1.0), axis=0)
     return n_differing
 
 
 def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
-    """Return why the test and the interval of each pair may be wrong."""
+    """Return for each pair why its test and its interval may be wrong, or None."""
     n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
@@ -357,7 +357,7 @@ def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
 
 
 def _build_systems(cell: Cell) -> list[System]:
-    """Return each system's mean with its own interval, and how much of its ranking is judged."""
+    """Return the System of each system: its mean, its own interval, its judged share."""
     shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
@@ -373,7 +373,7 @@ def _build_systems(cell: Cell) -> list[System]:
 
 
 def _letter_systems(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
-    """Return the letters of each system; the best has the first."""
+    """Return the letters of each system, (n_systems,); the best system has the first letter."""
     best_first = np.argsort(
         np.array(cell.means) * (-1 if cell.higher_is_better else 1), kind="stable"
     )

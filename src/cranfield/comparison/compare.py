@@ -113,8 +113,8 @@ def compare_scores(
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
-    `labels` are the `slices` of `compare`: labels of queries. `extras`: whether extensions add
-    what takes long.
+    `labels` are the `slices` of `compare`: labels of queries. `with_slow_columns`: whether
+    extensions add columns that take long.
     """
     if not settings.all_pairs:
         baseline = (
@@ -162,16 +162,16 @@ def compare_scores(
     return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
 
 
-MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
+MANY_DIFFERENCES = 2_000_000  # pairs x queries: more are compared without flips
 
 
 def compare_all_pairs(comparison: Comparison) -> Comparison:
-    """Return a comparison of each system with each other by the same scores, without slices.
+    """Return the comparison of all pairs of systems by the same scores, without slices.
 
-    A comparison of all pairs is returned unchanged. The pairs have no bounds for unjudged
-    documents. Where pairs x queries are more than 2,000,000, a test that draws flips or resamples
-    would take minutes: then it is the t-test, and a correction by flips becomes Holm's, one by
-    permutations Tukey's. A note says so.
+    A comparison that has all pairs already is returned unchanged. The pairs have no bounds for
+    unjudged documents. Where pairs x queries are more than 2,000,000, a test that draws flips or
+    resamples would take minutes: then it is the t-test, and a correction by flips becomes Holm's,
+    one by permutations Tukey's. A note says so.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
@@ -181,14 +181,10 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
     """
     if comparison.settings.all_pairs:
         return comparison
-    aligned_scores, settings = (
-        comparison.aligned,
-        replace(comparison.settings, baseline=None, all_pairs=True),
-    )
-    n_pairs, n_queries = (
-        math.comb(len(aligned_scores.system_names), 2),
-        len(aligned_scores.query_ids),
-    )
+    aligned_scores = comparison.aligned
+    settings = replace(comparison.settings, baseline=None, all_pairs=True)
+    n_pairs = math.comb(len(aligned_scores.system_names), 2)
+    n_queries = len(aligned_scores.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
         return compare_scores(aligned_scores, settings, with_slow_columns=False)
     fast_correction: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
@@ -204,7 +200,7 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
 
 
 def _choose_pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
-    """Return the systems of each pair: (n_pairs,) twice."""
+    """Return the columns of the left and the right system of each pair: (n_pairs,) each."""
     if baseline is None:
         left_system, right_system = np.triu_indices(len(names), 1)
         return left_system, right_system
@@ -238,7 +234,7 @@ def _note_families(
 def _correct_cells(
     cells: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
-    """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
+    """Return the corrected p-values (n_pairs,) of each cell, with the family of its comparisons."""
     if cells[0].settings.family == "all":
         return _correct_family(cells, tests)
     return [
@@ -251,7 +247,7 @@ def _correct_cells(
 def _correct_family(
     family: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
-    """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
+    """Return the same for the cells of one family: their p-values are corrected together."""
     settings, paired_scores = family[0].settings, family[0].unit_pairs
     p = np.concatenate([test.p for test in tests])
     n = len(p)

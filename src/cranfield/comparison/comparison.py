@@ -1,4 +1,4 @@
-"""Comparison: what compare returns, and its output formats."""
+"""Comparison: the result of `compare`, as tables, rows and plain values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,9 +124,9 @@ class Comparison(Shown):
         }
 
     def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
-        """Return the queries on which two systems differ, the largest changes first.
+        """Return (change, gain) of each query on which two systems differ, the largest gains first.
 
-        Each comes with its gain: by how much `system` is better, in the unit that is compared.
+        The gain is by how much `system` is better, in the unit in which scores are compared.
         """
         names, query_ids = self.aligned.system_names, self.aligned.query_ids
         columns_of_two = [names.index(other), names.index(system)]
@@ -174,7 +174,7 @@ class Comparison(Shown):
         return tables
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
-        """Return n queries of each pair that get worse most, then n that get better most."""
+        """Return of each pair the n changes that lose most, then the n changes that gain most."""
         most_changed: list[tuple[Pair, Change]] = []
         for pair in result.pairs:
             changes = self._list_changes(result, pair.system, pair.other)

@@ -143,7 +143,7 @@ def gate(
         measures, runs = runs, None  # a table of both sides needs no run beside it
     numbers_to_reach = resolve_at_least(settings.at_least)
     most_loss = _read_margin(baseline, margin, measures, numbers_to_reach)
-    compared_measures: list[str] | None = []  # None: all that were saved
+    compared_measures: list[str] | None = []  # None: all measures that were saved
     if most_loss is not None and (measures is not None or (runs is not None and numbers_to_reach)):
         compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
     elif most_loss is not None:
@@ -237,7 +237,7 @@ def _read_margin(
     measures: MeasuresLike | None,
     numbers_to_reach: Mapping[str, float],
 ) -> StatedMargin | None:
-    """Return the margin, None if there is none and no baseline; OptionError for half of it."""
+    """Return the margin, None without a baseline; raise OptionError for one without the other."""
     if baseline is not None:
         if margin is None:
             raise OptionError(
@@ -268,7 +268,7 @@ def _judge_systems(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> list[Verdict]:
-    """Return a verdict on each system, which have these names, under each measure."""
+    """Return the verdict on each of the named systems under each measure."""
     tests = [(contrast, run_gain_tests(contrast, settings)) for contrast in contrasts]
     return [
         _judge_system(test, contrast, i, name, settings, query_ids)
@@ -285,7 +285,7 @@ def _judge_system(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Verdict:
-    """Return the verdict on the system at a place of the contrast, by the test of all of them."""
+    """Return the verdict on the system in column `system_index` of a contrast, by its tests."""
     n_changed = int(np.count_nonzero(contrast.is_changed[:, system_index]))
     outcome = decide_outcome(test, system_index, settings)
     if not n_changed and contrast.is_at_worst:  # for example, with judgments of other documents
@@ -301,7 +301,7 @@ def _judge_system(
     p = test.p_above[0, system_index]
     if settings.equivalence:
         p = np.maximum(p, test.p_below[2, system_index])
-    # Where nothing differs, only a test for any number of differences has a result.
+    # Where no query differs, only a test that holds for any number of differences has a result.
     is_untested = not n_changed and not settings.gate_test.is_valid_for_any_n
     columns = contrast.units.columns(test.unit_moments, test.moments, test.n_changed)
     n_changes = settings.changes
@@ -345,7 +345,7 @@ def _find_queries_needed(
 ) -> int | None:
     """Return how many queries a system as good as the baseline needs to pass, if that is known.
 
-    They are not known where nothing differs, or for a test of any number of differences.
+    It is not known where no query differs, or for a test that holds for any number of differences.
     """
     n_units, n_changed = test.unit_moments.n_units, int(test.n_changed[system_index])
     no_sd = finite_or_none(test.moments.sd[system_index]) is None
@@ -364,7 +364,7 @@ def _find_queries_needed(
     )
     if n_needed is None:
         return None
-    if n_changed < FEW_UNITS:  # with fewer queries, too few would differ
+    if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
     return math.ceil(n_needed * test.moments.n_units / n_units)
 
@@ -372,7 +372,7 @@ def _find_queries_needed(
 def _list_changes(
     contrast: Contrast, system_index: int, query_ids: Sequence[str], n_changes: int
 ) -> tuple[Change, ...]:
-    """Return the queries on which a system differs, the worst first."""
+    """Return the worst `n_changes` queries on which a system and the baseline differ."""
     gains = contrast.gains[:, system_index]
     order = np.argsort(gains, kind="stable")
     order = order[np.abs(gains[order]) > TIE][:n_changes]
@@ -394,7 +394,7 @@ def _note_verdicts(
     contrasts: Sequence[Contrast],
     settings: GateSettings,
 ) -> Iterator[Note]:
-    """Yield notes on the verdicts."""
+    """Yield notes on the verdicts, and on each measure's contrast with the baseline."""
     contrast_of_measure = {contrast.measure: contrast for contrast in contrasts}
     for verdict in verdicts:
         yield from _note_verdict(verdict, contrast_of_measure[verdict.measure], settings)
@@ -402,39 +402,43 @@ def _note_verdicts(
         measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
         if not settings.gate_test.is_valid_for_any_n:
             yield from _note_shape(contrast, measure_verdicts, settings)
-        baseline_mean, measure, stated_margin = (
-            contrast.baseline_mean,
-            contrast.measure,
-            contrast.stated_margin,
-        )
+        baseline_mean = contrast.baseline_mean
+        measure = contrast.measure
+        stated_margin = contrast.stated_margin
         has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
         has_unknown_range = (
             contrast.range is None and contrast.higher_is_better and not has_negative
         )
         if contrast.is_at_worst:
             if any(verdict.changed for verdict in measure_verdicts):
-                message = f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no system "
+                message = (
+                    f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no "
+                    "system "
+                )
                 yield Note("baseline-at-worst", "warning", f"{message}can fail.", source=baseline)
         elif (
             has_unknown_range
             and not stated_margin.is_share
             and exceeds(stated_margin.size, baseline_mean)
         ):
-            message = f"{measure} of {baseline} is {baseline_mean:.4g}: if no score can be below 0, a margin "
-            message += f"of {stated_margin.statement} lets every system pass{stated_margin.percent_hint or '.'}"
+            message = (
+                f"{measure} of {baseline} is {baseline_mean:.4g}: if no score can be below 0, a "
+                f"margin of {stated_margin.statement} lets every system "
+                f"pass{stated_margin.percent_hint or '.'}"
+            )
             yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
 
 
 def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
-    """Yield a note if limits of the randomization test are Student's."""
+    """Yield a note if limits of the randomization test were computed by Student's t."""
     if "t" in {
         *(verdict.method for verdict in verdicts),
         *(threshold.method for threshold in thresholds),
     }:
         text = (
-            f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ from "
-            "those of all flips by less than 0.0001 and a hundredth of their distance."
+            f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ "
+            "from those of all flips by less than 0.0001 and a hundredth of their distance."
         )
         yield Note("t-interval", "info", text)
 
@@ -444,8 +448,8 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
     name = f"{verdict.system} ({verdict.measure})"
     if not verdict.changed and contrast.is_at_worst:
         message = (
-            f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is shown, so it is "
-            "UNDECIDED. Do the judgments match the runs? See `cranfield check`."
+            f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is "
+            "shown, so it is UNDECIDED. Do the judgments match the runs? See `cranfield check`."
         )
         yield Note("nothing-shown", "warning", message, verdict.n, name)
         return
@@ -464,8 +468,8 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
                 loss_phrase = f"fall to one in {math.exp(largest_difference):,.0f}"
                 margin_phrase = f"a ratio of {math.exp(-verdict.margin):.4g}"
             message += (
-                f" If a query may {loss_phrase}, it takes {n_needed:,} queries without a change to rule out "
-                f"{margin_phrase}; these {count_phrase}."
+                f" If a query may {loss_phrase}, it takes {n_needed:,} queries without a change to "
+                f"rule out {margin_phrase}; these {count_phrase}."
             )
         yield Note("identical", "info", message, verdict.n, name)
     elif (
@@ -479,7 +483,10 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         message = f"only {n_changed} of {of_all} {differ_verb}"
         if verdict.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
-            message += f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled out."
+            message += (
+                f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled "
+                "out."
+            )
         elif verdict.outcome == "FAIL":
             message += ", which is few for limits of a mean."
         else:
@@ -492,8 +499,10 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         and contrast.added_variances
         and verdict.queries_needed is None
     ):
-        message = "with so few runs of each system, no number of queries is enough to pass with a "
-        message += "chance of 80%: add runs with other seeds."
+        message = (
+            "with so few runs of each system, no number of queries is enough to pass with a "
+            "chance of 80%: add runs with other seeds."
+        )
         yield Note("few-runs", "warning", message, verdict.n, name)
     if verdict.queries_needed is not None and verdict.queries_needed <= verdict.n:
         message = "has as many queries as needed: the true difference may be near the margin."

@@ -1,4 +1,4 @@
-"""GateTest: a test of a gate by its name, what it needs, and limits where it has its own."""
+"""GateTest: the tests that a gate may use, by name, and what an extension adds in its own test."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ class GateTest:
     """A test by sign flips or by Student's t; an extension may bring another."""
 
     name = title = ""
-    is_valid_for_any_n = False  # whether it holds however few queries differ
+    is_valid_for_any_n = False  # whether the test holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
 
@@ -28,10 +28,10 @@ class GateTest:
         return 2.0**-n_units if flips is None or flips.is_exact else 1 / (flips.n_drawn + 1)
 
     def find_test_range(self, contrast: "Contrast") -> Any:
-        """Return what this test has to know of the differences from a baseline."""
+        """Return the range of differences from a baseline, as this test needs it."""
 
     def find_score_test_range(self, low: float, high: float, number: float) -> Any:
-        """Return what this test has to know of scores that are compared with a number."""
+        """Return the range of scores that are compared with a number, as this test needs it."""
 
     def limits(
         self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None
@@ -39,13 +39,13 @@ class GateTest:
         """Return the limits of mean gains, and p-values; None: sign flips or t give them.
 
         `gains` are (n_queries, n_systems), `bounds` (n_bounds, n_systems), `weights` (n_queries,),
-        as `randomization.one_sided` takes them, and `reach` what this test has to know.
+        as `randomization.one_sided_tests` takes them; `test_range` is what `find_test_range` gave.
         """
         return None
 
 
 def find_gate_test(name: str) -> GateTest:
-    """Return the test of a name.
+    """Return the gate test of a name.
 
     >>> gate_test_of("bounded").title
     'bounded test'

@@ -1,4 +1,4 @@
-"""Margins: by how much a system may be worse, and how much that is under each measure."""
+"""Margins: by how much a system may be worse, and what a stated margin is under each measure."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from cranfield.measures import Measure
 
 
 class StatedMargin(NamedTuple):
-    """A margin as it was stated."""
+    """A margin as the user stated it: a number, or a share of the baseline's mean."""
 
     statement: float | str
     size: float
@@ -30,13 +30,13 @@ class StatedMargin(NamedTuple):
 
     @property
     def percent_hint(self) -> str:
-        """A question whether percent were meant, if the number is from 1 to 99."""
+        """The question whether percent was meant, if the number is from 1 to 99; else empty."""
         share = not self.is_share and 1 <= self.size < 100
         return f": did you mean '{self.size:g}%'?" if share else ""
 
     @classmethod
     def of(cls, margin: object) -> "StatedMargin":
-        """Read a margin: a number above 0, or a share of the baseline's mean below 100 %."""
+        """Return the margin of an option: a number above 0, or a share of the mean below 100 %."""
         margin_text = margin.strip() if isinstance(margin, str) else margin
         is_share = isinstance(margin_text, str) and margin_text.endswith("%")
         try:
@@ -62,19 +62,19 @@ class StatedMargin(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contrast(GainSample):
-    """The differences to test under one measure, and the scores that they come from."""
+    """The gains to test under one measure, and the scores that they are differences of."""
 
     measure: str
     parsed_measure: Measure | None
     higher_is_better: bool
-    scores: Floats  # (n_queries, n_systems) without the baseline
+    scores: Floats  # (n_queries, n_systems), the baseline left out
     baseline_scores: Floats  # (n_queries,)
     stated_margin: StatedMargin
-    range: tuple[float, float] | None  # of a query's score, if that is known
+    range: tuple[float, float] | None  # of a query's score; None: unknown
 
     @cached_property
     def baseline_mean(self) -> float:
-        """The baseline's value over all queries."""
+        """The baseline's mean over all queries, geometric for a measure with such a mean."""
         return aggregate_scores(self.parsed_measure, self.baseline_scores)
 
     @cached_property
@@ -96,7 +96,7 @@ class Contrast(GainSample):
 
     @property
     def is_at_worst(self) -> bool:
-        """Whether every score of the baseline is the worst possible, as far as is known."""
+        """Whether all scores of the baseline are the worst possible, as far as that is known."""
         if self.range is None:
             has_no_negative = not (self.scores < 0).any()
             return self.higher_is_better and has_no_negative and not self.baseline_scores.any()
@@ -106,12 +106,12 @@ class Contrast(GainSample):
 
 
 def exceeds(margin: float, largest_difference: float) -> bool:
-    """Tell whether a margin exceeds the largest possible loss, by more than rounding."""
+    """Tell whether a margin exceeds the largest possible loss by more than rounding."""
     return margin > largest_difference * (1 + 1e-9)
 
 
 def aggregate_scores(parsed_measure: Measure | None, scores: Floats) -> float:
-    """Return the value over all queries: a geometric mean, or the mean."""
+    """Return the mean of scores (n_queries,), geometric for a measure with a geometric mean."""
     return (
         parsed_measure.aggregate(scores)
         if parsed_measure and is_geometric(parsed_measure)
@@ -129,25 +129,21 @@ def build_contrast(
 ) -> Contrast:
     """Return the contrast of all systems with the baseline under one measure.
 
-    `stated` is the range of scores if it was given. Raises OptionError for a margin that has no
-    meaning here, or that is larger than any possible loss; InputError for a score that is out of
-    the range.
+    `stated_range` is the range of scores that an option states, if any. Raises OptionError for a
+    margin that has no meaning here, or that is larger than any possible loss; InputError for a
+    score that is out of the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
-    scores_of_all, parsed_measure = (
-        aligned_scores.measure_scores(measure),
-        aligned_scores.find_measure(measure),
-    )
+    scores_of_all = aligned_scores.measure_scores(measure)
+    parsed_measure = aligned_scores.find_measure(measure)
     higher_is_better = aligned_scores.is_higher_better(measure)
     score_range = find_score_range(aligned_scores, measure, stated_range, test)
     compared_scores = to_compared_unit(parsed_measure, scores_of_all)
     gains = (
         np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
     )
-    baseline_scores, system_scores = (
-        scores_of_all[:, baseline_column],
-        np.delete(scores_of_all, baseline_column, axis=1),
-    )
+    baseline_scores = scores_of_all[:, baseline_column]
+    system_scores = np.delete(scores_of_all, baseline_column, axis=1)
     margin_size, weights = _compute_margin(
         margin, measure, parsed_measure, baseline, baseline_scores
     )
@@ -181,7 +177,7 @@ def _compute_margin(
     baseline: str,
     baseline_scores: Floats,
 ) -> tuple[float, Floats | None]:
-    """Return the margin in the unit that is compared, and for a share each query's weight."""
+    """Return the margin in the unit that is compared, and each query's weight if it is a share."""
     if is_geometric(parsed_measure):
         if not margin.is_share:
             raise OptionError(
@@ -211,7 +207,7 @@ def find_score_range(
     stated_range: tuple[float, float] | None,
     test: GateTest,
 ) -> tuple[float, float] | None:
-    """Return the least and the greatest score of a query; None if that is not known."""
+    """Return the least and the greatest score that a query may have; None if they are not known."""
     low, high = stated_range or possible_range(aligned_scores.find_measure(measure))
     if not math.isfinite(high - low):
         if test.needs_range:
@@ -239,6 +235,6 @@ def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
         limit_phrase = f"to less than {math.exp(-largest_loss):.4g} of it"
     raise OptionError(
         f"margin={contrast.stated_margin.statement!r}: {contrast.measure} of {baseline} is "
-        f"{contrast.baseline_mean:.4g}, and cannot {direction_verb} {limit_phrase}, so that every system would pass"
-        f"{contrast.stated_margin.percent_hint}"
+        f"{contrast.baseline_mean:.4g}, and cannot {direction_verb} {limit_phrase}, so that every "
+        f"system would pass{contrast.stated_margin.percent_hint}"
     )

@@ -5,8 +5,8 @@ is computed for paired t tests; that of the sign-flip test is nearly the same. F
 queries: Sakai, Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in
 Medicine 23 (2004).
 
-Where queries come in clusters that depend on one another, the test is one of the clusters' means:
-so many clusters are needed as there would be queries, with the standard deviation of these means.
+Where queries come in clusters that depend on one another, the clusters' means are tested: as many
+clusters are needed as queries would be that vary like these means.
 
 Where systems are means of runs with several seeds, and are to be trained again, the seeds add to
 the variance of a mean, and no number of queries makes up for too few runs.
@@ -32,7 +32,7 @@ _Size = TypeVar("_Size", int, float)
 
 AddedVariances = Sequence[
     tuple[float, float]
-]  # variances of a mean, each with its degrees of freedom
+]  # (a variance of a mean, its degrees of freedom) each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class Design(Options):
 
     @property
     def design_effect(self) -> float:
-        """How much larger the variance of a mean is than that of independent queries.
+        """The variance of a mean, divided by the variance that independent queries would give.
 
         1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
         """
@@ -115,7 +115,7 @@ class Design(Options):
 
     @property
     def cluster_sd(self) -> float:
-        """The standard deviation of a cluster's mean, in those of a query's difference."""
+        """The standard deviation of a cluster's mean, divided by that of a query's difference."""
         return math.sqrt(self.design_effect / self.queries_per_cluster)
 
     @property
@@ -127,7 +127,7 @@ class Design(Options):
 
     @property
     def stated_goals(self) -> dict[str, float]:
-        """The goals that are stated, by name: effect, difference, width, margin."""
+        """{name: number} of the goals that are stated: effect, difference, width, margin."""
         goal_names = ("effect", "difference", "width", "margin")
         return {name: vars(self)[name] for name in goal_names if vars(self)[name] is not None}
 
@@ -145,11 +145,12 @@ class Design(Options):
 
 
 def count_clusters(n_queries: int, design: Design) -> int:
-    """Return how many clusters so many queries are, at least 2; without clusters, the queries."""
+    """Return the number of clusters in `n_queries`, at least 2; without clusters, of queries."""
     n = n_queries // design.queries_per_cluster
     if n < 2:
         raise OptionError(
-            f"n_queries={n_queries}: expected at least two clusters of {design.queries_per_cluster:,} queries"
+            f"n_queries={n_queries}: expected at least two clusters of "
+            f"{design.queries_per_cluster:,} queries"
         )
     return n
 
@@ -202,7 +203,7 @@ def detectable(
 def find_n_queries(design: Design, added_variances: AddedVariances | None = None) -> int:
     """Return the smallest number of queries for a design; more than a billion if there is none.
 
-    `added` is what seeds add to the variance of a mean, in place of the design's.
+    `added_variances` are what seeds add to the variance of a mean; None: what the design says.
     """
     added_variances = design.seed_variances if added_variances is None else added_variances
     reaches_goal = make_goal_test(design)
@@ -219,9 +220,10 @@ def find_n_queries(design: Design, added_variances: AddedVariances | None = None
 
 
 def make_goal_test(design: Design) -> Callable[[int, AddedVariances], bool]:
-    """Return what tells whether a number of clusters, or queries, reaches the goal of a design.
+    """Return a function that tells whether a number of clusters reaches the goal of a design.
 
-    Raises OptionError for no goal or several, or for one that no number reaches.
+    Without clusters, it takes a number of queries. Raises OptionError for no goal or several, or
+    for a goal that no number reaches.
     """
     if len(design.stated_goals) != 1:
         goals_phrase = f", not {' and '.join(design.stated_goals)}" if design.stated_goals else ""
@@ -251,13 +253,13 @@ def make_goal_test(design: Design) -> Callable[[int, AddedVariances], bool]:
 
 
 class _EstimatedMean(NamedTuple):
-    """A mean of the queries' differences, and what may be estimated of it: (n_cases,).
+    """A mean of the queries' differences, and cases of its estimated standard error: (n_cases,).
 
-    A case is a standard error that may be estimated, divided by the true one, with the degrees of
-    freedom that go with it; cases have weights, which sum to 1.
+    A case is an estimated standard error, divided by the true standard error, with the degrees of
+    freedom of the estimate; cases have weights, which sum to 1.
     """
 
-    precision: float  # 1 / its standard error, in standard deviations of the differences
+    precision: float  # 1 / the true standard error, in standard deviations of the differences
     error_ratio: Floats
     degrees: int | Floats  # of freedom
     weights: Floats
@@ -266,7 +268,7 @@ class _EstimatedMean(NamedTuple):
 def estimate_mean(
     n: int, design: Design, added_variances: AddedVariances | None = None
 ) -> _EstimatedMean:
-    """Return the mean of so many queries, or clusters, with what seeds add to its variance."""
+    """Return the mean of n clusters, or queries, with what seeds add to its variance."""
     seed_variances = design.seed_variances if added_variances is None else added_variances
     if not seed_variances:
         return _EstimatedMean(math.sqrt(n) / design.cluster_sd, *_estimate_one_variance(n - 1))
@@ -280,7 +282,7 @@ def estimate_mean(
 
 
 def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
-    """Return estimates of a standard deviation, in the true one; degrees of freedom; weights.
+    """Return cases of an estimated standard deviation: ratios to the true one, degrees, weights.
 
     The logarithm u of an estimate is integrated over by the trapezoid rule: its density,
     proportional to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every
@@ -295,7 +297,7 @@ def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
 def _estimate_variance_sum(
     variances: Sequence[float], degrees: Sequence[float]
 ) -> tuple[Floats, Floats, Floats]:
-    """Return estimates of the root of a sum of variances, as `_one_variance` does of one.
+    """Return cases of the estimated root of a sum of variances, as `_estimate_one_variance` does.
 
     Each variance is estimated by its own chi-square variate, and the degrees of freedom by
     Satterthwaite's rule (Biometrics Bulletin 1946) from these estimates: Gauss's rule over the
@@ -323,7 +325,7 @@ def _estimate_variance_sum(
 def find_least(
     suffices: Callable[[_Size], bool], low: _Size, find_middle: Callable[[_Size, _Size], _Size]
 ) -> _Size:
-    """Return the least number that is enough, above `low`, which is not."""
+    """Return the least number above `low` that is enough, given that `low` is not."""
     high: _Size = low + 1
     while not suffices(high):
         low, high = high, 2 * high
@@ -335,7 +337,7 @@ def find_least(
 def rejection_probability(
     mean: _EstimatedMean, effect: float, alpha: float, sides: Literal[1, 2]
 ) -> float:
-    """Return the probability that a t test rejects.
+    """Return the probability that a t test of a mean with this true effect rejects.
 
     t is a normal variate around effect * precision, divided by the estimate of the standard
     deviation. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all for
@@ -343,10 +345,8 @@ def rejection_probability(
     """
     from scipy.special import ndtr, stdtrit
 
-    center, critical_effect = (
-        effect * mean.precision,
-        stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio,
-    )
+    center = effect * mean.precision
+    critical_effect = stdtrit(mean.degrees, 1 - alpha / sides) * mean.error_ratio
     rejection = ndtr(center - critical_effect)
     if sides == 2:
         rejection += ndtr(-center - critical_effect)

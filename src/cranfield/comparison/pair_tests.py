@@ -1,4 +1,4 @@
-"""Tests of each pair alone: its p-value, and the interval of its mean difference.
+"""Pair tests: the p-value of each pair, uncorrected, and the interval of its mean difference.
 
 With more than 7,000 queries, tests by sign flips draw no more flips than p needs (`sequential`),
 and intervals are Student's where these agree with those of all flips (`edgeworth`).
@@ -40,9 +40,9 @@ _PValues = tuple[Floats, Floats, list[Method | None]]
 
 
 class PairSample(NamedTuple):
-    """Pairs of systems, on some of the queries, under one measure."""
+    """The pairs of systems to test under one measure, on some of the queries."""
 
-    is_included: Bools  # (n_queries,) which of all queries they are
+    is_included: Bools  # (n_queries,) whether each of all queries is in the sample
     paired_scores: PairedScores
     moments: Moments
     flips: Flips
@@ -54,12 +54,12 @@ class PairSample(NamedTuple):
 
 
 class PairTests(NamedTuple):
-    """The test of each pair alone, (n_pairs,) each; NaN where there is none."""
+    """The tests of pairs, (n_pairs,) each, uncorrected; NaN where there is no test."""
 
     p: Floats
     low: Floats  # of the interval of the difference, infinite where it has no end
     high: Floats
-    interval: Sequence[str]  # how it was made
+    interval: Sequence[str]  # how each interval was computed
     p_error: Floats  # the standard error of p, from drawing flips
     method: Sequence[Method | None]
 
@@ -67,10 +67,10 @@ class PairTests(NamedTuple):
 def run_pair_tests(
     slices: Sequence[Sequence[PairSample]], settings: Settings, units_limit: int = MANY_UNITS
 ) -> list[list[PairTests]]:
-    """Return the test of each pair: for each slice, those of each measure.
+    """Return the tests of each slice's samples: (slices, measures).
 
-    `slices` has a sample for each measure; the first slice has all queries. Those of more than
-    `many` queries share their flips.
+    `slices` has a sample for each measure; the first slice has all queries. Slices of more than
+    `many_units` queries share their flips.
     """
     test_with_flips = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(
         settings.test
@@ -96,7 +96,7 @@ def run_pair_tests(
 
 
 def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
-    """Return the test of pairs that share no flips with other slices."""
+    """Return the tests of a sample that shares no flips with other slices."""
     _, paired_scores, moments, flips = sample
     n_pairs = len(paired_scores.left_column)
     no_numbers = np.full(n_pairs, np.nan)
@@ -120,10 +120,8 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
         case "t":
             p = t_test(moments)
         case "wilcoxon":
-            p, method = (
-                wilcoxon(paired_scores, flips, settings.tie),
-                "exact" if flips.is_exact else "drawn",
-            )
+            p = wilcoxon(paired_scores, flips, settings.tie)
+            method = "exact" if flips.is_exact else "drawn"
         case "sign":
             p = sign_test(paired_scores, settings.tie)
         case _:
@@ -136,7 +134,7 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
 def _test_differences(
     slices: Sequence[Sequence[PairSample]], settings: Settings
 ) -> list[list[PairTests]]:
-    """Return the randomization tests of many queries."""
+    """Return the randomization tests of slices of many queries: (slices, measures)."""
     bounds, student_intervals, is_requested = [], [], []
     for samples in slices:
         bounds.append([bound_p_values(sample.paired_scores) for sample in samples])
@@ -160,7 +158,7 @@ def _test_differences(
 def _test_ranks(
     slices: Sequence[Sequence[PairSample]], settings: Settings
 ) -> list[list[PairTests]]:
-    """Return Wilcoxon's tests of many queries: of ranks, which differ between slices."""
+    """Return Wilcoxon's tests of slices of many queries, whose ranks differ: (slices, measures)."""
     return [[_test_sample_ranks(sample, settings) for sample in of_slice] for of_slice in slices]
 
 
@@ -174,7 +172,7 @@ def _test_sample_ranks(sample: PairSample, settings: Settings) -> PairTests:
 def p_values(paired_scores: PairedScores, flips: Flips, units_limit: int = MANY_UNITS) -> Floats:
     """Return the two-sided p-values of mean differences by sign flips: (n_pairs,).
 
-    With more than `many` queries, by no more flips than p needs.
+    With more than `many_units` queries, no more flips are drawn than p needs.
     """
     return (
         _find_p_values(paired_scores, flips)[0]
@@ -211,7 +209,7 @@ def _draw_flips(
 
 
 def _student_intervals(sample: PairSample, settings: Settings) -> tuple[Floats, Floats, Bools]:
-    """Return the ends of Student's intervals, and whether they agree with those of all flips.
+    """Return Student's intervals, and whether they agree with the intervals by all flips.
 
     Where they do not, the intervals have to come from all flips.
     """
@@ -221,7 +219,7 @@ def _student_intervals(sample: PairSample, settings: Settings) -> tuple[Floats, 
 
 
 def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
-    """Return p-values, their errors and their methods; a bound where no flips are drawn."""
+    """Return p-values, errors and methods: the bound where it is clear, else by flips."""
     is_clear = bound < CLEAR
     p = np.where(is_clear, bound, tests.p)
     error = np.where(is_clear, 0.0, np.sqrt(p * (1 - p) / np.maximum(tests.n_flips, 1)))
@@ -235,7 +233,7 @@ def _add_intervals(
     student: tuple[Floats, Floats, Bools],
     settings: Settings,
 ) -> PairTests:
-    """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
+    """Return tests with intervals: both p and interval by all flips where Student's disagrees."""
     (p, error, method), (low, high, agrees) = p_values, student
     disagreeing = np.flatnonzero(~agrees)
     if len(disagreeing):

@@ -22,7 +22,7 @@ from cranfield.comparison.flips import (
     sum_with_signs,
 )
 
-_TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
+_TIMES = 32  # blocks of memory that the sums under all flips may take: 256 MB
 
 
 def sign_flip_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
@@ -43,12 +43,12 @@ def sign_flip_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
 
 
 def _count_large(sums: Floats, threshold: float) -> int:
-    """Return how many absolute sums are at least `least`. Overwrites the sums."""
+    """Return the number of absolute sums that are at least `threshold`; overwrites the sums."""
     return int(np.count_nonzero(np.abs(sums, out=sums) >= threshold))
 
 
 def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
-    """Return p-values corrected for all pairs by the greatest t of each flip: (n_pairs,).
+    """Return p-values (n_pairs,) corrected for all pairs by the greatest t of each flip.
 
     The step-down maxT procedure of Westfall & Young, Resampling-Based Multiple Testing, 1993; for
     retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
@@ -64,7 +64,7 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
     rising_order = order[::-1].tolist()
 
     def count_part(flip_range: FlipRange) -> Ints:
-        # Each pair is compared with the greatest of its own t and all smaller ones.
+        # Each pair is compared with the greatest t of itself and of all pairs with a smaller t.
         counts, greatest = np.zeros(len(order), np.int64), np.zeros(flip_range[1] - flip_range[0])
         columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
         for pair, sums in zip(
@@ -87,7 +87,7 @@ def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
 def invert_sign_flips(
     paired_scores: PairedScores, flips: Flips, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the p-value of `sign_flip`, and the ends of the matching interval.
+    """Return the p-values of `sign_flip_p_values`, and the ends of the matching intervals.
 
     The interval of a mean difference holds the shifts that the test does not reject. A flip counts
     against a shift if the shift lies between the mean of the differences whose signs it flips and
@@ -95,8 +95,8 @@ def invert_sign_flips(
     upper end is the largest that more than alpha of the flips reach. 0 lies outside if and only if
     the p-value is at most alpha.
 
-    Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
-    far enough away to be rejected. All come from the same sums.
+    Returns p, the lower and the upper ends, (n_pairs,) each, all from the same sums; an end is
+    infinite where no shift is far enough away to be rejected.
     """
     n_needed = flips.least_count(alpha)
     inverted_pairs: list[tuple[int, float, float]] = []
@@ -119,9 +119,9 @@ def invert_sign_flips(
 def _invert_pairs(
     paired_scores: PairedScores, flips: Flips, n_needed: int
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield for each pair how many flips have a sum as large, and the ends of its interval.
+    """Yield for each pair the count of flips with a sum as large, and the ends of its interval.
 
-    `needed`: how many flips count against no shift outside of the ends, at least.
+    `n_needed`: at each end, at least this number of flips counts against the shift.
     """
     unflipped_size, columns = _sum_all_flips(paired_scores, flips)
     flipped_size = paired_scores.n_queries - unflipped_size
@@ -149,9 +149,9 @@ def _invert_pairs(
 
 
 def _sum_all_flips(paired_scores: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
-    """Return how many queries keep their sign under each flip, (n_flips,), and the columns.
+    """Return the number of queries that keep their sign, (n_flips,), and the columns' sums.
 
-    These are `Paired.columns` of all flips.
+    The sums are `PairedScores.sum_columns` of all flips: (n_columns, n_flips).
     """
 
     def sum_part(flip_range: FlipRange) -> tuple[FlipRange, Floats, Floats]:
@@ -172,9 +172,9 @@ def _sum_all_flips(paired_scores: PairedScores, flips: Flips) -> tuple[Floats, F
 
 
 def _find_greatest(numbers: Floats, k: int) -> float:
-    """Return the k-th greatest of (n,) values.
+    """Return the k-th greatest of numbers (n,).
 
-    Values below a bound that is estimated from a sample are set aside first.
+    Numbers below a bound that is estimated from a sample are set aside first.
     """
     sample = numbers[:4096]
     sample_position = (
@@ -192,7 +192,7 @@ def one_sided_tests(
 
     A flip counts against a bound from above if the mean of the differences whose signs it flips is
     at most the bound; the observed signs always do. So the lower limit of the mean difference is
-    one of these means, and every bound below it is rejected; the upper limit is found in the same
+    the mean of one flip, and every bound below it is rejected; the upper limit is found in the same
     way.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
@@ -231,17 +231,17 @@ def one_sided_tests(
 def _count_against(
     differences: Floats, bounds: Floats, slack: Floats, flips: Flips, weights: Floats | None
 ) -> tuple[Ints, Ints, Floats]:
-    """Return how many flips count against each bound, from above and from below, and their means.
+    """Return the counts of flips against each bound, from above and below, and the flips' means.
 
-    Two (n_bounds, n_pairs); and the mean of the differences whose signs each flip flips, NaN where
-    it flips none: (n_pairs, n_flips), where all flips are tried twice as many as are looked at.
+    Both counts are (n_bounds, n_pairs). The means (n_pairs, n_flips) are of the differences whose
+    signs a flip flips, NaN where it flips none; with all flips, their negatives follow.
     """
     n_queries, n_pairs = differences.shape
     paired_scores = PairedScores.from_differences(differences)
     weight_sum = 0.0 if weights is None else float(weights.sum())
     negligible = (
         1e-12 * np.abs(differences).sum(axis=0)[:, None]
-    )  # sums up to this are 0, given rounding
+    )  # smaller sums are 0, given rounding
     sides = (1, -1) if flips.is_exact else (1,)
     means = np.empty((n_pairs, len(sides) * flips.n_flips))
 

@@ -1,4 +1,4 @@
-"""Columns of existing scores: from Scores, from dicts, and from files of any tool."""
+"""Score columns: scores that exist already, from Scores, dicts and files, by measure and system."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,14 +30,14 @@ from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
-# is not known, the name that a file has for it.
+# is not known, the name that a file has for it. `alignment` aligns the columns by query.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 # Columns, notes on them, their recipe, and the file of each system; None for Scores.
 GivenScores = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
 
 
 def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
-    """Return a measure as one of the names has it, in any spelling.
+    """Return the canonical name of a measure; a text among the names is returned unchanged.
 
     Raises MeasureError for a text that is neither one of the names nor a measure.
     """
@@ -46,7 +46,7 @@ def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
 
 
 def canonical_names(measures: MeasuresLike) -> list[str]:
-    """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
+    """Return the canonical names of measures; an unknown name is kept, as a file may have it."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     texts: list[str] = []
@@ -61,7 +61,7 @@ def canonical_names(measures: MeasuresLike) -> list[str]:
 
 
 def read_columns(score_source: Any, alignment: Alignment) -> GivenScores:
-    """Return the columns of given scores, with notes on them, their recipe and their sources."""
+    """Return the columns of Scores, dicts, tables or files, with notes, recipe and files."""
     if isinstance(score_source, Scores | Systems | str | os.PathLike):
         score_source = [score_source]
     if isinstance(score_source, Mapping) and score_source:
@@ -108,13 +108,13 @@ def _columns_of_results(results: Iterable[Any]) -> GivenScores:
 
 
 def system_columns(systems: Systems) -> Columns:
-    """Return the columns of every measure that has numbers, over the queries that it averages."""
+    """Return the columns of all measures with numbers, over the queries that a measure averages."""
     columns: Columns = {}
     for name, scores in systems.items():
         for measure in scores.measures:
             if not measure.definition.is_text:
                 scores_of_queries = np.asarray(scores.columns[str(measure)][1], float)
-                has_number = ~np.isnan(scores_of_queries)  # a convention may leave some out
+                has_number = ~np.isnan(scores_of_queries)  # a convention may leave queries out
                 ids = (
                     scores.query_ids
                     if has_number.all()
@@ -125,14 +125,14 @@ def system_columns(systems: Systems) -> Columns:
 
 
 def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes except on the number of queries: a comparison has its own."""
+    """Return the notes without those on the number of queries: a comparison states its own."""
     return [note for note in notes if note.code != "queries"]
 
 
 def _read_files(
     names: Sequence[str | None], files: Sequence[Any], alignment: Alignment
 ) -> GivenScores:
-    """Return the columns of saved scores; a system is named by its file if that names none."""
+    """Return the columns of saved scores; a file that names no system is one, named by the file."""
     is_known_measure = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
 
@@ -154,7 +154,7 @@ def _read_files(
 
 
 def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> GivenScores:
-    """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
+    """Return the columns of {system: {query: score}} or {system: {measure: {query: score}}}."""
     names = [to_id_text(name, "the systems") for name in scores_of_system]
     if len(set(names)) < len(names):
         repeated_name = next(name for name in names if names.count(name) > 1)
@@ -176,7 +176,7 @@ def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> Gi
 
 
 def _refuse_one_system(scores_of_system: Mapping[Any, Any]) -> None:
-    """Raise InputError for scores by measure and query, in whichever order."""
+    """Raise InputError for the scores of one system, {measure: {query: score}} or the reverse."""
     score_dicts = list(scores_of_system.values())
     if not all(isinstance(score_dict, Mapping) for score_dict in score_dicts):
         return
@@ -200,22 +200,22 @@ def _is_surely_measure(text: Any) -> bool:
 def _collect_columns(
     score_rows: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
-    """Return columns by the canonical names of measures, notes on what was left out, and sources.
+    """Return columns by canonical names, notes on rows that were left out, and {system: source}.
 
-    `read` has (name, whether it was chosen, scores): a chosen name replaces the name in the scores,
-    unless these hold several systems. `read` may read lazily: its items are not kept. `percent`:
-    divide by 100 the columns with scores above 1 of a measure that is 1 at most.
+    `score_rows` yields (name, whether the user chose it, scores): a chosen name replaces the one in
+    the scores, unless these hold several systems. `percent`: divide by 100 the columns with scores
+    above 1 of a measure that is 1 at most.
     """
     columns: Columns = {}
     notes: list[Note] = []
-    sources: dict[str, str] = {}  # of each system
+    sources: dict[str, str] = {}  # {system: file}
     unique_name, last_ids, percentages = make_unique_namer(), list[str](), list[str]()
     for name, is_chosen, rows in score_rows:
         has_several_systems = len({system for system, _ in rows.scores}) > 1
         name_of_system: dict[str | None, str] = {}
         name_of_column: dict[
             tuple[str, str], str | None
-        ] = {}  # how these rows name a column's measure
+        ] = {}  # {column: name of its measure in the rows}
         for (own_name, measure), score_of_query in rows.scores.items():
             if own_name not in name_of_system:
                 name_of_system[own_name] = unique_name(
@@ -230,8 +230,8 @@ def _collect_columns(
             key = canonical_measure, name_of_system[own_name]
             if key in name_of_column:
                 raise InputError(
-                    f"{name_of_system[own_name]}: {name_of_column[key]!r} and {measure!r} are the same measure, "
-                    f"{canonical_measure}"
+                    f"{name_of_system[own_name]}: {name_of_column[key]!r} and {measure!r} are the "
+                    f"same measure, {canonical_measure}"
                 )
             name_of_column[key] = measure
             if (

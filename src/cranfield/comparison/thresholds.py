@@ -91,7 +91,7 @@ class Threshold:
 
     @property
     def reason(self) -> str:
-        """What was found, in one line."""
+        """The outcome, the mean and the number, in one line."""
         limit_phrase = "" if self.lower is None else f", lower limit {format_number(self.lower)}"
         mean_phrase = f"{self.measure} {format_number(self.mean)}{limit_phrase}"
         return f"{self.outcome}: {mean_phrase}, must be at least {self.at_least:g}"
@@ -101,16 +101,18 @@ def resolve_at_least(
     at_least: Mapping[str, float] | None,
     parse_names: Callable[[str], Iterable[object]] = canonical_names,
 ) -> dict[str, float]:
-    """Return {measure: number}; `named` returns the canonical measures of a text.
+    """Return {canonical measure: number to reach}, given {text: number to reach}.
 
-    Raises OptionError for a measure that is named twice, with two numbers.
+    `parse_names` returns the canonical measures of a text. Raises OptionError for a measure with
+    two numbers.
     """
     number_of_measure: dict[str, float] = {}
     for text, number_to_reach in (at_least or {}).items():
         for measure in map(str, parse_names(text)):
             if number_of_measure.setdefault(measure, number_to_reach) != number_to_reach:
                 raise OptionError(
-                    f"at_least: {measure} has two numbers, {number_of_measure[measure]:g} and {number_to_reach:g}"
+                    f"at_least: {measure} has two numbers, {number_of_measure[measure]:g} and "
+                    f"{number_to_reach:g}"
                 )
     return number_of_measure
 
@@ -121,10 +123,10 @@ def judge_thresholds(
     systems: Sequence[str],
     settings: GateSettings,
 ) -> tuple[list[Threshold], list[Note]]:
-    """Return whether some systems reach the numbers, system after system; and notes on it.
+    """Return the thresholds of some systems, system after system, and notes on them.
 
-    Raises OptionError for a number that no system can reach, or that every one does, and for a
-    measure of which less is better.
+    `at_least` is {measure: number to reach}. Raises OptionError for a number that no system can
+    reach, or that every system reaches, and for a measure of which less is better.
     """
     system_columns = [aligned_scores.system_names.index(name) for name in systems]
     requirements = [
@@ -162,14 +164,14 @@ class _Requirement:
     parsed_measure: Measure | None
     at_least: float
     scores: Floats  # (n_queries, n_systems)
-    range: tuple[float, float]  # of a query's score, infinite if that is not known
-    sample: GainSample  # of the scores less the number, as they are compared
+    range: tuple[float, float]  # of a query's score, infinite if it is not known
+    sample: GainSample  # of the scores less the number, in the unit that is compared
 
     @cached_property
     def n_uncommon(self) -> Ints:
-        """How many queries do not have a system's most common score: (n_systems,).
+        """The number of queries without a system's most common score: (n_systems,).
 
-        Where clusters are tested, how many clusters have such a query.
+        Where clusters are tested, the number of clusters with such a query.
         """
         return count_uncommon(self.scores, self.sample.units)
 
@@ -183,10 +185,8 @@ def _build_requirement(
 ) -> _Requirement:
     if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
-    parsed_measure, scores = (
-        aligned_scores.find_measure(measure),
-        aligned_scores.measure_scores(measure)[:, system_columns],
-    )
+    parsed_measure = aligned_scores.find_measure(measure)
+    scores = aligned_scores.measure_scores(measure)[:, system_columns]
     low, high = find_score_range(aligned_scores, measure, settings.range, settings.gate_test) or (
         -math.inf,
         math.inf,
@@ -238,10 +238,8 @@ def _judge_threshold(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    mean, number_to_reach = (
-        aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index]),
-        requirement.at_least,
-    )
+    mean = aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index])
+    number_to_reach = requirement.at_least
     is_reached = mean >= number_to_reach or math.isclose(mean, number_to_reach, rel_tol=1e-12)
     outcome: Outcome = "PASS" if is_reached else "FAIL"
     lower = upper = p = None
@@ -262,10 +260,8 @@ def _judge_threshold(
         lower, upper = (finite_or_none(end) for end in mean_limits)
         p = finite_or_none(gain_tests.p_above[0, system_index])
     default_n_lowest = 0 if outcome == "PASS" else N_WORST
-    scores, n_lowest = (
-        requirement.scores[:, system_index],
-        default_n_lowest if settings.changes is None else settings.changes,
-    )
+    scores = requirement.scores[:, system_index]
+    n_lowest = default_n_lowest if settings.changes is None else settings.changes
     order = scores.argsort(kind="stable")
     lowest = tuple(
         Low(query_ids[q], float(scores[q]))
@@ -289,7 +285,7 @@ def _judge_threshold(
 
 
 def _mean_limit(requirement: _Requirement, limit: float) -> float:
-    """Return a limit of the mean, given that of the mean minus the number; infinity is kept."""
+    """Return the limit of a mean, given that of the mean minus the number; infinity stays."""
     if not math.isfinite(limit):
         return limit
     mean_limit = (
@@ -316,9 +312,13 @@ def _note_doubts(
         if n_uncommon < FEW_UNITS:
             same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
             if requirement.sample.units.n_groups is not None and n_uncommon:
-                same_phrase = f"all queries but those of {format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
+                same_phrase = (
+                    "all queries but those of "
+                    f"{format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
+                )
             message = (
-                f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the limits nor p hold, "
+                f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the "
+                "limits nor p hold, "
                 "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
             yield Note("few-scores", "warning", message, n_uncommon, name)
@@ -341,10 +341,10 @@ def thresholds_table(
     outcomes: Mapping[str, Outcome],
     notes: Iterable[Note],
 ) -> Table:
-    """Return a row for each system and measure.
+    """Return the table of thresholds, with a row for each system and measure.
 
-    `how` names the level of the limits and the test. `outcomes`, if any, are each system's overall
-    outcome: a row for each.
+    `test_description` names the level of the limits and the test. `outcomes`, if any, are each
+    system's overall outcome, which has a row of its own.
     """
     columns = select_shown(_columns(settings))
     rows: list[list[str]] = []
@@ -373,7 +373,7 @@ def thresholds_table(
 
 
 def lowest_table(thresholds: Iterable[Threshold]) -> Table:
-    """Return the queries with the lowest scores, of each system and measure."""
+    """Return the table of the queries with the lowest scores, of each system and measure."""
     lows = [(threshold, low) for threshold in thresholds for low in threshold.lowest]
     rows = [
         [threshold.system, threshold.measure, low.query_id, format_number(low.score)]
@@ -389,7 +389,7 @@ def lowest_table(thresholds: Iterable[Threshold]) -> Table:
 
 
 def _columns(settings: GateSettings) -> Iterator[Column]:
-    """Yield the columns of the thresholds: a cell shows a Threshold."""
+    """Yield the columns of the thresholds; a column's function takes a Threshold."""
     rule = (
         "PASS: mean >= at least. FAIL: mean < at least. Chance is not allowed for: --limit tests "
         "the mean's lower limit instead."

@@ -1,4 +1,4 @@
-"""Verdicts: what gate returns, and its tables."""
+"""Verdicts: the result of `gate`, with its tables, rows, plain values and JUnit report."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -88,7 +88,7 @@ class Verdict:
     better: bool  # significantly above 0
     worse: bool  # significantly below 0
     n: int  # queries
-    changed: int  # of these
+    changed: int  # queries on which the two differ
     mean: float
     baseline_mean: float
     difference: float
@@ -101,7 +101,7 @@ class Verdict:
     queries_needed: int | None  # if UNDECIDED: for a system as good as the baseline to pass
     turned: bool
     scale: Scale
-    method: GateMethod | None  # how it was tested; None for a test without flips
+    method: GateMethod | None  # how the limits were found; None for a test without flips
     changes: tuple[Change, ...]
     clusters: int | None = None  # of the queries, if whole clusters were tested
     changed_clusters: int | None = None  # those with a query on which the two differ
@@ -262,15 +262,14 @@ def _worst_outcome(*outcomes: Outcome) -> Outcome:
 
 
 def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case]:
-    """Yield a test case for each verdict and threshold; one that fails shows its table."""
+    """Yield a test case for each verdict and threshold, with the text of a gate of it alone."""
     for decision in gate._decisions:
         if isinstance(decision, Verdict):
-            case_name, message = (
-                decision.measure,
-                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference ",
-            )
-            message += f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower limit "
-            message += (
+            case_name = decision.measure
+            message = (
+                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
+                f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower "
+                "limit "
                 f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
             )
             gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
@@ -287,7 +286,7 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
 
 
 def _verdicts_table(gate: Gate) -> Table:
-    """Return a row for each system and measure; if there are several measures, one for all."""
+    """Return the table of verdicts: a row for each measure of a system, and for all if several."""
     has_summary = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
     columns = select_shown(_columns(gate))
     rows: list[list[str]] = []
@@ -316,7 +315,7 @@ def _verdicts_table(gate: Gate) -> Table:
 
 
 def _columns(gate: Gate) -> Iterator[Column]:
-    """Yield the columns of the verdicts: a cell shows a Verdict."""
+    """Yield the columns of the verdicts; a column's function takes a Verdict."""
     settings, verdicts = gate.settings, gate.verdicts
 
     def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
@@ -333,8 +332,8 @@ def _columns(gate: Gate) -> Iterator[Column]:
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
     units = "clusters" if in_clusters else "queries"
     rare_legend = (
-        f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean passes."
-        * has_few_changes
+        f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean "
+        "passes." * has_few_changes
     )
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
@@ -357,7 +356,10 @@ def _columns(gate: Gate) -> Iterator[Column]:
         else "",
     )
     ratio_measures = list_measures(lambda verdict: verdict.scale == "ratio")
-    ratio_legend = f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
+    ratio_legend = (
+        f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is "
+        "better."
+    )
     if any(verdict.scale == "difference" for verdict in verdicts):
         ratio_legend += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
     yield Column(
@@ -389,7 +391,7 @@ def _columns(gate: Gate) -> Iterator[Column]:
 
 
 def _changes_table(gate: Gate) -> Table:
-    """Return the queries that changed, the worst of each verdict first."""
+    """Return the table of the queries that changed, the worst of each verdict first."""
     changes = [(verdict, change) for verdict in gate.verdicts for change in verdict.changes]
     rows = [
         [
@@ -413,7 +415,7 @@ def _changes_table(gate: Gate) -> Table:
 
 
 def _rules(gate: Gate) -> tuple[str, str]:
-    """Return the legend of the verdicts, and that of p."""
+    """Return the legend of the verdicts, and the legend of p."""
     lower_bound, upper_bound, no_difference, true_quantity = "-margin", "margin", "0", "difference"
     if all(verdict.scale == "ratio" for verdict in gate.verdicts):
         margin = gate.verdicts[0].margin
@@ -422,19 +424,21 @@ def _rules(gate: Gate) -> tuple[str, str]:
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
-            f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} or lower > {upper_bound}."
-            "\nUNDECIDED: neither.",
-            f"p: the chance of a difference at most as large, if the true {true_quantity} is {outside_phrase}.",
+            f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} "
+            f"or lower > {upper_bound}.\nUNDECIDED: neither.",
+            f"p: the chance of a difference at most as large, if the true {true_quantity} is "
+            f"{outside_phrase}.",
         )
     return (
         f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
         f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
-        f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} or less.",
+        f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
+        "or less.",
     )
 
 
 def _no_limit(gate: Gate) -> str:
-    """Return why a limit is missing."""
+    """Return the legend of a missing limit: why there is none."""
     settings = gate.settings
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
@@ -452,7 +456,7 @@ def _no_limit(gate: Gate) -> str:
 
 
 def _title(gate: Gate) -> list[str]:
-    """Return the lines above the table: what is compared with what, and how."""
+    """Return the lines above the table: the baseline, the test, and each measure's margin."""
     recipe, settings = gate.recipe, gate.settings
     margin = str(recipe["margin"]).strip()
     query_counts = format_query_count(recipe["n_queries"], recipe["n_clusters"])
@@ -462,7 +466,10 @@ def _title(gate: Gate) -> list[str]:
         margin_phrase = f"{verdict.margin:.4g}"
         if verdict.scale == "ratio":
             margin_phrase = f"a ratio of {math.exp(-verdict.margin):g}"
-        baseline_phrase = f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin {margin_phrase}{share_phrase}"
+        baseline_phrase = (
+            f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin "
+            f"{margin_phrase}{share_phrase}"
+        )
         if settings.gate_test.needs_range:
             low, high = recipe["ranges"][verdict.measure]
             baseline_phrase += f", scores from {low:g} to {high:g}"

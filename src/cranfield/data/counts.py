@@ -1,4 +1,4 @@
-"""Counts: how many queries a result is the mean of, and what was left out of it."""
+"""Counts: the numbers of queries that a result averages, and of queries that it leaves out."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ _COUNT_TEXTS = (
 
 @dataclass(unsafe_hash=True)
 class Counts:
-    """How many queries a result is the mean of, and what was left out of it. Never changed.
+    """The numbers of queries that a result averages, and that it leaves out. Never changed.
 
     (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
     """
@@ -69,7 +69,7 @@ class Counts:
 
     @property
     def _mean_share(self) -> str:
-        """Of how many queries the mean is one, where rows were left out, and queries with them."""
+        """The share of the run's queries that is averaged, in words, where rows were left out."""
         if not self.rows_left_out:
             return ""
         all_queries = format_query_count(self.queries + self.without_judgments)

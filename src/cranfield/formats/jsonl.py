@@ -284,11 +284,11 @@ class JsonList(JsonLines):
             )
             if len(lines) >= SIZES.rows and query_ends:
                 yield partial(
-                    self._read_line_by_line, lines, roles, _make_line_finder(lines), errors
+                    self.build_block_of_lines, lines, roles, _make_line_finder(lines), errors
                 )
                 lines = []
             lines.append(data_line)
-        yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
+        yield partial(self.build_block_of_lines, lines, roles, _make_line_finder(lines), errors)
 
 
 class JsonOfObjects(JsonList):

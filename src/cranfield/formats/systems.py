@@ -17,7 +17,7 @@ def refuse_mixture(rows: Rows) -> None:
 
     That is looked for once, in the columns that are called as those of systems are.
     """
-    table: Rows = getattr(rows, "of", rows)  # of which these are a part
+    table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
     if table.mixture_errors is None:
         names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
         errors = [

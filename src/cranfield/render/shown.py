@@ -113,12 +113,12 @@ class Shown(ABC):
         return "\n".join(map(to_latex, self._check_and_call("to_latex", self.tables, arguments)))
 
     def to_html(self, *, full_page: bool = False, **arguments: Any) -> str:
-        """Return the tables as HTML: a part of a page, or a `whole` document in UTF-8."""
-        is_page = check_option("whole", full_page, check_flag)
+        """Return the tables as HTML: a part of a page, or with `full_page` a document in UTF-8."""
+        full_page = check_option("full_page", full_page, check_flag)
         tables = self._check_and_call("to_html", self.tables, arguments)
         body = "\n".join(map(to_html, tables))
         title = next((line for table in tables for line in table.title), self._page_title)
-        return to_page(title, body) if is_page else body
+        return to_page(title, body) if full_page else body
 
     @property
     def _page_title(self) -> str:
@@ -234,7 +234,7 @@ class Shown(ABC):
         elif form in FORMS and form not in ("json", "jsonl"):
             arguments |= of_tables or {}
         if form == "html":
-            arguments["whole"] = True
+            arguments["full_page"] = True
         rendering: str = getattr(
             self, f"to_{'text' if form == 'table' else form.replace('-', '_')}"
         )(**arguments)

@@ -12,7 +12,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
-from cranfield.measures import Measure
+from cranfield.measures import Measure, Plan, find_plan
 from cranfield.options import Options
 from cranfield.scoring.ends import EndsOptions
 from cranfield.scoring.scores import Systems
@@ -26,6 +26,11 @@ class MeasureGroup(NamedTuple):
 
     measures: tuple[Measure, ...]
     judging: Judging
+
+    @property
+    def plan(self) -> Plan:
+        """How the measures are computed."""
+        return find_plan(self.measures)
 
 
 @dataclass(frozen=True)

@@ -248,12 +248,12 @@ def test_each_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read_names = []
     aligned_scores = compare(*DEMO, "AP", test="t").aligned
 
-    def every_row(self: Run, columns: Any) -> Any:
+    def refuse_read(self: Run, columns: Any) -> Any:
         if self.sources:  # else it is held in memory
             read_names.append(self.name)
         return self.rows.blocks(tuple(columns), self.errors)
 
-    monkeypatch.setattr(Run, "every_row", every_row)
+    monkeypatch.setattr(Run, "read_columns", refuse_read)
     assert len(read(embed_rankings(aligned_scores))) == 40
     assert read_names == [*aligned_scores.system_names]
 
@@ -263,11 +263,11 @@ def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPat
     n_read: Counter[str] = Counter()
     comparison, read_columns = compare(*DEMO, "nDCG@10 AP", test="t"), Run.read_columns
 
-    def counted(self: Run, columns: Any) -> Any:
+    def count_reads(self: Run, columns: Any) -> Any:
         n_read[self.name] += bool(self.sources)  # else it is held in memory
         return read_columns(self, columns)
 
-    monkeypatch.setattr(Run, "every_row", counted)
+    monkeypatch.setattr(Run, "read_columns", count_reads)
     report(comparison)
     assert sorted(n_read.values()) == [2, 2, 3, 3]
 
@@ -279,7 +279,7 @@ def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> N
     some_queries = [*read(embed_rankings(aligned_scores))]
     assert 0 < len(some_queries) < 40
     assert some_queries == all_queries[: len(some_queries)]
-    monkeypatch.setattr(module, "MOST_QUERIES", 3)
+    monkeypatch.setattr(module, "MAX_QUERIES", 3)
     assert [*read(embed_rankings(aligned_scores))] == all_queries[:3]
 
 

@@ -45,7 +45,7 @@ def test_below_the_cutoff_only_the_first_of_a_kind_need_be_tried(
 
     quick = said()
     assert sum(swap is not None for swap, _ in quick) > 40
-    monkeypatch.setattr(whatif, "_last", lambda scene, measure: None)
+    monkeypatch.setattr(whatif, "_find_last_rank", lambda scene, measure: None)
     assert said() == quick
 
 

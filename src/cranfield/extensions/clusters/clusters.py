@@ -45,7 +45,8 @@ def find_clusters(
     n_queries, n_unlabelled = len(labels), labels.count(None)
     if n_unlabelled == n_queries:
         raise InputError(
-            f"the clusters: none of the {format_count(n_queries, 'query', 'queries')} here has a label",
+            f"the clusters: none of the {format_count(n_queries, 'query', 'queries')} here has a "
+            "label",
             hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
             f"{next(iter(label_of_query))!r:.80}.",
         )
@@ -62,7 +63,10 @@ def find_clusters(
         )
     notes = []
     if n_unlabelled:
-        text = f"{n_unlabelled:,} of {n_queries:,} queries have no label of a cluster: each is one of its own."
+        text = (
+            f"{n_unlabelled:,} of {n_queries:,} queries have no label of a cluster: each is one of "
+            "its own."
+        )
         notes.append(Note("without-cluster", "warning", text, n_unlabelled))
     sizes = np.bincount(code)
     n_effective = n_queries * n_queries / int((sizes * sizes).sum())

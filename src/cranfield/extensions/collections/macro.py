@@ -112,11 +112,13 @@ class CollectionComparison(Shown):
         if doubtful_collections:
             text = (
                 f"The tests on single collections are doubtful, with few queries or few that "
-                f"differ, on {format_names(doubtful_collections)}: `cranfield compare` on that collection says why."
+                f"differ, on {format_names(doubtful_collections)}: `cranfield compare` on that "
+                "collection says why."
             )
             yield Note("doubtful", "info", text, len(doubtful_collections))
         if n_minor_notes := sum(not note.is_grave for note in collection_notes):
-            text = f"{format_count(n_minor_notes, 'note')} on single collections: --format json has them."
+            notes_text = format_count(n_minor_notes, "note")
+            text = f"{notes_text} on single collections: --format json has them."
             yield Note("more-notes", "info", text, n_minor_notes)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -231,8 +233,8 @@ def _own_measures_notes(
         measure_list = [measures] if isinstance(measures, str | Measure) else measures
         measure_names = ", ".join(map(str, measure_list))
         text = (
-            f"{format_count(len(collections), 'collection has', 'collections have')} measures of their own, "
-            f"in place of {measure_names}: {format_names(collections)}."
+            f"{format_count(len(collections), 'collection has', 'collections have')} measures of "
+            f"their own, in place of {measure_names}: {format_names(collections)}."
         )
         yield Note("own-measures", "info", text, len(collections))
 

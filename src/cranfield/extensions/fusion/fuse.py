@@ -21,7 +21,7 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
-#: What has no meaning for a fused run, of how a run is judged.
+#: Options of `Judging` that have no meaning for a fused run.
 NOT_FOR_FUSION = tuple(
     judging_option.name
     for judging_option in list_options(Judging)
@@ -147,7 +147,7 @@ def _format_option(option_value: Any) -> str:
 
 
 def _check_distances(run: Run) -> None:
-    """Refuse runs without distances, and those of chunks, of which the highest would be kept."""
+    """Refuse runs whose scores are no distances: without scores, turned ones, or of chunks."""
     if not run.has_scores:
         raise InputError(
             f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
@@ -166,7 +166,7 @@ def _check_distances(run: Run) -> None:
 
 
 def _check_judging(judging: Judging, fusing: Fusing) -> None:
-    """Refuse options that a fused run cannot have."""
+    """Refuse options of `Judging` that a fused run cannot have."""
     if judging.ties not in ("document", "ascending", "given"):
         raise OptionError(
             f"ties={judging.ties!r}: a fused run has one order; document, ascending or given"

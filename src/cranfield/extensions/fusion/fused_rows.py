@@ -25,23 +25,23 @@ from cranfield.formats.block import Block, Errors, FaultyRows, Load, Role, Rows
 from cranfield.notes import Note, warn_about
 from cranfield.render.numbers import format_names, format_query_count
 
-_ROWS_PER_BATCH = 1 << 17  # rows of all runs together that are fused at once, about
+_ROWS_PER_BATCH = 1 << 17  # rows of all runs together, about
 _LAG_BLOCKS = 24  # blocks: more than threads read at the same time
 
 
 class RankedBlock(NamedTuple):
-    """Whole queries of a run, ranked."""
+    """The ranked rows of some whole queries of a run, query after query."""
 
     queries: list[bytes]
     starts: Ints  # (queries + 1,)
     docs: Ids
     rank: Ints  # (rows,)
-    score: Floats | None  # (rows,) None: nothing needs it
+    score: Floats | None  # (rows,) None: no method needs scores
     left_out: FaultyRows
     repeated_rows: FaultyRows  # rows whose document another row has
 
     def count_rows(self, position: int) -> int:
-        """Return how many rows a query has."""
+        """Return how many rows the query at this position has."""
         return int(self.starts[position + 1]) - int(self.starts[position])
 
 
@@ -89,7 +89,7 @@ class FusedRows(Rows):
     def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
         """Read the runs side by side, and yield queries as soon as all runs have come to them.
 
-        `apart`: the runs whose rows of a query are known to be apart.
+        `apart_runs`: the numbers of runs whose rows of a query are not together.
         """
         readings = [
             _RunReader(self, run, i, self._judging, is_apart=i in apart_runs)
@@ -147,11 +147,12 @@ class FusedRows(Rows):
     def _make_notes(
         self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int
     ) -> None:
-        """Note which runs lack queries that others have, or have documents more than once.
+        """Set the notes on runs that lack queries, or have documents more than once.
 
-        Refuses runs that share no query.
+        `counts` has the number of queries of each run, `repeats` its repeated documents, `n_queries`
+        the number of all queries. Refuses runs that share no query.
         """
-        if self.notes:  # as of every time before
+        if self.notes:  # the rows were read before
             return
         lacking_texts = [
             f"{name} lacks {n_queries - n:,}"
@@ -205,7 +206,7 @@ class FusedRows(Rows):
         return RankedBlock(queries, starts, docs.compact(), rank, score, left_out, repeated)
 
     def _read_scores(self, whole: GroupedBlock, run: Run) -> Floats:
-        """Return the scores, which are finite: (rows,)."""
+        """Return the scores of a block, (rows,); InputError for a score that is not finite."""
         score = np.asarray(whole.block.columns["score"], np.float64)
         infinite_rows = np.flatnonzero(~np.isfinite(score))
         if len(infinite_rows):
@@ -219,7 +220,7 @@ class FusedRows(Rows):
         return score
 
     def _fuse_batch(self, batch: _QueryBatch, *, with_scores: bool) -> Block:
-        """Return the fused rows of some queries."""
+        """Return a block of the fused rows of some queries."""
         lists = self._gather_lists(batch)
         if lists is None:
             no_ids = Ids.of([])
@@ -241,7 +242,7 @@ class FusedRows(Rows):
             )
         smallest_type = np.min_scalar_type(
             len(batch.queries)
-        )  # of which up to two bytes take one pass
+        )  # numpy sorts one or two bytes in one pass
         query_order = query.astype(smallest_type).argsort(kind="stable")
         query, rows = query.take(query_order), rows.take(query_order)
         score = score.take(query_order) + 0.0  # no -0.0
@@ -269,7 +270,7 @@ class FusedRows(Rows):
         )
 
     def _gather_lists(self, batch: _QueryBatch) -> RunLists | None:
-        """Return the lists of some queries; None if none has a row."""
+        """Return the lists of a batch; None if they have no row."""
         parts: dict[tuple[int, int], tuple[RankedBlock, list[int], list[int]]] = {}
         for j, its in enumerate(batch.lists):
             for i, part, at in its:
@@ -298,7 +299,7 @@ class FusedRows(Rows):
 
 
 class _RunReader:
-    """One of the runs, read forward."""
+    """A run that is read block by block, with counts of its progress."""
 
     def __init__(
         self, rows: FusedRows, run: Run, run_number: int, judging: Judging, *, is_apart: bool
@@ -309,22 +310,24 @@ class _RunReader:
         loads = run.read_columns(roles)
         self.loads = iter(regroup_queries(loads)) if is_apart else iter(loads)
         self.rows, self.run, self.run_number, self.judging = rows, run, run_number, judging
-        self.n_queries = self.n_read = self.n_blocks = 0  # blocks: read, and to be read
+        self.n_queries = self.n_read = self.n_blocks = (
+            0  # n_read, n_blocks: blocks read, and blocks to read
+        )
         self.has_ended = False
 
     @property
     def expected_queries(self) -> float:
-        """About how many queries there will be when the blocks are read."""
+        """About how many queries there will be when all `n_blocks` are read."""
         return self.n_queries * self.n_blocks / self.n_read if self.n_read else self.n_blocks
 
 
 def _schedule_loads(
     readers: Sequence[_RunReader], blocks_read: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[_RunReader, Load | None]]:
-    """Yield the blocks to read, of the run that is most behind; None at the end of a run.
+    """Yield the next block to read, of the run that is most behind; None at the end of a run.
 
-    `came` grows: the run of each block that was read, and how many queries it had. What was read
-    just now does not count yet: the order is to be the same however many threads there are.
+    `blocks_read` grows: (run number, number of queries) of each block that was read. The last
+    blocks do not count yet: so the order is the same however many threads there are.
     """
     n_counted = 0
     for n in count():
@@ -354,11 +357,14 @@ def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock |
 
 
 def _take_queries(block: RankedBlock, positions: list[int], queries: list[int]) -> Any:
-    """Return the rows of some queries of a part: queries, counts, documents, ranks, scores."""
+    """Return rows of some queries of a block: query numbers, sizes, documents, ranks, scores.
+
+    `positions` are those of the queries in the block, `queries` their numbers in the batch.
+    """
     position = np.array(positions)
     counts = block.starts[position + 1] - block.starts[position]
     rows: Any = consecutive_numbers(block.starts[position], counts)
-    if (np.diff(position) == 1).all():  # as a rule
+    if (np.diff(position) == 1).all():  # as a rule, a slice is enough
         rows = slice(int(block.starts[position[0]]), int(block.starts[position[-1] + 1]))
     score = None if block.score is None else block.score[rows]
     has_rows = np.flatnonzero(counts)
@@ -376,7 +382,7 @@ def _return_block(block: Block) -> Block:
 
 
 def _late_query_error(run: Run, query: bytes) -> InputError:
-    """Return the error of a run whose rows of a query are found to be apart when it is too late."""
+    """Return the error of a query that comes again after rows of it were fused."""
     return InputError(
         f"the run {run.name!r}: the query {decode(query)!r} comes back after many others",
         source=run.source,

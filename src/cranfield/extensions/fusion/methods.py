@@ -1,7 +1,8 @@
-"""The methods of fusion: what a list gives a document, and what becomes of all that it is given.
+"""The methods of fusion: the value that a list gives a document, and the score of all its values.
 
-Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `Lists`. Then
-a document's values become its score: (n,) of `Found`. Each is a line or two, as its paper has it.
+Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `RunLists`. Then
+a document's values become its score: (n,) of `DocumentValues`. Each is a line or two, as its paper
+has it.
 """
 
 from collections.abc import Callable
@@ -20,11 +21,11 @@ from cranfield.extensions.fusion.run_lists import DocumentValues, RunLists
 _PointsFunction = Callable[[RunLists, Fusing, Floats], Floats]
 _ScoreFunction = Callable[[DocumentValues, Fusing], Floats]
 
-# ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
+# ---- values of rows; `n_candidates` (n_queries,): how many documents a query has in all lists
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
+    """Return numerator / denominator; 0 where the denominator is 0, as in a list of one document."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
 
 
@@ -38,20 +39,20 @@ def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     half_score, half_lowest = (
         lists.score / 2,
         lists.lowest / 2,
-    )  # so that no difference is too large
+    )  # halved, so that no difference is too large
     return _divide(half_score - half_lowest, lists.highest / 2 - half_lowest)
 
 
 def share_of_highest(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
-    """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
+    """Return scores as a share of the list's highest; if that is 0 or less, of minus the lowest.
 
-    These are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
+    Shares are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
     """
     return _divide(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
 
 
 def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
-    """Return how far scores are above the list's lowest, as a share of the sum of that."""
+    """Return how far scores are above the list's lowest, as a share of the sum of these."""
     above = min_max(lists, fusing, n_candidates)
     return _divide(above, lists.total(above))
 
@@ -102,7 +103,7 @@ def borda(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     return n_candidates[lists.query] - lists.rank + 1
 
 
-# ---- what becomes of it: by the number n of runs that returned a document
+# ---- scores of documents, (n,); below, n is the number of runs that returned a document
 
 
 def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -111,7 +112,7 @@ def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
-    """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
+    """Return the sum times n, or times the sum of the weights of these runs: CombMNZ (Fox & Shaw)."""
     return doc_values.total(doc_values.value) * doc_values.total(
         doc_values.weight * doc_values.is_returned
     )
@@ -151,7 +152,7 @@ def _logn(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _log_counts(n_runs: Floats, addend: float) -> Floats:
-    """Return the logarithms of numbers of runs plus a number, of which few are different."""
+    """Return ln(n_runs + addend): (n,); a logarithm for each number of runs is looked up."""
     numbers = np.arange(1.0, n_runs.max(initial=0) + 1)
     logs: Floats = log(numbers + addend)[n_runs.astype(np.int64) - 1]
     return logs
@@ -198,12 +199,15 @@ METHODS: dict[Method, Way] = {
 
 
 def needs_scores(method: Method, fusing: Fusing) -> bool:
-    """Tell whether values are made of scores, and not of ranks alone."""
+    """Tell whether a method and its norm use scores, and not ranks alone."""
     return METHODS[method].points is None and fusing.norm not in ("rank", "borda")
 
 
 def settle_options(fusing: Fusing, method: Method) -> Fusing:
-    """Return the options of a method, with what None means; refuse those without effect."""
+    """Return the options with the defaults of the method in place of None.
+
+    Raises OptionError for an option without effect.
+    """
     way, stated_options, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
@@ -234,9 +238,9 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
 def fuse_lists(
     lists: RunLists, method: Method, fusing: Fusing, weights: Floats
 ) -> tuple[Ints, Floats]:
-    """Return a row of each document, (n,), and its score.
+    """Return a row of `lists` for each document, (n,), and the document's score, (n,).
 
-    `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
+    `weights` is (n_runs,). `fusing` comes from `settle_options`.
     """
     rows, doc = number_pairs(lists.query, lists.docs)
     query = lists.query.take(rows)
@@ -244,7 +248,7 @@ def fuse_lists(
     row_values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
     doc_values = DocumentValues(query, doc, row_values, lists.weight, np.ones(len(doc), np.bool_))
     if fusing.absent != "left-out":
-        takes_borda_share = fusing.absent is None  # of Borda's points
+        takes_borda_share = fusing.absent is None
         by_norm = method != "borda"
         doc_values = _add_absent(
             doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm
@@ -261,11 +265,11 @@ def _add_absent(
     takes_borda_share: bool,
     is_norm: bool,
 ) -> DocumentValues:
-    """Return the same with a value of each document for each run that did not return it.
+    """Add a row for each document and each run that did not return it.
 
-    With "zero" it is 0; with "lowest", the lowest of the run's list. A run that has nothing for the
-    query gives no value. `shares`: the mean of Borda's points that are left, as a share of c if
-    `by_norm`.
+    With "zero" its value is 0; with "lowest", the lowest of the run's list. A run that has nothing
+    for the query gives no value. `takes_borda_share`: the value is the mean of Borda's points that
+    the run has left; with `is_norm`, as a share of the c documents of the query.
     """
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))

@@ -65,7 +65,7 @@ class Trials:
         return run
 
     def score_all(self, untuned_run: Run) -> tuple[list[str], Floats, Floats]:
-        """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
+        """Return the query ids, the untuned run's scores, (n,), and each setting's, (n_settings, n)."""
         scores = [self._score(untuned_run)]
         scores += [
             self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")
@@ -75,13 +75,16 @@ class Trials:
         return query_ids, table[0], table[1:]
 
     def _score(self, run: Run) -> Mapping[str, float]:
-        """Return the score of each query."""
+        """Return {query: score} of a run."""
         scores = score_runs(self.qrels, {"run": run}, [self.measure])["run"]
         by_query: Mapping[str, float] = scores.per_query(self.measure)
         return by_query
 
     def find_best(self, means: Floats) -> int:
-        """Return the setting with the best mean; of several, the nearest to the untuned one."""
+        """Return the position of the setting with the best mean: `means` is (n_settings,).
+
+        Of tied settings, the nearest to the untuned one is taken.
+        """
         sign = 1 if self.higher_is_better else -1
         best = (sign * means).max()
         tied_settings = np.flatnonzero(sign * means >= best - TIE)
@@ -89,7 +92,7 @@ class Trials:
 
     @cached_property
     def _distance_rank(self) -> Ints:
-        """Each setting's place in the order by how far it is from the untuned one.
+        """The rank of each setting by its distance from the untuned one: (n_settings,).
 
         Of settings as far, the weights by the names of runs decide: the order of runs changes
         nothing.
@@ -103,7 +106,7 @@ class Trials:
         return rank
 
     def _distance(self, setting: Setting) -> float:
-        """Return how far a setting is from the untuned one; parameters by their logarithm."""
+        """Return how far a setting is from the untuned one; of a parameter, by its logarithm."""
         pairs = [*zip(setting.values(), self.untuned_setting.values(), strict=True)]
         if len(pairs) == 1:
             ((value, untuned_value),) = pairs
@@ -150,7 +153,7 @@ def list_settings(
 def count_parts(n_stated: int | None, n_runs: int) -> int:
     """Return into how many parts weights divide 1: 10, or the most that make few enough settings.
 
-    `stated` is the number that was stated; None: none was.
+    `n_stated` is the number that was stated, or None.
     """
     if n_stated is not None:
         return n_stated
@@ -164,7 +167,7 @@ def _count_settings(n_parts: int, n_runs: int) -> int:
 
 
 def _compositions(total: int, n: int) -> Iterator[tuple[int, ...]]:
-    """Yield all n whole numbers of at least 0 whose sum is `whole`."""
+    """Yield all tuples of n whole numbers of at least 0 whose sum is `total`."""
     for bars in combinations(range(total + n - 1), n - 1):
         ends = (-1, *bars, total + n - 1)
         yield tuple(b - a - 1 for a, b in pairwise(ends))

@@ -56,7 +56,7 @@ _TUNED_NAME, _UNTUNED_NAME = "tuned", "untuned"
 
 
 def _read_folds(folds: Any) -> Any:
-    """Return a number of folds, of text, too; or labels as they are. Raises ValueError."""
+    """Return the number of folds, or labels of queries as they are; else raise ValueError."""
     if isinstance(folds, str) and folds.strip().isdecimal():
         folds = int(folds)
     if (is_whole_number(folds) and folds < 2) or isinstance(folds, bool | float) or folds is None:
@@ -356,9 +356,9 @@ def tune(
 def _choose_settings(
     trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning
 ) -> Tuned:
-    """Return the best of some settings, on all queries and for each fold on the other folds.
+    """Choose the best setting on all queries, and the best for each fold on the other folds.
 
-    `runs` have all queries, those of the trials the judged ones.
+    `runs` have all queries; the runs of `trials` have the judged queries.
     """
     untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned_setting)
     query_ids, untuned_scores, scores = trials.score_all(untuned_run)
@@ -413,7 +413,7 @@ def _choose_settings(
 def _compare_with_untuned(
     columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, tuning: Tuning
 ) -> Comparison:
-    """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
+    """Compare the held-out scores with the untuned ones; `columns` is {name: (n_queries,)}."""
     scores = {
         name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
         for name, column in columns.items()
@@ -425,7 +425,7 @@ def _compare_with_untuned(
 def _gain_warnings(
     alone: Mapping[str, float], tuned_mean: float, *, rising: bool
 ) -> Iterator[Note]:
-    """Say where one run alone is as good as the tuned fusion."""
+    """Yield a warning if a run alone is as good as the tuned fusion."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
     gap = tuned_mean - alone[best]
     if (gap if rising else -gap) <= TIE:
@@ -437,13 +437,13 @@ def _gain_warnings(
 
 
 def _standard_errors(gaps: Floats) -> list[float]:
-    """Return the standard error of each mean difference: (n_settings, n_queries)."""
+    """Return the standard error of each row's mean; `gaps` is (n_settings, n_queries)."""
     errors: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
     return errors
 
 
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
-    """Return the fold of each query, and their names."""
+    """Return the fold of each query, (n_queries,), and the names of the folds."""
     n = len(query_ids)
     if is_whole_number(tuning.folds):
         k = int(tuning.folds)

@@ -1,4 +1,7 @@
-"""Labels that people gave to documents: tables, and the JSON of Label Studio and of Argilla."""
+"""Label files: reads labels of documents from tables and the JSON of Label Studio and Argilla.
+
+Also writes documents to label as tasks for these two tools.
+"""
 
 import json
 import math
@@ -13,7 +16,7 @@ from cranfield.formats.small.read import NestedObject, Origin, Table, TableForm,
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
-# What tells how a document was drawn, and is kept beside its label.
+# Columns that say how a document was drawn; they go with its label.
 DRAWING: Sequence[Role] = ("stratum", "probability", "query_probability")
 ASSESSOR = ("assessor", "annotator", "assessor_id", "annotator_id", "rater", "labeler", "labeller")
 _FORM = TableForm("the labels", (QUERY, DOC, GRADE), header_names=tuple(COLUMNS["query"].names))
@@ -24,7 +27,7 @@ _HINT = (
 
 
 class Label(NamedTuple):
-    """What one person said of one document, or that nobody said anything yet."""
+    """One person's label of a document, or a document that has no label yet."""
 
     origin: Origin
     row: int
@@ -33,12 +36,12 @@ class Label(NamedTuple):
     label: Any = None  # as it was given; None where it is missing
     assessor: str | None = None
     drawing: Mapping[Role, Any] = MappingProxyType({})
-    is_discarded: bool = False  # the person left it out, and said so
+    is_discarded: bool = False  # whether the person refused to label it
     problem: str | None = None  # why it cannot be a label
 
 
 def read_labels(source: Any) -> list[Label]:
-    """Return the labels in a table, a file, or rows; see `Label`.
+    """Read labels from a file, a table, or rows; see `Label`.
 
     Of what Label Studio exports as JSON, a task is a row for each of its annotations, the oldest
     first; of Argilla, a record for each of its responses; without any, one row without a label. If
@@ -117,13 +120,13 @@ def _read_label_studio(table: Table) -> Iterator[Label]:
             )
 
 
-_Answers = Mapping[str, list[Any]]  # by the name of the question
+_Answers = Mapping[str, list[Any]]  # {name of the question: answers}
 
 
 def _list_annotations(
     table: Table, row: int, annotations: Any
 ) -> list[tuple[Mapping[str, Any], _Answers]]:
-    """Return the annotations of a task, the oldest first, each with its answers."""
+    """Return (annotation, {question: answers}) of a task's annotations, the oldest first."""
     answered_annotations = []
     for annotation in _list_objects(table, row, annotations, "an annotation"):
         answers: dict[str, list[Any]] = {}
@@ -144,7 +147,10 @@ def _list_annotations(
 def _list_objects(
     table: Table, row: int, json_value: Any, description: str
 ) -> Sequence[Mapping[str, Any]]:
-    """Return a list of objects in JSON, empty where there is none; InputError for another value."""
+    """Return a list of JSON objects, empty for None; InputError for anything else.
+
+    `description` says what an object is, for the error.
+    """
     objects = [] if json_value is None else json_value
     if not isinstance(objects, list) or not all(
         isinstance(json_object, Mapping) for json_object in objects
@@ -183,7 +189,7 @@ def _read_argilla(table: Table) -> Iterator[Label]:
 
 
 def _unlabelled_row(table: Table, row: int, data: Any) -> Label:
-    """Return the row of a task without a label."""
+    """Return the document of a task or record, without a label."""
     if not isinstance(data, Mapping) or QUERY not in data or DOC not in data:
         raise table.row_error(row, f"a task does not name its {QUERY} and {DOC}, got {data!r:.80}")
     query, doc = (table.read_id(row, data[name]) for name in (QUERY, DOC))
@@ -202,7 +208,7 @@ def _find_question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _read_label(raw_label: Any) -> tuple[Any, str | None]:
-    """Return one label, a number or a text, None for an empty cell; or what is wrong with it.
+    """Return a label, a number or a text, and None; or None and what is wrong with it.
 
     Label Studio has a list, such as {"choices": ["2"]}, or {"rating": 2}.
     """
@@ -216,7 +222,7 @@ def _read_label(raw_label: Any) -> tuple[Any, str | None]:
 
 
 def _strip_cell(cell: Any) -> Any:
-    """Return what a cell holds; None if it is empty."""
+    """Return a cell without white space around; None if it is empty or NaN."""
     if isinstance(cell, str):
         cell = cell.strip() or None
     return None if isinstance(cell, float) and math.isnan(cell) else cell
@@ -273,7 +279,7 @@ def _row_ids(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _row_texts(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts of a row that has such columns, or the ids where there is no text."""
+    """Return the texts of a row that has columns of texts; its ids where a text is empty."""
     id_column_of_text = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
     return {
         text_column: row[text_column] or row[id_column]

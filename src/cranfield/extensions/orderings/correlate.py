@@ -34,7 +34,7 @@ from cranfield.progress import Watching, add_progress
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_RELIABLE_QUERIES = 97  # queries: measured of so many, the interval holds as often as it says
+_MIN_RELIABLE_QUERIES = 97  # in trials, the interval held as often as it says with so many
 
 
 @add_progress
@@ -96,7 +96,7 @@ def correlate(
 
 
 def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
-    """Yield how often intervals of tau-b hold, if there are any and the queries are few."""
+    """Yield a note on how often intervals of tau-b hold, if there are some and few queries."""
     n_queries = min(len(ordering.query_ids) for ordering in orderings)
     if n_queries < _MIN_RELIABLE_QUERIES and any(pair.interval is not None for pair in pairs):
         text = (
@@ -110,7 +110,7 @@ def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]
 def _pair_orderings(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
-    """Return each two orderings to compare, the reference first."""
+    """Return the pairs of orderings to compare, the reference first."""
     measures_of_source: dict[str, set[str]] = {}
     for ordering in orderings:
         measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
@@ -195,7 +195,7 @@ def _compare_orderings(
 def _find_swapped_pairs(
     systems: Sequence[str], reference: Ordering, other: Ordering, settings: SignFlips
 ) -> tuple[SwappedPair, ...]:
-    """Return the pairs that are ordered differently: only of these are p-values needed."""
+    """Return the pairs of systems that are ordered differently, with p-values of each ordering."""
     x, y = reference.merits, other.merits
     better, worse = np.nonzero((x[:, None] > x) & (y[:, None] < y))
     if not len(better):
@@ -209,12 +209,15 @@ def _find_swapped_pairs(
 
 
 def _resample_taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
-    """Return tau-b over resamples of the queries, of those in which it has a value."""
+    """Return tau-b in each resample of the queries in which it has a value: (n_values,).
+
+    `x` and `y` are (n_queries, n_systems).
+    """
     n, m = x.shape
     first, second = np.triu_indices(m, 1)
 
     def compare_means(means: Floats) -> Floats:
-        """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
+        """Return 1, 0 or -1 for each pair of systems, as the first has the greater mean or not."""
         means = round_scores(means)
         signs: Floats = np.sign(means.take(first, axis=1) - means.take(second, axis=1))
         return signs

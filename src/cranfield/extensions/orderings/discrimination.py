@@ -1,4 +1,8 @@
-"""Discrimination: what a measure can tell of systems, and how often it would change its mind."""
+"""Discrimination: how many pairs of systems a measure distinguishes, and how often halves disagree.
+
+Gives `DiscriminativePower` and `SwapRate` to users, and `Discrimination`, both of them for several
+orderings, to `correlate`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -208,10 +212,8 @@ def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePowe
     alpha = settings.alpha
     n_flips_needed = (
         int(np.ceil(n_pairs / alpha)) - 1
-    )  # of which the least p-value is alpha / n_pairs
-    n_significant_holm = int(
-        np.count_nonzero(holm(p) <= alpha)
-    )  # of many queries, p needs no flips
+    )  # with so many, the least p is alpha / n_pairs
+    n_significant_holm = int(np.count_nonzero(holm(p) <= alpha))
     exact = Flips(len(ordering.query_ids)).is_exact
     has_enough_flips = exact or n_flips_needed <= settings.flips or n_significant_holm > 0
     return DiscriminativePower(
@@ -253,7 +255,7 @@ def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
 
 
 def _membership(queries: Ints, n: int) -> Floats:
-    """Return which of n queries each row holds, 1 or 0: (rows, n)."""
+    """Return 1 for each of n queries that a row of `queries` (rows, k) holds, else 0: (rows, n)."""
     members: Floats = np.zeros((len(queries), n))
     np.put_along_axis(members, queries, 1.0, axis=1)
     return members
@@ -268,7 +270,7 @@ class Discrimination:
 
     @classmethod
     def of(cls, orderings: Sequence[Ordering], settings: CorrelationSettings) -> "Discrimination":
-        """Return both, for each ordering."""
+        """Measure the power and the swap rate of each ordering."""
         halves = SwapSettings(splits=settings.splits, seed=settings.seed)
         return cls(
             {ordering.label: measure_power(ordering, settings) for ordering in orderings},
@@ -313,7 +315,7 @@ class Discrimination:
         return Table(header, rows, notes, title=[title])
 
     def values(self, label: str) -> Iterator[tuple[str, float | None]]:
-        """Yield name and value of what is one number of an ordering, given by its label."""
+        """Yield the name and the number of each quantity of the ordering with this label."""
         power, swaps = self.powers[label], self.swaps[label]
         yield "discriminative_power", power.share
         yield "discriminative_power_holm", power.share_holm

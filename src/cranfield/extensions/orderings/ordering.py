@@ -62,7 +62,7 @@ class Ordering:
 def make_orderings(
     qrels: Any, runs: Any, measures: MeasuresLike | None, options: Mapping[str, object]
 ) -> tuple[tuple[str, ...], tuple[Ordering, ...], tuple[Note, ...]]:
-    """Return the systems, an ordering for each judgments and each measure, and notes on the data.
+    """Return the names of the systems, an ordering for each qrels and measure, and notes.
 
     Qrels and runs are what `align` takes; or qrels are `{label: Qrels or path}`, or, without
     runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
@@ -99,7 +99,7 @@ def make_orderings(
 
 
 def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
-    """Return what is to be aligned for each label; "" if there is no choice of judgments."""
+    """Return {label: (qrels, runs)} of each qrels to align; the label is "" if there is one only."""
     accepted_type: Any = Systems if runs is None else Qrels | str | PathLike
     is_labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
     if (
@@ -143,7 +143,7 @@ def _make_ordering(
 
 
 def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:
-    """Say how many flips the tests of some orderings have."""
+    """Return a phrase of how many sign flips the tests of some orderings have."""
     query_counts = [len(ordering.query_ids) for ordering in orderings]
     exactness = {Flips(n).is_exact for n in query_counts}
     if exactness == {True}:

@@ -47,7 +47,7 @@ class RBO(Shown):
 
     @property
     def residual(self) -> float:
-        """How much is not known: max - min."""
+        """The width of the range of possible values: max - min."""
         return self.max - self.min
 
     def tables(self) -> list[Table]:
@@ -189,10 +189,10 @@ def _is_run(ranking: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _RankSpans:
-    """The ranks that some documents of a ranking take up, in its order.
+    """The ranks that some documents of a ranking occupy, in its order.
 
-    Those of a tie have all its first and its last. `share` (ranks of the ranking,) says which part
-    of the tie that a rank belongs to is there, down to this rank.
+    `first` and `last` (documents,) are the first and the last rank of a document's tie. `tie_share`
+    (ranks of the whole ranking,) is the share of a rank's tie that is above the cut at this rank.
     """
 
     first: Ints
@@ -201,19 +201,19 @@ class _RankSpans:
 
     @classmethod
     def of(cls, first: Ints, last: Ints) -> "_RankSpans":
-        """Return the places of all documents of a ranking."""
+        """Return the ranks of all documents of a ranking."""
         return cls(first, last, (np.arange(1, len(first) + 1) - first + 1) / (last - first + 1))
 
     @classmethod
     def at_first_rank(cls, first: Ints) -> "_RankSpans":
-        """Return places where all documents of a tie are at its first rank."""
+        """Return ranks where all documents of a tie are at its first rank."""
         return cls(first, first, np.zeros(0))
 
     def take(self, rows: Any) -> "_RankSpans":
         return _RankSpans(self.first[rows], self.last[rows], self.tie_share)
 
     def tie_shares(self, depth: int) -> Floats:
-        """Return `share` down to a depth; 1 beyond the ranking's end."""
+        """Return `tie_share` of the ranks down to a depth, 1 beyond the ranking's end: (depth,)."""
         return np.append(self.tie_share, np.ones(depth))[:depth]
 
 
@@ -264,10 +264,10 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     long_rows = np.array([row_of_doc.get(doc, -1) for doc in short_docs], np.int64)
     is_only_in_long = np.ones(l, np.bool_)
     is_only_in_long[long_rows[long_rows >= 0]] = False
-    only_long_ranks = long_ranks.take(is_only_in_long)  # what only the longer one has
+    only_long_ranks = long_ranks.take(is_only_in_long)  # of documents that only the longer list has
 
     depth = np.arange(1, l + 1)
-    n_unseen = np.maximum(depth - s, 0)  # of the shorter one
+    n_unseen = np.maximum(depth - s, 0)  # ranks beyond the end of the shorter list
     overlap = _compute_overlap(
         short_ranks.take(long_rows >= 0), long_ranks.take(long_rows[long_rows >= 0]), l
     )
@@ -283,7 +283,7 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
             else (self_overlaps[0] + self_overlaps[1]) / 2
         )
     weight = (1 - p) * powers(p, depth - 1)
-    weight_below = p**l  # all that weighs below
+    weight_below = p**l  # the sum of the weights of all depths below
 
     n_reached = _compute_overlap(
         only_long_ranks, _RankSpans.at_first_rank(np.ones_like(only_long_ranks.first)), l
@@ -299,8 +299,9 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
         unseen_weight, 0.0
     )
 
-    # At best, the shorter one goes on with what only the longer one has, in its order; below,
-    # each goes on with what the other one has had, and they agree wholly from a depth on.
+    # At best, the shorter list goes on with the documents that only the longer list has, in their
+    # order; below, each list goes on with the documents that it lacks, and all agree from the depth
+    # of `union_size` on.
     slots = _RankSpans.at_first_rank(np.arange(s + 1, l + 1))
     best_overlap = overlap + _compute_overlap(slots, only_long_ranks.take(slice(l - s)), l)
     union_size = l + s - int(overlap[-1])
@@ -313,12 +314,13 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
 
 
 def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
-    """Return, for each depth, how much of both a row's documents are there, added up: (depth,).
+    """Return the expected overlap at each depth of documents at the ranks `a` and `b`: (depth,).
 
-    At any depth, one tie of each ranking is there in part: so it is enough to count.
+    A row of `a` and of `b` is the same document. At any depth, at most one tie of each ranking is
+    cut, so that counts of documents in whole and in part are enough.
     """
     begin, end = np.maximum(a.first, b.first), np.maximum(a.last, b.last)
-    middle = np.maximum(np.minimum(a.last, b.last), begin)  # until there, both are there in part
+    middle = np.maximum(np.minimum(a.last, b.last), begin)  # down to here, both ties are cut
     a_ends_later = a.last > b.last
 
     def count_between(begins: Ints, ends: Ints) -> Ints:

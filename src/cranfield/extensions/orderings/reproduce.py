@@ -42,7 +42,7 @@ from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
 _MIN_RELIABLE_QUERIES = (
-    97  # queries: measured of so many, the interval of RMSE holds about as often as it says
+    97  # in trials, intervals of RMSE held about as often as they say with so many
 )
 
 
@@ -169,7 +169,7 @@ def reproduce(
 def _pairing_warnings(
     original_scores: AlignedScores, reproduced_scores: AlignedScores, *, same_queries: bool
 ) -> Iterator[Note]:
-    """Warn where names or queries say that runs are not paired as they should be."""
+    """Yield warnings where names or query ids suggest that runs are paired wrongly."""
     if (
         set(original_scores.system_names) == set(reproduced_scores.system_names)
         and original_scores.system_names != reproduced_scores.system_names
@@ -190,7 +190,7 @@ def _pairing_warnings(
 def _select_shared_queries(
     original_scores: AlignedScores, reproduced_scores: AlignedScores
 ) -> tuple[AlignedScores, AlignedScores, list[Note]]:
-    """Return both for the queries that both have, and a note on the others."""
+    """Return the scores of both experiments on the queries of both, and a note on the others."""
     shared_ids = set(original_scores.query_ids) & set(reproduced_scores.query_ids)
     if not shared_ids:
         raise NothingSharedError(
@@ -226,9 +226,9 @@ def _compare_runs(
     *,
     same_queries: bool,
 ) -> dict[str, ReproducedRun]:
-    """Return each run's numbers by a measure; `orders` are those that no measure changes.
+    """Return {run: estimates by a measure}; `ranking_estimates` has the others of each run.
 
-    `shared`: whether both experiments have the same queries.
+    `same_queries`: whether both experiments have the same queries.
     """
     parsed_measure = original_scores.find_measure(measure)
     if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
@@ -261,11 +261,11 @@ def _compare_runs(
 def _estimate_errors(
     x: Floats, y: Floats, lowest: float, highest: float, alpha: float
 ) -> dict[str, Estimate]:
-    """Return RMSE, and nRMSE for scores that end at `least` and `most`."""
+    """Return RMSE, and nRMSE for scores (n_queries,) from `lowest` to `highest`."""
     squared_error = (x - y) ** 2
     greatest_squared_error = (
         np.maximum(x - lowest, highest - x) ** 2
-    )  # infinite without a greatest score
+    )  # infinite without a highest score
     estimates = {
         "rmse": _estimate_root_ratio(squared_error, np.ones(len(x)), highest - lowest, alpha)
     }
@@ -277,7 +277,7 @@ def _estimate_errors(
 def _estimate_root_ratio(
     numerator: Floats, denominator: Floats, upper_limit: float, alpha: float
 ) -> Estimate:
-    """Return the root of a ratio of two means, with the interval of its logarithm."""
+    """Return the root of a ratio of two means, with an interval on the scale of logarithms."""
     ratio = mean(numerator) / mean(denominator)
     half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
     if half_width is None or not ratio:
@@ -326,9 +326,9 @@ def _estimate_effects(
 
 
 def _half_width(alpha: float, *samples: Floats) -> float | None:
-    """Return half the interval, by Student's t, of a sum of the means of independent samples.
+    """Return half the width of the interval of a sum of means of independent samples.
 
-    None for a sample of one.
+    By Student's t; None if a sample has one value only.
     """
     if min(map(len, samples)) < 2:
         return None
@@ -341,10 +341,10 @@ def _half_width(alpha: float, *samples: Floats) -> float | None:
 def _fieller_interval(
     numerator: Floats, denominator: Floats, alpha: float, *, same_queries: bool
 ) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of mean(above) / mean(below); None where it has none.
+    """Return the ends of the interval of mean(numerator) / mean(denominator); None: no end.
 
-    There are ends if the mean of `below` is itself clear of 0. `shared`: whether both have the same
-    queries; else the smaller sample gives the degrees of freedom.
+    There are ends if the mean of the denominator is itself clear of 0. `same_queries`: whether both
+    have the same queries; else the smaller sample gives the degrees of freedom.
     """
     from scipy.special import stdtrit
 
@@ -373,7 +373,10 @@ def _fieller_interval(
 def _compare_rankings(
     original_scores: AlignedScores, reproduced_scores: AlignedScores, settings: ReproductionSettings
 ) -> tuple[list[dict[str, Estimate]], list[Note]]:
-    """Return Kendall's tau and RBO of each two runs' rankings, if there are rankings."""
+    """Return Kendall's tau and RBO of each run's rankings and its reproduction's, and notes.
+
+    Without rankings, as for scores that were saved, there are no estimates.
+    """
     if original_scores.evaluated_runs is None or reproduced_scores.evaluated_runs is None:
         return [{} for _ in original_scores.system_names], []
     estimates_of_runs, n_short, n_empty = [], 0, 0
@@ -420,7 +423,7 @@ def _compare_rankings(
 def _read_rankings(
     source: EvaluatedRuns, name: str, query_ids: Sequence[str]
 ) -> dict[str, Rankings]:
-    """Return a run's rankings, as its measures see them."""
+    """Return {query: rankings} of a run, as measures see them."""
     judging = source.judging
     run = source.runs[name].resolve_spans(
         source.qrels.select_queries(query_ids).spans, judging.overlap
@@ -445,7 +448,7 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     if n < 2:
         return None
     place_of_doc = {doc: i for i, doc in enumerate(a[:n])}
-    sorted_places: list[int] = []  # the places so far, sorted
+    sorted_places: list[int] = []  # the places of the documents of `b` so far
     n_swapped = 0
     for i, doc in enumerate(b[:n]):
         position = bisect(sorted_places, place := place_of_doc.setdefault(doc, len(place_of_doc)))
@@ -455,7 +458,7 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
 
 
 def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Estimate:
-    """Return the mean of some queries' values, from `least` to 1, with its interval by t."""
+    """Return the mean of numbers from `lowest` to 1, one of each query, with its interval by t."""
     column = np.array(values)
     half_width, average = _half_width(alpha, column), mean(column)
     if half_width is None:
@@ -466,7 +469,7 @@ def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Esti
 def _list_remarks(
     runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int
 ) -> Iterator[Note]:
-    """Yield what to know of the numbers that are there, and of those that are not."""
+    """Yield notes on intervals that hold less often, and on quantities that do not exist."""
     all_runs = [run for runs in runs_of_measure.values() for run in runs.values()]
     if n_queries < _MIN_RELIABLE_QUERIES and any(
         run.rmse is not None and run.rmse.low is not None for run in all_runs

@@ -20,7 +20,7 @@ from cranfield.version import __version__
 
 
 class Estimate(NamedTuple):
-    """A quantity and the interval of it over the queries; None where it has no end."""
+    """The value of a quantity and the ends of its interval over the queries; None: no end."""
 
     value: float
     low: float | None
@@ -57,7 +57,7 @@ class ReproducedRun:
 
     @property
     def quantities(self) -> dict[str, Estimate]:
-        """Return {name: estimate} of those that exist."""
+        """{name: estimate} of the quantities that exist."""
         estimates = {name: getattr(self, name) for name in QUANTITIES}
         return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 

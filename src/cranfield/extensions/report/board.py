@@ -55,7 +55,7 @@ class Board:
 
     @cached_property
     def result(self) -> Result:
-        """What is shown."""
+        """The result of the first measure."""
         return self.evidence.comparison[self.evidence.measures[0]]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The frame of a page, filled: its parts, and the content security policy."""
+"""The frame of a page, and how it is filled: with its parts, and the content security policy."""
 
 import base64
 import hashlib

@@ -37,7 +37,7 @@ def means_table(evidence: Evidence) -> Markup:
 
 
 def _measure_cells(evidence: Evidence, measure: str) -> dict[str, Markup]:
-    """Return the cell of each system under a measure; the best and the second are marked."""
+    """Return each system's cell under a measure; the best and the second mean are marked."""
     result = evidence.comparison[measure]
     distinct_means = list(dict.fromkeys(system.mean for system in result.ranked_systems))
     mark_of_mean = (

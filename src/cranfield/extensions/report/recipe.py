@@ -1,4 +1,4 @@
-"""The recipe: what is needed to make a page again, with hashes of what was read."""
+"""The recipe: what is needed to make a page again, with hashes of the files that were read."""
 
 import platform
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_recipe(evidence: Evidence) -> Markup:
-    """Return what was read and done, as the items of a list of terms."""
+    """Return the inputs, the method and the options, as the items of a list of terms."""
     lines = [*_recipe_terms(evidence)]
     return join_markup(
         element("div", element("dt", term), element("dd", description))
@@ -32,7 +32,7 @@ def write_recipe(evidence: Evidence) -> Markup:
 
 
 def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
-    """Yield each term with what it is."""
+    """Yield each term of the recipe with its description."""
     if evidence.provenance.command is not None:
         yield "Command", element("code", evidence.provenance.command)
     aligned_scores = evidence.comparison.aligned

@@ -1,4 +1,4 @@
-"""Sums of each group of scores: made in Spark's tasks, put together, and turned into results.
+"""Group sums: Spark's tasks add up the scores of each group, merge the sums, and make rows of them.
 
 A sum is exact, one whole number for each measure, and so is a sum of squares: no partition, order
 or retry changes a bit.
@@ -33,7 +33,7 @@ GroupKey = tuple[Any, ...]
 
 
 class ScoreColumn(NamedTuple):
-    """A column of scores, its measure's name, and how its values become one."""
+    """A column of scores, its measure, and how the scores are aggregated."""
 
     name: str
     measure: str
@@ -46,12 +46,12 @@ ColumnSums = list[Sums]
 
 @dataclass
 class GroupSums:
-    """Sums by group, and the Arrow values of the columns that are grouped by."""
+    """Sums by group and cluster: a `Sums` for each column of numbers."""
 
     sums_of_group: dict[GroupKey, dict[int, ColumnSums]]
 
     def add(self, key: GroupKey, cluster: int, column_sums: ColumnSums) -> None:
-        """Add a state to that of its group and cluster."""
+        """Add the sums of some rows to those of their group and cluster."""
         clusters = self.sums_of_group.setdefault(key, {})
         previous_sums = clusters.get(cluster)
         clusters[cluster] = (
@@ -63,7 +63,7 @@ class GroupSums:
         )
 
     def to_batches(self, groups: Sequence[str], column_types: Sequence[Any]) -> Batches:
-        """Yield them as rows, a group each."""
+        """Yield the sums as a batch with a row for each group: its key, and its sums as JSON."""
         import pyarrow as pa
 
         if not self.sums_of_group:
@@ -79,7 +79,7 @@ class GroupSums:
 
 
 def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
-    """Return states as JSON."""
+    """Return the sums of a group's clusters as JSON."""
     return json.dumps(
         {
             cluster: [total.to_texts() for total in column_sums]
@@ -91,7 +91,7 @@ def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
 def _read_sums(
     batch: "pa.RecordBatch", groups: Sequence[str]
 ) -> Iterator[tuple[GroupKey, dict[int, ColumnSums]]]:
-    """Yield the key of each group of a batch, and the states that `_write_state` wrote."""
+    """Yield the key of each group of a batch, and the sums that `_write_sums` wrote."""
     keys = list(zip(*(batch.column(name).to_pylist() for name in groups), strict=True))
     texts = batch.column("state").to_pylist()
     for key, text in zip(keys or [()] * batch.num_rows, texts, strict=True):
@@ -105,7 +105,7 @@ def _read_sums(
 
 
 def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
-    """Put the states of each group together, in a partition that has all of them."""
+    """Merge the sums of each group, in a partition that has all of them."""
     group_sums, column_types = GroupSums({}), None
     for batch in batches:
         column_types = column_types or [batch.schema.field(name).type for name in groups]
@@ -118,7 +118,7 @@ def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
 def _split_by_group(
     batch: "pa.RecordBatch", groups: Sequence[str]
 ) -> Iterator[tuple[GroupKey, Ints]]:
-    """Yield the rows of each group of a batch."""
+    """Yield the key of each group of a batch, and its rows."""
     if not groups:
         yield (), np.arange(batch.num_rows)
         return
@@ -140,7 +140,7 @@ def _read_scores(batch: "pa.RecordBatch", name: str) -> Floats:
 
 
 def _sum_numbers(numbers: Floats) -> Sums:
-    """Return the sums of values, without those that are NaN."""
+    """Return the sums of an array of numbers, without NaN."""
     return Sums.of(numbers[~np.isnan(numbers)])
 
 
@@ -151,7 +151,7 @@ def _sum_columns(
 ) -> Batches:
     """Yield the sums of each group of a partition.
 
-    `columns_of` returns the columns of values of a batch, and the cluster of each row: (rows,).
+    `read_columns` returns columns of numbers of a batch, and the cluster of each row: (n_rows,).
     """
     group_sums, column_types = GroupSums({}), None
     for batch in batches:
@@ -173,7 +173,7 @@ def sum_scores(
     has_answered: bool,
     batches: Batches,
 ) -> Batches:
-    """Yield the sums of each group of a partition: of each measure, and of those answered."""
+    """Yield the sums of each group of a partition: of each measure, and of answered queries."""
 
     def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         n = batch.num_rows
@@ -250,7 +250,7 @@ def _make_batches(
     names: Sequence[str],
     make_rows: Callable[[dict[int, ColumnSums]], Iterator[Sequence[Any]]],
 ) -> Batches:
-    """Yield the rows of a result: for each group, those that its states give."""
+    """Yield batches of the rows that `make_rows` makes of the sums of each group."""
     import pyarrow as pa
 
     for batch in batches:

@@ -143,8 +143,8 @@ def evaluate(
         (measure.name for measure in measure_list if measure.definition.module == "__main__"), None
     ):
         raise MeasureError(
-            f"{local_measure} is declared in the program itself, which the machines of Spark do not import: "
-            "declare it in a module that is installed there, or added to the session"
+            f"{local_measure} is declared in the program itself, which the machines of Spark do "
+            "not import: declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
@@ -265,8 +265,9 @@ class _SideFrame:
         query, doc = paths[:2]
         docs = f"split({doc}, ';')" if lists else f"array({doc})"
         docs = doc if name_of_role["doc"] in arrays else docs
+        system = quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)
         rows = frame.selectExpr(
-            f"CAST({quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)} AS string) AS system",
+            f"CAST({system} AS string) AS system",
             f"CAST({query} AS string) AS query",
             f"CAST({docs} AS array<string>) AS docs",
             # A list that is null holds no judgment, or is that of a query without an answer.
@@ -316,7 +317,7 @@ class _SideFrame:
 def _check_column_type(
     role: Role, name: str, column_type: str, source: str, has_lists: bool
 ) -> None:
-    """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
+    """Raise InputError unless a column, or its arrays, has ids or numbers, by its type in SQL."""
     cell = column_type.removeprefix("array<").removesuffix(">") if has_lists else column_type
     pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
     if not re.fullmatch(pattern, cell):
@@ -335,7 +336,7 @@ def _check_column_type(
 def _find_fields(
     frame: "DataFrame", names: Sequence[str], side: Side, user_columns: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
-    """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
+    """Return the fields of structs in arrays, and the columns by role: see `choose_fields`."""
     from pyspark.sql.types import ArrayType, StructType
 
     fields_of_column = {
@@ -398,8 +399,8 @@ def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
     for name in task.keep:
         if type_of_column[name].typeName() in ("array", "map", "struct", "variant"):
             raise OptionError(
-                f"keep: column {name!r} holds an {type_of_column[name].simpleString():.60}: keep columns of "
-                "single values, and join others to the scores"
+                f"keep: column {name!r} holds an {type_of_column[name].simpleString():.60}: keep "
+                "columns of single values, and join others to the scores"
             )
         fields.append(StructField(name, type_of_column[name]))
     fields.append(StructField(ANSWERED, BooleanType()))
@@ -497,7 +498,7 @@ def _refuse_unjudged_systems(
 
 
 def _read_first_lists(pairs: "DataFrame", other_pairs: "DataFrame") -> dict[str, dict[str, int]]:
-    """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
+    """Return {query: {document: 1}} of some pairs, those of queries of both DataFrames first."""
     shared = other_pairs.selectExpr("query", "true AS is_shared").distinct()
     rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     rows = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])

@@ -1,6 +1,6 @@
 """Totals: means, intervals and comparisons of scores of queries that Spark holds.
 
-The tasks make exact sums of them, and results of these: see `group_sums.py`.
+Spark's tasks make exact sums of the scores, and rows of the sums: see `group_sums.py`.
 """
 
 import json
@@ -99,7 +99,7 @@ def attach_counts(
 ) -> "DataFrame":
     """Return the scores; the metadata of `answered` say what `summarize` counts of each system.
 
-    `judged` and `ranked` have the columns `system`, `query` and `is_lost` of both sides' rows.
+    `qrels_rows` and `run_rows` have the columns `system`, `query` and `is_lost`.
     """
     lost_rows = run_rows.where("is_lost")
     queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
@@ -286,7 +286,7 @@ def _parse_measure(name: str) -> Measure | None:
 
 
 def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
-    """Return the columns of a result: those to group by, and others."""
+    """Return the schema of a result: the columns to group by, then `fields`."""
     type_of_column = dict(scores.dtypes)
     return ", ".join([*(f"{quote_name(name)} {type_of_column[name]}" for name in groups), fields])
 
@@ -294,7 +294,7 @@ def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> s
 def _sum_groups(
     frame: "DataFrame", groups: Sequence[str], sum_batches: Callable[[Batches], Batches]
 ) -> "DataFrame":
-    """Return a row for each group with its state, from the states of the partitions."""
+    """Return a DataFrame with a row for each group: its key, and its sums over all partitions."""
     schema = _result_schema(frame, groups, "state string")
     group_sums = frame.mapInArrow(sum_batches, schema)
     group_sums = (

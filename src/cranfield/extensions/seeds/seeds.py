@@ -73,8 +73,8 @@ def find_groups(
             for run_index in run_indices:
                 if group_of_run.setdefault(run_index, group) != group:
                     raise InputError(
-                        f"the run {run_names[run_index]!r:.80} is in two groups, {group_of_run[run_index]!r:.80} and "
-                        f"{group!r:.80}"
+                        f"the run {run_names[run_index]!r:.80} is in two groups, "
+                        f"{group_of_run[run_index]!r:.80} and {group!r:.80}"
                     )
     groups: dict[str, list[int]] = {}
     for run_index, name in enumerate(run_names):
@@ -173,17 +173,18 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
     ]
     if small_systems:
         text = (
-            f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are then often "
-            "too narrow. 95% intervals held the true difference in 85 to 96% of simulated cases "
-            "with two runs of a system, in 91 to 97% with three, in 93 to 96% with five."
+            f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are "
+            "then often too narrow. 95% intervals held the true difference in 85 to 96% of "
+            "simulated cases with two runs of a system, in 91 to 97% with three, in 93 to 96% with "
+            "five."
         )
         is_grave = any(len(group.runs) == 2 for group in groups)
         yield Note("few-runs", "warning" if is_grave else "info", text, len(small_systems))
     twin_systems = [escape_unprintable(group.name) for group in groups if _has_twin_runs(group)]
     if twin_systems:
         text = (
-            f"Runs of {', '.join(twin_systems)} have the same scores on every query: are they one run? "
-            "A copy has no other seed, and makes p and intervals of training again too small."
+            f"Runs of {', '.join(twin_systems)} have the same scores on every query: are they one "
+            "run? A copy has no other seed, and makes p and intervals of training again too small."
         )
         yield Note("same-runs", "warning", text, count=len(twin_systems))
     single_run_systems = [
@@ -191,9 +192,9 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
     ]
     if single_run_systems:
         text = (
-            f"One run cannot tell what other seeds would change: training {', '.join(single_run_systems)} "
-            "again has no test. A system without seeds, such as BM25, is named by "
-            "deterministic= (--deterministic)."
+            "One run cannot tell what other seeds would change: training "
+            f"{', '.join(single_run_systems)} again has no test. A system without seeds, such as "
+            "BM25, is named by deterministic= (--deterministic)."
         )
         yield Note("one-seed", "info", text, len(single_run_systems))
 

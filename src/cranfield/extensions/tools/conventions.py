@@ -468,7 +468,7 @@ _NAME_OF_SPELLING = {_normalize_name(name): name for name in CONVENTIONS} | {
 
 
 def find_convention(name: str) -> Convention:
-    """Return the convention of a name; OptionError with the nearest ones if there is none."""
+    """Return the convention of a name; raise OptionError, with the nearest name, if none has it."""
     canonical_name = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
     if canonical_name is None:
         spellings, matches = (

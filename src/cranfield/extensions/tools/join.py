@@ -1,4 +1,4 @@
-"""join: scores of measures that a tool ranks differently, as one."""
+"""Joins the scores of measures for which a tool ranks documents differently."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ def join_systems(
     groups: Sequence[Group],
     group_systems: Sequence[Systems],
 ) -> Systems:
-    """Return the scores by each rule of a convention as one; a note names measures it lacks."""
+    """Join systems' scores by each group of a convention; a note names measures that it lacks."""
     scores_of_run = [
         [rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]
     ]
@@ -45,10 +45,10 @@ def join_scores(
     groups: Sequence[Group],
     group_scores: Sequence[Scores],
 ) -> Scores:
-    """Return the scores of one run under a convention: of its `groups`, one of `parts` each.
+    """Return the scores of one run under a convention: `group_scores` has the scores of each group.
 
-    The columns are in the order of `wanted`. A query that a part does not average is NaN in its
-    columns, and is left out of their means. The recipe has the options that all parts share.
+    The columns are in the order of `measures`. A query that a group does not average is NaN in its
+    columns, and is left out of their means. The recipe has the options that all groups share.
     """
     query_ids = list(
         dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids)
@@ -63,7 +63,7 @@ def join_scores(
             column = np.full(len(query_ids), np.nan, scores.values.dtype)
             column[rows] = scores.values[:, i]
             column_of_measure[named_measure] = tool_measure, group.decimals, column
-    # Two that are computed alike are one column.
+    # Two measures that are computed alike are one column.
     columns = [
         *{
             column_of_measure[measure][0]: column_of_measure[measure] for measure in measures
@@ -118,7 +118,7 @@ def join_scores(
 
 
 def _find_slice(group_scores: Scores, label: str, name: str) -> Scores:
-    """Return the scores of the queries that have a label; of a part without such, of no query."""
+    """Return a group's scores on a slice of the queries, which may be missing: no query then."""
     for slice_label, slice_name, scores in group_scores.slices:
         if (slice_label, slice_name) == (label, name):
             return scores

@@ -12,7 +12,7 @@ from cranfield.scoring.job import Job, JobScores, MeasureGroup, Scorer, ScoringO
 
 @dataclass(frozen=True, kw_only=True)
 class Convening(ScoringOptions):
-    """Whose numbers are wanted."""
+    """Which tool's numbers to compute."""
 
     heading: ClassVar = "Numbers of other tools"
     flags: ClassVar = {
@@ -29,10 +29,9 @@ class Convening(ScoringOptions):
         '"sentence-transformers": measures are computed, and queries averaged, as it does. '
         "`cranfield conventions` lists them. Parameters that are stated, and options that are not "
         "at their defaults, stay as they are.",
-        lambda value: value,
     )
 
-    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+    def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:
             return measure, judging

@@ -67,7 +67,8 @@ def _tie_sentences(query_value: QueryValue) -> Iterator[str]:
     n_unnamed = len(query_value.ties) - len(named_ties)
     if n_unnamed:
         group_noun, amount = ("more group", "less") if named_ties else ("group", "little")
-        yield f"The order of {format_count(n_unnamed, group_noun)} of tied documents mattered {amount}."
+        groups_text = format_count(n_unnamed, group_noun)
+        yield f"The order of {groups_text} of tied documents mattered {amount}."
 
 
 def _tie_sentence(query_value: QueryValue, tie: Tie) -> str:
@@ -116,8 +117,9 @@ def _judgment_sentences(query_value: QueryValue) -> Iterator[str]:
     for judgment, adjective in ((up, "Highest"), (down, "Lowest")):
         if judgment is not None:
             yield (
-                f"{adjective} value with one more judgment{grades_note}{depth_text}: grade {format_short(judgment.grade)} for "
-                f"{judgment.doc} at rank {judgment.rank}: {_change_text(query_value, judgment.value)}."
+                f"{adjective} value with one more judgment{grades_note}{depth_text}: grade "
+                f"{format_short(judgment.grade)} for {judgment.doc} at rank {judgment.rank}: "
+                f"{_change_text(query_value, judgment.value)}."
             )
     if up is None and down is None:
         yield f"One more judgment{grades_note}{depth_text} would not change it."

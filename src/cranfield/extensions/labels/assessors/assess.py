@@ -1,4 +1,4 @@
-"""Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
+"""agreement: how far two or more qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ Rates = Union[  # noqa: UP007
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementSettings(Options):
-    """How two assessors are compared."""
+    """The options of `agreement`."""
 
     rel: int = option(
         1,
@@ -90,7 +90,7 @@ def agreement(
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 
-    Agreement is computed over the queries that both qrels have; `Agreed` says what each number is.
+    Agreement is computed over the queries that both qrels have; `PairAgreement` says what each number is.
 
     With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
     of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
@@ -114,8 +114,8 @@ def agreement(
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
             rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
             grade are divided by their sum.
-        others: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...: `pairs`
-            has how far each two agree, and with runs A is compared with each of them, too.
+        extra_qrels: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...:
+            `pairs` has how far each two agree, and with runs A is compared with each of them, too.
         **options: each option of `AgreementSettings` and `Reading`, and `duplicates` of `Judging`.
 
     A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
@@ -125,8 +125,8 @@ def agreement(
         NothingSharedError: qrels without a common query, or document.
         InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
             be read.
-        OptionError: both or neither of qrels_b and confusion, others without qrels_b, or an option
-            with an impossible value.
+        OptionError: both or neither of qrels_b and confusion, extra_qrels without qrels_b, or an
+            option with an impossible value.
         MeasureError: a measure by which systems cannot be ordered so.
 
     >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
@@ -162,7 +162,7 @@ def agreement(
             recipe,
         )
     if extra_qrels is not None:
-        raise OptionError("others are further assessors: state the second one, too (qrels_b)")
+        raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
@@ -171,7 +171,7 @@ def agreement(
 def _name_assessors(
     extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None,
 ) -> dict[str, Any]:
-    """Return further assessors by name: C, D, ... unless they have names."""
+    """Return {name: qrels} of the extra assessors: C, D, ... unless they have names."""
     if extra_qrels is None:
         return {}
     if isinstance(extra_qrels, Mapping):
@@ -179,14 +179,14 @@ def _name_assessors(
         taken_names = {"A", "B"} & qrels_of_name.keys()
         if taken_names or "" in qrels_of_name:
             raise OptionError(
-                f"others: {next(iter(taken_names), '')!r} is no name for a further assessor: A and B are "
+                f"extra_qrels: {next(iter(taken_names), '')!r} is no name for a further assessor: A and B are "
                 "the first two"
             )
         return qrels_of_name
     if isinstance(extra_qrels, str) or not isinstance(extra_qrels, Sequence):
-        raise OptionError("others: expected {name: qrels}, or a list of qrels")
+        raise OptionError("extra_qrels: expected {name: qrels}, or a list of qrels")
     if len(extra_qrels) > len(_FURTHER_NAMES):
-        raise OptionError(f"others: {len(extra_qrels)} are too many for letters: name them")
+        raise OptionError(f"extra_qrels: {len(extra_qrels)} are too many for letters: name them")
     return dict(zip(_FURTHER_NAMES, extra_qrels, strict=False))
 
 
@@ -231,7 +231,7 @@ def _compare_assessors(
 
 
 def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
-    """Match two of several assessors' judgments; an error says which two."""
+    """Match the judgments of the assessors named `a` and `b`; an error names them."""
     try:
         return match_two(qrels[a], qrels[b])
     except NothingSharedError as error:
@@ -302,7 +302,7 @@ def _compare_two(
 
 
 def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
-    """Yield how many queries both assessors judged, grades below 0, and what only one judged."""
+    """Yield notes on queries that both assessors judged, grades below 0, and other queries."""
     n = len(judgments.query_ids)
     are = format_count(n, "query is", "queries are")
     yield Note("in-both", "info", f"{are} judged in both qrels.", n)
@@ -320,9 +320,9 @@ def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
 
 
 def _mix_scores(under_a: Floats, under_b: Floats, n: int, seed: int) -> Iterator[Floats]:
-    """Yield n mixtures, some at a time: of each query, the scores under A or B, by chance.
+    """Yield n mixtures in batches: each query has its scores under A or under B, by chance.
 
-    The scores are (n_queries, n_systems, n_measures).
+    Scores are (n_queries, n_systems, n_measures), a batch has a first axis of mixtures.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     for block in watch_slices(split_variants(n, under_a.size), "mixtures", n):
@@ -391,7 +391,10 @@ def _compare_with_rates(
 
 
 def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict[int, float]]:
-    """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
+    """Return {true grade: {given grade: rate}}; the rates of a true grade add up to 1.
+
+    Raises OptionError if a grade of A has no rates.
+    """
     rates_of_grade: dict[int, dict[int, float]] = {}
     for key, rate_or_row in rates.items():
         true_grade: Any = key
@@ -428,7 +431,7 @@ def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict
 
 
 def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
-    """Return the measures, all of which order systems by a mean over queries."""
+    """Return the measures; MeasureError for one that orders systems by no mean over queries."""
     for measure in measures:
         if measure.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(
@@ -439,5 +442,5 @@ def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
 
 
 def _score_array(scores: Systems) -> Floats:
-    """Return (n_queries, n_systems, n_measures)."""
+    """Return the scores as an array: (n_queries, n_systems, n_measures)."""
     return np.stack([system_scores.values for system_scores in scores.values()], axis=1)

@@ -1,4 +1,4 @@
-"""Two or more assessors: what their qrels say of the same documents, and how far they agree."""
+"""Judgments of two or more assessors, matched by document, and how far two of them agree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from cranfield.errors import InputError, NothingSharedError
 class TwoJudgments:
     """Every document that either qrels judges for a query of both: flat columns.
 
-    A grade is 0 where `in_a` or `in_b` is false: such a document has none.
+    A grade is 0 where `is_in_a` or `is_in_b` is false.
 
-    >>> two = two_judgments(Qrels({"q": {"d1": 2, "d2": 0}}), Qrels({"q": {"d1": 1, "d9": 1}}))
-    >>> two.both, two.a[two.both], two.b[two.both]
+    >>> two = match_two(Qrels({"q": {"d1": 2, "d2": 0}}), Qrels({"q": {"d1": 1, "d9": 1}}))
+    >>> two.is_shared, two.grade_a[two.is_shared], two.grade_b[two.is_shared]
     (array([ True, False, False]), array([2]), array([1]))
     """
 
@@ -29,7 +29,7 @@ class TwoJudgments:
     grade_b: Ints  # (rows,)
     is_in_a: Bools  # (rows,) whether the document is judged there
     is_in_b: Bools  # (rows,)
-    weight: Ints | Floats  # (rows,) how many documents a row counts for
+    weight: Ints | Floats  # (rows,) how many documents a row stands for
     n_queries_only_a: int
     n_queries_only_b: int
 
@@ -104,7 +104,7 @@ def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
 def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
     """Match two qrels by query and document.
 
-    Raises what `matched` raises, and NothingSharedError if no query, or no document of a query, is
+    Raises what `match_judgments` raises, and NothingSharedError if no query, or no document of a query, is
     judged in both.
     """
     codes = b.find_codes(encode_ids(a.query_ids))
@@ -144,7 +144,7 @@ def match_two(a: Qrels, b: Qrels) -> TwoJudgments:
 
 
 def _grade_column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
-    """Return which of n rows have a grade, and it, 0 elsewhere."""
+    """Return which of n rows have a grade, and the grades, 0 elsewhere: (n,) each."""
     has_grade, grade_column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     has_grade[rows], grade_column[rows] = True, grade
     return has_grade, grade_column
@@ -176,11 +176,12 @@ class PairAgreement:
 
 
 def judgments_from_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments:
-    """Return what two assessors judge of whom a matrix says how often they give which grades.
+    """Return judgments of two assessors with a row for each cell of a confusion matrix.
 
-    `matrix` is (n_grades, n_grades): rows are the first one's grades, columns the second's.
+    `matrix` is (n_grades, n_grades): rows are A's grades, columns B's.
 
-    >>> agreed(of_matrix([1, 0], np.array([[20, 5], [10, 15]])), 1, pooled=True)[0].kappa
+    >>> judgments = judgments_from_matrix([1, 0], np.array([[20, 5], [10, 15]]))
+    >>> measure_agreement(judgments, 1, pooled=True)[0].kappa
     0.4
     """
     grade_a, grade_b = (
@@ -248,7 +249,7 @@ def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> lis
 
 
 def count_confusion(judgments: TwoJudgments) -> tuple[list[int], Ints]:
-    """Return the grades and how often they met: (n_grades, n_grades), rows of the first qrels."""
+    """Return the grades and the confusion matrix: (n_grades, n_grades), rows are A's grades."""
     grade_a, grade_b = (
         judgments.grade_a[judgments.is_shared],
         judgments.grade_b[judgments.is_shared],
@@ -260,7 +261,7 @@ def count_confusion(judgments: TwoJudgments) -> tuple[list[int], Ints]:
 
 
 def _divide(numerators: Floats, denominators: Floats) -> list[float | None]:
-    """Divide; None where there is nothing to divide by."""
+    """Return the quotients as a list; None where the denominator is 0."""
     pairs = zip(numerators.tolist(), denominators.tolist(), strict=True)
     return [numerator / denominator if denominator else None for numerator, denominator in pairs]
 
@@ -268,9 +269,9 @@ def _divide(numerators: Floats, denominators: Floats) -> list[float | None]:
 def _compute_kappa(
     query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats
 ) -> list[float | None]:
-    """Return kappa with quadratic weights of each query's grades; of 0 and 1, Cohen's own.
+    """Return each query's kappa with quadratic weights; of grades 0 and 1, it is Cohen's kappa.
 
-    1 - (the mean squared difference) / (that of every a with every b), as sums of whole numbers:
+    1 - (the mean squared difference) / (that of each `a` with each `b`), as sums of whole numbers:
     Cohen, Educational and Psychological Measurement 1960; Psychological Bulletin 1968.
     """
 

@@ -1,4 +1,4 @@
-"""Stability: what other judgments, and many mixtures of them, leave of an ordering of systems."""
+"""Stability: whether another assessor's judgments, and mixtures of both, order systems alike."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -41,7 +41,7 @@ class SystemPair:
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """What other judgments leave of the ordering of systems by one measure.
+    """How the ordering of systems by one measure changes under other judgments.
 
     The systems are in A's order, the best first, and the left of a pair comes before the right.
     Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
@@ -95,7 +95,7 @@ class Stability:
 
 
 class _SystemTests(NamedTuple):
-    """Systems under some qrels: means (n_qrels, n_systems); of pairs (n_qrels, n_pairs)."""
+    """Tests of all pairs of systems under some qrels: (n_qrels, n_pairs) but for the means."""
 
     means: Floats
     differences: Floats
@@ -138,10 +138,10 @@ def measure_stability(
     batches: Iterable[Floats],
     alpha: float,
 ) -> list[Stability]:
-    """Look at the systems under A, under B, and under mixtures of both, by each measure.
+    """Compare the systems under A, under B, and under mixtures of both, by each measure.
 
-    `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
-    n_systems, n_measures).
+    `scores_a` and `scores_b` are (n_queries, n_systems, n_measures), a batch of mixtures is
+    (n_mixtures, n_queries, n_systems, n_measures).
     """
     order_of_measure = []
     for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
@@ -151,7 +151,7 @@ def measure_stability(
         )
 
     def test_by_measure(values: Floats) -> list[_SystemTests]:
-        # The same layout, and so the same bits, however many there are.
+        # A contiguous copy: the same layout gives the same bits, however many qrels there are.
         return [
             _test_systems(np.ascontiguousarray(values[:, :, order, k]), alpha)
             for k, order in enumerate(order_of_measure)
@@ -208,7 +208,7 @@ def _make_stability(
     def list_differences(
         tests: _SystemTests | None,
     ) -> tuple[list[float | None], list[float | None]]:
-        """Return the differences of the pairs, and p."""
+        """Return the differences of the pairs, and their p-values; None without tests."""
         if tests is None:
             return [None] * len(first), [None] * len(first)
         return tests.differences[0].tolist(), list(map(finite_or_none, tests.p[0]))

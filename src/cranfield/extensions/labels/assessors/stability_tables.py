@@ -1,4 +1,4 @@
-"""Tables of what two assessors' judgments do to the ordering of systems."""
+"""StabilityTables: tables of how systems are ordered under two assessors' judgments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MAX_PAIRS = 10
 
 @dataclass(frozen=True)
 class StabilityTables:
-    """How an agreement of A with a second assessor shows the orderings of systems."""
+    """The tables of the orderings of systems under A and a second assessor."""
 
     orderings: Sequence[Stability]  # of each measure; none without runs
     second: str  # the name of the second assessor
@@ -34,7 +34,7 @@ class StabilityTables:
         return tables
 
     def _orderings_table(self) -> Table:
-        """Return what it does to the ordering of the systems, a row for each measure."""
+        """Return a table of how alike the orderings are, a row for each measure."""
         has_second = self.has_second
         ordering_phrase = "the same" if has_second else "Kendall's tau-b of the ordering under A"
         columns = [
@@ -98,7 +98,7 @@ class StabilityTables:
         )
 
     def _pairs_table(self) -> Table:
-        """Return the pairs of systems that are not the same under every mixture, most shaky first.
+        """Return the pairs of systems that differ under some mixture, the least stable first.
 
         At most 10 of each measure; `to_dict` has all.
         """
@@ -125,7 +125,7 @@ class StabilityTables:
         return make_table(rows, columns, title=title, n_labels=3, rules=rules - {0, len(rows)})
 
     def _pair_columns(self, omitted_sentences: str) -> list[Column]:
-        """Return the columns of two systems; `same` says which of them are not shown."""
+        """Return the columns of pairs; `omitted_sentences` say how many pairs are not shown."""
         has_second, alpha, second = self.has_second, self.recipe["alpha"], self.second
 
         def make_cell(show: Callable[[float | None], str], name: str) -> Callable[[Any], str]:

@@ -26,7 +26,7 @@ from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
 MIN_RELIABLE_QUERIES = (
-    20  # labelled queries: with fewer, intervals were seen to hold less often than they say
+    20  # with fewer labelled queries, intervals held less often than they say in trials
 )
 
 
@@ -122,7 +122,7 @@ def prediction_powered(
 def _estimate_all(
     scores: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
-    """Return each system's mean, and each difference from the baseline, by measure and system."""
+    """Return {measure: {system: mean}}, and the same of differences from the baseline."""
     baseline_row = scores.system_names.index(baseline)
     means_of_measure: dict[str, dict[str, PoweredMean]] = {}
     differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
@@ -180,15 +180,15 @@ def _make_powered_mean(
     limits: tuple[float, float],
     **pair_fields: Any,
 ) -> PoweredMean:
-    """Return an estimate with its intervals, whose ends are cut to the range of what is estimated.
+    """Return a result with intervals, which are cut to `limits`, the range of the quantity.
 
-    An estimate itself may be out of the range, and is then an end.
+    An estimate may be outside of its range: it is then an end of the interval.
     """
 
     def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
         if (
             estimate_of_labels.error == 0
-        ):  # nothing varies among the labelled ones: it is not known what would
+        ):  # no labelled query or document differs: how others would is unknown
             return None, None
         low, high = (
             float(end[0])
@@ -224,7 +224,7 @@ def _make_powered_mean(
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
-    """Say how far intervals of few labels hold, and what was stated."""
+    """Yield notes on intervals of few labels, and on a stated lam."""
     if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
             f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often than they say: 95% "

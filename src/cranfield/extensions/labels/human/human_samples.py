@@ -1,4 +1,7 @@
-"""What people labelled, beside the labels of a model: whole queries, or single documents."""
+"""Human samples: what people labelled, whole queries or single documents, beside a model's labels.
+
+Gives a `Sample`, from which `human_labels.py` estimates means and differences.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,15 +38,19 @@ from cranfield.render.numbers import (
 )
 from cranfield.scoring.arguments import Reading
 
-_MIN_EFFECTIVE_QUERIES = 20  # labelled queries, as many equally likely ones as they are worth
+_MIN_EFFECTIVE_QUERIES = 20  # labelled queries, counted as equally likely ones
 _MIN_DIFFERING_QUERIES = 10  # queries on which two systems differ
-_REPEATED_NOTES = ("without-score", "dropped", "percent")  # notes on the human scores to repeat
+_REPEATED_NOTES = (
+    "without-score",
+    "dropped",
+    "percent",
+)  # codes of notes on human scores to repeat
 
 
 class LabelledQueries(Units):
     """The queries that people labelled, each a unit of its own."""
 
-    words = "labelled queries"
+    unit_words = "labelled queries"
 
 
 def sample_labels(
@@ -55,12 +62,12 @@ def sample_labels(
     lam: float | None,
     baseline: int,
 ) -> tuple[AlignedScores, Sample]:
-    """Return the scores by the model's labels, and what people labelled beside.
+    """Return the scores by the model's labels, and the sample that people labelled.
 
-    Where people gave a higher grade than the model, its labels are on their scale, as theirs are on
-    the model's: measures such as ERR depend on the highest grade. `base` is the baseline's place.
-    `human` are judgments where these are scores of runs, and scores where these were given. Raises
-    the errors of `prediction_powered`.
+    Both kinds of labels are put on one scale, as measures such as ERR depend on the highest grade:
+    the scores are computed again where people's highest grade is higher. `baseline` is the number
+    of a system. `human` are judgments where `scores` come from runs, else scores. Raises the errors
+    of `prediction_powered`.
     """
     source = scores.evaluated_runs
     if source is None:
@@ -93,7 +100,7 @@ def sample_labels(
 
 
 def _drop_ungraded(human_labels: Qrels) -> Qrels:
-    """Return the judgments of queries that have a grade of at least 0."""
+    """Return the judgments of the queries that have a grade of at least 0."""
     has_grade = (
         np.bincount(human_labels.query, human_labels.grade >= 0, len(human_labels.query_ids)) > 0
     )
@@ -110,7 +117,7 @@ def _drop_ungraded(human_labels: Qrels) -> Qrels:
 
 
 def _unknown_document_notes(source: EvaluatedRuns, human_labels: Qrels) -> Iterator[Note]:
-    """Warn of labelled documents that the model did not label, and no run has."""
+    """Yield a warning of labelled documents that the model did not label and no run has."""
     model_query_ids = set(source.qrels.query_ids)
     query_ids = [query_id for query_id in human_labels.query_ids if query_id in model_query_ids]
     docs_of_query = {
@@ -154,7 +161,7 @@ def _make_sample(
 
 
 def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[Note]:
-    """Warn where rows of the human labels were left out, or say nothing."""
+    """Yield warnings where human labels were left out, are below 0, or have no grades."""
     label_codes = human_labels.find_codes(encode_ids(scores.query_ids))
     has_model_label = np.zeros(len(human_labels.query_ids), np.bool_)
     has_model_label[label_codes[label_codes >= 0]] = True
@@ -188,7 +195,7 @@ def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[No
 
 
 def _align_human_scores(human: Any, scores: AlignedScores, alignment: Alignment) -> AlignedScores:
-    """Return the scores of the queries that people judged, of the same systems and measures."""
+    """Return human scores with the systems and measures of the model's, in the same order."""
     try:
         human_scores = align(human, None, list(scores.measures), alignment)
     except InputError as error:
@@ -271,7 +278,7 @@ def _sample_queries(
 
 
 def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats | None:
-    """Return the probability with which each query was drawn, as the labels state it."""
+    """Return the probability with which each query was drawn, (queries,); None: not stated."""
     column = human_labels.columns.get("query_probability")
     if column is None:
         return None
@@ -291,7 +298,7 @@ def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats
 
 
 def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) -> Iterator[Note]:
-    """Say how the labelled queries were drawn, as far as that is known."""
+    """Yield notes on how the labelled queries were drawn, as far as labels say it."""
     if n == n_all:
         text = "All queries have human labels: the model's count for nothing."
         yield Note("all-labelled", "info", text, n)
@@ -333,9 +340,10 @@ def _sample_notes(n: int, n_all: int, chance: Floats | None, *, scores: bool) ->
 def _chance_notes(
     scores: AlignedScores, f: Floats, chance: Floats | None, baseline: int
 ) -> Iterator[Note]:
-    """Warn where the labelled queries do not look drawn by chance, by the model's own labels.
+    """Warn where the labelled queries do not look drawn by chance, by the model's labels.
 
-    By the mean over the systems, and by each difference from the baseline.
+    Tests the mean over the systems, and each difference from the baseline. `f` (n_measures, n,
+    n_systems) are the model's scores of the n labelled queries.
     """
     n = f.shape[1]
     weight = np.ones(n) if chance is None else 1 / chance
@@ -372,7 +380,7 @@ def _chance_notes(
 
 
 def _few_differ_notes(scores: AlignedScores, y: Floats) -> Iterator[Note]:
-    """Say where human labels show few differences between systems."""
+    """Warn where systems differ on few queries; `y` (n_measures, n, n_systems) are human scores."""
     n_differing = [int((np.ptp(measure_scores, axis=1) > TIE).sum()) for measure_scores in y]
     pairs = zip(scores.measures, n_differing, strict=True)
     differing_texts = [f"{measure} {n}" for measure, n in pairs if n < _MIN_DIFFERING_QUERIES]
@@ -388,7 +396,7 @@ def _few_differ_notes(scores: AlignedScores, y: Floats) -> Iterator[Note]:
 def _little_labelled_notes(
     scores: AlignedScores, human_scores: AlignedScores, human_rows: Ints, model_rows: Ints
 ) -> Iterator[Note]:
-    """Warn where people labelled less than the model of what a measure looks at."""
+    """Warn where people labelled fewer documents than the model of those a measure looks at."""
     if scores.judged_share is None or human_scores.judged_share is None:
         return
     for m, measure in enumerate(scores.measures):
@@ -415,8 +423,8 @@ def _few_of_all_notes(
 ) -> Iterator[Note]:
     """Warn where the model's scores depend on documents that people did not label.
 
-    Of the labelled queries, the model's own labels of those documents alone that people labelled
-    are to give the same scores.
+    On the labelled queries, the model's labels of the documents that people labelled should give
+    the scores that all its labels give.
     """
     source = scores.evaluated_runs
     if human_labels is None or source is None or source.qrels.has_groups or human_labels.has_groups:

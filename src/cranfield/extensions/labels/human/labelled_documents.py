@@ -1,4 +1,4 @@
-"""Single documents that people labelled, beside the labels of a model."""
+"""Labelled documents: the sample where people labelled single documents, beside a model's labels."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,27 +18,27 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number, format_p, format_short
 
-MIN_P = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
+MIN_P = 0.01  # with a smaller p, the labelled documents do not look drawn by chance
 ROUNDING = 1e-9
-_MIN_DOCUMENTS = 30  # labelled ones, with fewer of which intervals were seen to hold less often
-_MIN_RELEVANT = 10  # and of these, relevant ones
-_MANY_PER_QUERY = 3  # labelled documents to a query: with so many, few queries have none by chance
+_MIN_DOCUMENTS = 30  # with fewer labelled documents, intervals held less often in trials
+_MIN_RELEVANT = 10  # and with fewer relevant documents among them
+_MANY_PER_QUERY = 3  # with so many labelled documents to a query, few queries have none by chance
 
 
 class _Contributions(NamedTuple):
-    """What documents add to each score: (n_measures, n_systems, ...), of each human-labelled one.
+    """What each document that people labelled adds to scores: (n_measures, n_systems, ...).
 
     0 for a document that is not retrieved, or that the measure does not look at.
     """
 
-    y: Floats  # (..., rows) by their own labels
-    f: Floats  # (..., rows) by the model's
+    y: Floats  # (..., rows) by people's labels
+    f: Floats  # (..., rows) by the model's labels
     is_looked_at: Bools  # (..., rows)
-    model_scores: Floats  # (..., n_queries) the whole scores by the model's labels
-    n_looked_at: Ints  # (...) of all retrieved documents
+    model_scores: Floats  # (..., n_queries) the scores by the model's labels
+    n_looked_at: Ints  # (...) how many retrieved documents the measure looks at
 
     def select(self, rows: Ints) -> "_Contributions":
-        """Return the same of some of the labelled documents."""
+        """Return the contributions of some of the labelled documents."""
         y, f, looked_at = (column[:, :, rows] for column in (self.y, self.f, self.is_looked_at))
         return self._replace(y=y, f=f, is_looked_at=looked_at)
 
@@ -53,7 +53,9 @@ def sample_documents(
     query_of_code[label_codes[label_codes >= 0]] = np.flatnonzero(label_codes >= 0)
     query = query_of_code[human_labels.query]
     rows = np.flatnonzero((query >= 0) & (human_labels.grade >= 0))
-    rows = rows[np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))]  # in any order
+    rows = rows[
+        np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))
+    ]  # the same order for all orders of labels
     if not len(rows):
         raise NothingSharedError(
             "no document with a human label belongs to a query with the model's labels",
@@ -131,7 +133,7 @@ def _check_documents(judging: Judging, human_labels: Qrels) -> None:
 def _compute_contributions(
     scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, measures: Sequence[Measure]
 ) -> _Contributions:
-    """Ask each measure what the documents of each run add, by people's and the model's labels."""
+    """Compute what documents add to each run's scores, by people's and by the model's labels."""
     runs, n_rows = list(source.runs.values()), len(human_labels)
     numbered_labels = human_labels.replace_fields(
         columns={**human_labels.columns, "number": np.arange(n_rows)}
@@ -153,12 +155,10 @@ def _compute_contributions(
         )
         hits, labelled_hits = model_meeting.judged.hits, human_meeting.judged.hits
         number_of_row = labelled_hits.columns["number"]
-        _, hit_rows, labelled_rows = (
-            np.intersect1d(  # each pair of a query and a rank is there once
-                _query_rank_keys(model_query[hits.query], hits.rank),
-                _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
-                return_indices=True,
-            )
+        _, hit_rows, labelled_rows = np.intersect1d(  # a pair of query and rank occurs once
+            _query_rank_keys(model_query[hits.query], hits.rank),
+            _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
+            return_indices=True,
         )
         retrieved = model_meeting.judged.n_retrieved[model_query >= 0, 0]
         for m, measure in enumerate(measures):
@@ -174,7 +174,7 @@ def _compute_contributions(
 
 
 def _query_rank_keys(query: Ints, rank: Ints) -> Ints:
-    """Return a number for each query and rank; of an unknown query, -1, one below 0."""
+    """Return a number for each pair of query and rank, below 0 for an unknown query, -1."""
     return (query.astype(np.int64) << 32) + rank
 
 
@@ -183,8 +183,9 @@ def _chance_notes(
 ) -> Iterator[Note]:
     """Warn where the labelled documents do not look drawn with their probabilities.
 
-    Each stands for 1 / chance of all documents: so many they should be, and that relevant by the
-    model's labels. (On average over the systems.)
+    A labelled document stands for 1 / chance of all documents. On average over the systems, the sum
+    of these should be the number of documents that the measure looks at; and the weighted sum of
+    the labelled documents' contributions by the model's labels should be the sum of its scores.
     """
     from scipy.special import ndtr
 
@@ -223,7 +224,7 @@ def _chance_notes(
 
 
 def _few_document_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
-    """Warn where few of the labelled documents matter."""
+    """Warn where a measure looks at few of the labelled documents."""
     for m, measure in enumerate(scores.measures):
         n = int(contributions.is_looked_at[m].sum(axis=1).min())
         is_relevant = (contributions.y[m] != 0) | (contributions.f[m] != 0)

@@ -1,4 +1,4 @@
-"""Results of prediction-powered inference: means and differences, and their tables."""
+"""PredictionPowered: the result of `prediction_powered`, means and differences with tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -78,7 +78,7 @@ class _Line(NamedTuple):
 
 
 def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
-    """Return the rows of a number; `n_model` is how many labels of the model there are."""
+    """Return the three rows of a mean; `n_model` is the text of how many labels the model gave."""
     n_human = f"{result.labelled:,}"
     return [
         _Line(result, "both", result.mean, result.low, result.high, format_number(result.worth, 1)),

@@ -1,4 +1,4 @@
-"""collect: the labels that people gave, checked against what was asked, as judgments."""
+"""collect: labels that people gave, checked against the pool that they labelled, as judgments."""
 
 import os
 from collections import Counter
@@ -173,9 +173,7 @@ def collect(
     settings = CollectSettings.of(options)
     sources = dict(_list_sources(labels))
     all_labels: list[Label] = []
-    named_assessors: dict[
-        str, None
-    ] = {}  # who is named, and files of which nobody labelled anything
+    named_assessors: dict[str, None] = {}  # assessors of rows, and files without any label
     for name, source in sources.items():
         rows = read_labels(source)
         named_assessors |= dict.fromkeys(
@@ -266,7 +264,7 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _pool_name(pool: Any) -> str | None:
-    """Return the name of a pool in the recipe."""
+    """Return how the recipe names a pool: its path, "in memory", or None."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
@@ -275,7 +273,7 @@ def _pool_name(pool: Any) -> str | None:
 def _check_repeated(
     labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
 ) -> list[Note]:
-    """Say how many documents have several labels; DuplicateError where they may not differ."""
+    """Return notes on documents with several labels; DuplicateError where they may not differ."""
     n_labelled_twice, n_shared, n_differing = 0, 0, 0
     for (query, doc), graded_labels in labels_of_document.items():
         n_labels_of_assessor = Counter(str(label.assessor) for label, _ in graded_labels)
@@ -314,9 +312,9 @@ def _check_repeated(
 def _settle_grades(
     labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
 ) -> dict[QueryDoc, float]:
-    """Return the grade that counts of each document, as judgments that are merged.
+    """Return {(query, document): the grade that counts}, as when judgments are merged.
 
-    Of one person's labels the last counts.
+    Of one person's labels of a document, the last counts.
     """
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
@@ -357,7 +355,7 @@ def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
 def _collect_drawing(
     pairs: Sequence[QueryDoc], requests: Mapping[QueryDoc, Label]
 ) -> dict[Role, Sequence[Any]]:
-    """Return how each document was drawn, by the columns that all have."""
+    """Return {role: cells (documents,)} of the columns that say how documents were drawn."""
     roles = [role for role in DRAWING if any(role in requests[pair].drawing for pair in pairs)]
     return {
         role: [_simplify_grade(parse_number(requests[pair].drawing[role]) or 0) for pair in pairs]
@@ -371,7 +369,7 @@ def _count_assessors(
     labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]],
     named_assessors: Iterable[str],
 ) -> Iterator[Assessor]:
-    """Yield each person's part, in the order of their names; of those without a label, too."""
+    """Yield the counts of each assessor by name, also of assessors without a label."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
     for graded_labels in labels_of_document.values():
         grade_of_assessor = {str(label.assessor): grade for label, grade in graded_labels}

@@ -25,13 +25,13 @@ from cranfield.scoring.evaluate import score_runs
 
 
 class DecidingDocuments(NamedTuple):
-    """The unjudged documents of two runs, that which may change the difference most first."""
+    """The unjudged documents of two runs, in the order in which they narrow the bounds most."""
 
     documents: Sequence[tuple[str, str]]  # (query, document)
     difference: float  # of the means, the first run's minus the second's
-    low: float  # of the difference, over every way to grade the unjudged
+    low: float  # the bounds of the difference, over all grades of the unjudged documents
     high: float
-    n_needed: int | None  # judged, in order and all with grade 0, so many make the sign certain
+    n_needed: int | None  # how many, judged in order and all of grade 0, make the sign certain
 
     @property
     def is_certain(self) -> bool:
@@ -82,8 +82,8 @@ def find_deciding(
     )
     difference = np.array([first_values[query] - second_values[query] for query in query_ids])
     low, high = score_form.ends(query, move, difference)
-    # Each document's part of the width of its query's bounds. What moves neither run may change
-    # the ideal ranking, and comes last, from the query with the widest bounds.
+    # `share` is a document's part in the width of its query's bounds. A document that moves neither
+    # run may change the ideal ranking: it comes last, from the query with the widest bounds.
     sums = np.bincount(query, np.abs(move), len(query_ids))
     share = np.divide(np.abs(move), sums[query], out=np.zeros(len(query)), where=sums[query] > 0)
     width = (high - low)[query]
@@ -110,7 +110,7 @@ def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> i
     """Return how many judgments of grade 0 make the sign certain; None if it stays open."""
     if not _is_certain(*ends_after(n)):
         return None
-    low, high = -1, n  # not enough, as far as is known; enough
+    low, high = -1, n  # `low` judgments are too few (or -1), `high` are enough
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _is_certain(*ends_after(middle)) else (middle, high)
@@ -123,7 +123,7 @@ def _find_moves(
     runs: Sequence[Run],
     judging: Judging,
 ) -> tuple[Sequence[str], Ints, Floats]:
-    """Return the unjudged documents, each one's query, and what it adds to the difference."""
+    """Return the unjudged documents, their queries, and what each adds to the difference."""
     depth = min(score_form.max_rank, judging.depth or NO_CUTOFF)
     unjudged_of_run, ids = find_unjudged_with_ids(judgments, runs, depth, judging)
     query, move = np.full(len(ids), -1), np.zeros(len(ids))
@@ -131,6 +131,6 @@ def _find_moves(
         query[unjudged.document] = unjudged.query
         move[unjudged.document] += sign * score_form.weights(unjudged)
     rows = np.flatnonzero(query >= 0)
-    # Numbers are others in each process: by query and id, sums and ties are always the same.
+    # Document numbers differ from process to process; sorted by query and id, sums and ties do not.
     rows = rows[np.lexsort((ids.take(rows).sort_keys(), query[rows]))]
     return ids.take(rows).to_texts(), query[rows], move[rows]

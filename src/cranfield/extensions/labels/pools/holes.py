@@ -27,7 +27,7 @@ from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
 
-#: What changes which documents are judged, or how many are looked at, and is set here.
+#: Options of `Judging` that change which documents are judged, or how many are looked at.
 NOT_FOR_HOLES = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
@@ -90,7 +90,7 @@ class Holes(Shown):
     notes: tuple[Note, ...] = ()
 
     def __getitem__(self, run: str) -> Hole:
-        """Return what is known of one run."""
+        """Return the row of a run, by its name."""
         for hole in self.runs:
             if hole.run == run:
                 return hole
@@ -241,7 +241,7 @@ def _leave_out_each(
     settings: HolesSettings,
     judging: Judging,
 ) -> Iterator[Hole]:
-    """Yield each run's part in the judgments; `unjudged` is what each has without a judgment."""
+    """Yield each run's part in the judgments; `unjudged` has each run's unjudged documents."""
     unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
     rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
     means = _mean_scores(judgments, runs, measure, judging)
@@ -269,7 +269,7 @@ def _leave_out_each(
 
 
 def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
-    """Return the judged documents that each run alone has in its first `depth`, by their rows."""
+    """Return, for each run, the rows of judgments that it alone has in its first `depth`."""
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
     numbered_judgments = judgments.replace_fields(columns=columns)
     rows_of_run = []
@@ -283,7 +283,7 @@ def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Jud
 def _mean_scores(
     judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
 ) -> dict[str, float]:
-    """Return the mean of each run over the judged queries."""
+    """Return {run: mean over the judged queries}."""
     scores = score_runs(judgments, runs, [measure], judging)
     return {name: run_scores[measure] for name, run_scores in scores.items()}
 
@@ -297,7 +297,7 @@ def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
 
 
 def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:
-    """Say for how many queries a run has nothing."""
+    """Yield a note on each run that has no document for some queries."""
     for name, unjudged_of_run in zip(runs, unjudged, strict=True):
         if n_queries := int(np.count_nonzero(unjudged_of_run.n_retrieved == 0)):
             text = f"{format_query_count(n_queries)} of the judgments without a document."

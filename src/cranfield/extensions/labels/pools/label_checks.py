@@ -1,4 +1,4 @@
-"""Labels checked against what was asked for: which count, as which grade, and what is wrong."""
+"""Checks labels against the documents that were to be labelled, and turns labels into grades."""
 
 import math
 from collections import Counter
@@ -28,9 +28,9 @@ _NOT_REQUESTED_HINT = "errors='skip' (--errors skip) leaves such labels out."
 
 
 def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
-    """Return what was to be labelled: the pool's documents, or else all that the files name.
+    """Return {(query, document): request} of the pool, or else of all documents with a label.
 
-    Those with a label were not drawn.
+    A request with a label was not drawn, and needs none.
     """
     if pool is None:
         requests = {(label.query, label.doc): label._replace(label=None) for label in labels}
@@ -49,7 +49,7 @@ def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
 
 
 def _is_not_drawn(label: Label) -> bool:
-    """Tell whether a row is one of a sample by strata that nobody was to label."""
+    """Tell whether a row is a document of a sample by strata that was not drawn."""
     return "stratum" in label.drawing and parse_number(label.label) == NOT_DRAWN
 
 
@@ -83,7 +83,7 @@ def check_drawing(labels: Iterable[Label]) -> None:
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
 ) -> tuple[list[tuple[Label, float]], list[Note]]:
-    """Return the labels that count, with their grades, and notes on those that do not."""
+    """Return the labels that count with their grades, and notes on labels that do not count."""
     graded_labels: list[tuple[Label, float]] = []
     left_out: Counter[str] = Counter()
     examples_of_reason: dict[str, list[str]] = {}
@@ -141,18 +141,18 @@ def grade_labels(
 
 
 def _describe_label(label: Label) -> str:
-    """Return what a label is about, for an error."""
+    """Return the query, the document and the assessor of a label, for an error."""
     assessor = "" if label.assessor is None else f", by {escape_unprintable(label.assessor)}"
     return f": query {label.query!r:.80}, document {label.doc!r:.80}{assessor}"
 
 
 def _list_examples(label_texts: Sequence[str]) -> str:
-    """Return some of what was left out."""
+    """Return a phrase with the first of some labels that were left out."""
     distinct_texts = dict.fromkeys(map(escape_unprintable, label_texts))
     return f": {', '.join([*distinct_texts][:N_SHOWN])}" if distinct_texts else ""
 
 
 def _label_word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" are the same one, and so are Yes and yes."""
+    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
     number = parse_number(label)
     return str(label).strip().casefold() if number is None else f"{number:g}"

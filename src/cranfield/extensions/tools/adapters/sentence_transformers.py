@@ -152,7 +152,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
 
 
 def _check_texts(text_of_id: Mapping[Any, str], source: str) -> dict[str, str]:
-    """Return {id: text}; InputError for data that are not a dict."""
+    """Return {id: text} with ids as strings; raise InputError for anything but a dict."""
     if not isinstance(text_of_id, Mapping):
         raise InputError(
             f"expected {{id: text}}, got {type(text_of_id).__name__}",
@@ -163,7 +163,7 @@ def _check_texts(text_of_id: Mapping[Any, str], source: str) -> dict[str, str]:
 
 
 def _find_best(scores: Floats, depth: int) -> Ints:
-    """Return the positions of the highest scores, best first, tied ones in the given order."""
+    """Return the positions of the highest scores, best first, equal scores in their order."""
     positions = np.arange(len(scores))
     if len(scores) > depth:  # so that few are sorted
         positions = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
