@@ -73,8 +73,10 @@ def compared_range(measure: Measure | None, lowest: float, highest: float) -> tu
     Logarithms where the measure's mean over the queries is geometric.
 
     >>> from cranfield.measures import parse
-    >>> compared_range(parse("AP"), 0, 1), compared_range(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
-    ((0.0, 1.0), True)
+    >>> compared_range(parse("AP"), 0, 1)
+    (0.0, 1.0)
+    >>> compared_range(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
+    True
     """
     low, high = to_compared_unit(measure, np.array([lowest, highest], np.float64)).tolist()
     return low, high
