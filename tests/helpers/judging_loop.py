@@ -153,12 +153,12 @@ def compute_scores(
         judgments, docs = qrels.get(query, {}), select_docs(rows, query, options)
         grades = [*judgments.values()]
         if options["duplicates"] == "joined":
-            names = [doc for doc, _ in docs]
-            grades += [judgments[doc] for doc in judgments for _ in range(names.count(doc) - 1)]
+            doc_ids = [doc for doc, _ in docs]
+            grades += [judgments[doc] for doc in judgments for _ in range(doc_ids.count(doc) - 1)]
         grades.sort(reverse=True)
         rankings = [
-            [judgments.get(doc) for doc in docs_in_order]
-            for docs_in_order in list_rankings(docs, judgments, options)
+            [judgments.get(doc) for doc in ranked_ids]
+            for ranked_ids in list_rankings(docs, judgments, options)
         ]
         scores_of_query[query] = {
             name: sum(slow_measure(ranking, grades) for ranking in rankings) / len(rankings)

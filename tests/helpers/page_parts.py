@@ -128,35 +128,33 @@ class Page:
             else {}
         )
 
-    def scores(self, measure: int) -> npt.NDArray[np.float64]:
-        """Return the scores of a measure: (n_systems, n_queries)."""
+    def scores(self, index: int) -> npt.NDArray[np.float64]:
+        """Return the scores of the measure at an index: (n_systems, n_queries)."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         shape = len(self.archive["systems"]), len(self.archive["queries"])
         start = 0
-        blocks = [
-            measure_facts
-            for measure_facts in self.archive["measures"]
-            if measure_facts["queries"] is not None
+        scored_measures = [
+            measure for measure in self.archive["measures"] if measure["queries"] is not None
         ]
-        for n, measure_facts in enumerate(blocks):
-            assert measure_facts["queries"] == n
-            size = shape[0] * shape[1] * (8 if measure_facts["unit"] is None else 2)
+        for n, measure in enumerate(scored_measures):
+            assert measure["queries"] == n
+            size = shape[0] * shape[1] * (8 if measure["unit"] is None else 2)
             block, start = raw[start : start + size], start + size
-            if measure_facts is self.archive["measures"][measure]:
-                if measure_facts["unit"] is None:
+            if measure is self.archive["measures"][index]:
+                if measure["unit"] is None:
                     return np.frombuffer(block, "<f8").reshape(shape)
                 steps: npt.NDArray[np.float64] = np.frombuffer(block, "<u2").reshape(shape) / 1.0
-                return steps / float(measure_facts["unit"])
-        raise AssertionError(f"measure {measure} has no scores")
+                return steps / float(measure["unit"])
+        raise AssertionError(f"measure {index} has no scores")
 
     def check_sizes(self) -> None:
         """Check that the blocks of scores are as long as they should be, and no longer."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         n = len(self.archive["systems"]) * len(self.archive["queries"])
         units = [
-            measure_facts["unit"]
-            for measure_facts in self.archive["measures"]
-            if measure_facts["queries"] is not None
+            measure["unit"]
+            for measure in self.archive["measures"]
+            if measure["queries"] is not None
         ]
         assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
 
