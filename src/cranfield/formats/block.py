@@ -388,7 +388,9 @@ class MemoryRows(Rows):
     ) -> None:
         self._block, self.source_rows = block, source_rows
         self.description = source_rows.description if description is None else description
-        self.extra_roles = source_rows.extra_roles if extra_roles is None else frozenset(extra_roles)
+        self.extra_roles = (
+            source_rows.extra_roles if extra_roles is None else frozenset(extra_roles)
+        )
         self.is_ranking = source_rows.is_ranking
         if extra_roles is not None:
             self.is_ranking = not self.extra_roles & {"score", "rank"}
