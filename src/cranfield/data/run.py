@@ -141,7 +141,7 @@ class Run(RunOperations):
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
-        rows = self._rows.origin if isinstance(self._rows, MemoryRows) else self._rows
+        rows = self._rows.source_rows if isinstance(self._rows, MemoryRows) else self._rows
         return describe_sources(rows.sources)
 
     @property
