@@ -69,7 +69,7 @@ def with_texts(
 class WithTexts(Shown):
     """A result that is shown with texts beside its ids: see `with_texts`."""
 
-    result: Shown
+    plain_result: Shown
     sources: Mapping[str, TextsLike]  # {heading of a column of ids: texts}
     table_options: Mapping[str, Any]
     _text_of_id: dict[str, dict[str, str | None]] = field(
@@ -79,32 +79,34 @@ class WithTexts(Shown):
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
         """The forms of the result, and the suffix of each."""
-        return self.result.forms
+        return self.plain_result.forms
 
     def to_junit(self) -> str:
         """Return the JUnit report of a gate, with the texts beside the ids of its queries."""
-        gate: Any = self.result
-        report: str = gate.to_junit(lambda alone: str(replace(self, result=alone)))
+        gate: Any = self.plain_result
+        report: str = gate.to_junit(lambda alone: str(replace(self, plain_result=alone)))
         return report
 
     @property
     def header(self) -> Sequence[str]:
         """The names of the columns of `rows`."""
-        text_columns = (_KINDS[kind][1] for kind in self.sources if kind in self.result.header)
-        return (*self.result.header, *text_columns)
+        text_columns = (
+            _KINDS[kind][1] for kind in self.sources if kind in self.plain_result.header
+        )
+        return (*self.plain_result.header, *text_columns)
 
     @property
     def notes(self) -> Sequence[Note]:
         """The notes of the result, and notes on ids without text."""
-        rows = self.result.rows(**self.table_options)
+        rows = self.plain_result.rows(**self.table_options)
         missing = (
             self._missing_notes(kind, [row.get(kind) for row in rows]) for kind in self.sources
         )
-        return (*self.result.notes, *(note for notes in missing for note in notes))
+        return (*self.plain_result.notes, *(note for notes in missing for note in notes))
 
     def tables(self, **options: Any) -> list[Table]:
         """Return the result's tables, with the texts as the last column."""
-        tables = self.result.tables(**{**self.table_options, **options})
+        tables = self.plain_result.tables(**{**self.table_options, **options})
         for kind in self.sources:
             ids = self._collect_ids(tables, kind)
             texts = self._find_texts(kind, ids)  # of all tables at once: a file is read once
@@ -118,12 +120,12 @@ class WithTexts(Shown):
         return tables
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
-        return self.result._draw_table(table, width, color)
+        return self.plain_result._draw_table(table, width, color)
 
     @property
     def _query(self) -> str:
         """The query that the whole result explains; empty if there is none."""
-        return str(getattr(self.result, "query", ""))
+        return str(getattr(self.plain_result, "query", ""))
 
     def _collect_ids(self, tables: Iterable[Table], kind: str) -> list[str]:
         """Return the ids in tables, and the id of the query that the result explains."""
@@ -168,9 +170,9 @@ class WithTexts(Shown):
 
     def rows(self, **options: Any) -> list[dict[str, Any]]:
         """Return the result's rows, with a column of texts: None where an id has no text."""
-        rows = self.result.rows(**{**self.table_options, **options})
+        rows = self.plain_result.rows(**{**self.table_options, **options})
         for kind in self.sources:
-            if kind in self.result.header:
+            if kind in self.plain_result.header:
                 texts = self._find_texts(kind, [row[kind] for row in rows])
                 name = _KINDS[kind][1]
                 rows = [{**row, name: texts.get(row[kind])} for row in rows]
@@ -178,17 +180,21 @@ class WithTexts(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with `query_texts` and `document_texts`."""
-        return self._add_texts(self.result.to_dict(), self.result.rows(**self.table_options))
+        return self._add_texts(
+            self.plain_result.to_dict(), self.plain_result.rows(**self.table_options)
+        )
 
     def _document(self, **options: Any) -> dict[str, Any]:
         options = {**self.table_options, **options}
-        return self._add_texts(self.result._document(**options), self.result.rows(**options))
+        return self._add_texts(
+            self.plain_result._document(**options), self.plain_result.rows(**options)
+        )
 
     def _add_texts(
         self, document: dict[str, Any], rows: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
         all_rows = list(rows)
-        tables = self.result.tables(**self.table_options)
+        tables = self.plain_result.tables(**self.table_options)
         for kind in self.sources:
             ids = [*(row.get(kind) for row in all_rows), *self._collect_ids(tables, kind)]
             document[f"{_KINDS[kind][1]}s"] = dict(sorted(self._find_texts(kind, ids).items()))

@@ -29,10 +29,10 @@ def block_slices(n: int, cells_per_row: int, n_blocks: int = 1) -> Iterator[slic
 
 
 def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
-    """Return left_factor @ right, computed in the calling thread.
+    """Return left_factor @ right_factor, computed in the calling thread.
 
-    `left_factor` is (..., n_rows, n), `right` (..., n, n_columns), the product
-    (..., n_rows, n_columns).
+    `left_factor` is (..., n_rows, n), `right_factor` (..., n, n_columns), the product
+    is (..., n_rows, n_columns).
 
     >>> import numpy as np
     >>> matrix_product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
@@ -40,7 +40,7 @@ def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
     """
     *stack_shape, n_rows, n_inner = left_factor.shape
     n_columns = right_factor.shape[-1]
-    result: Floats = np.zeros((*stack_shape, n_rows, n_columns))
+    product: Floats = np.zeros((*stack_shape, n_rows, n_columns))
     block_columns = max(1, min(n_columns, _MAX_COLUMNS))
     block_inner = max(1, min(n_inner, MAX_MULTIPLICATIONS // (block_columns * _MIN_ROWS)))
     block_rows = MAX_MULTIPLICATIONS // (block_columns * block_inner)
@@ -50,7 +50,7 @@ def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
             right_block = right_factor[..., begin : begin + block_inner, column_slice]
             for row in range(0, n_rows, block_rows):
                 rows = slice(row, row + block_rows)
-                result[..., rows, column_slice] += (
+                product[..., rows, column_slice] += (
                     left_factor[..., rows, begin : begin + block_inner] @ right_block
                 )
-    return result
+    return product

@@ -261,7 +261,7 @@ def test_documents_and_the_query_of_an_explanation() -> None:
     assert {row[0]: row[-1] for row in texted_difference.tables()[0].rows}["a"] == "of a"
     assert json.loads(texted_difference.to_json())["document_texts"] == {"a": "of a"}
     assert texted_difference.to_dict()["document_texts"] == {"a": "of a"}
-    assert texted_difference.to_dict().items() >= texted_difference.result.to_dict().items()
+    assert texted_difference.to_dict().items() >= texted_difference.plain_result.to_dict().items()
 
 
 def test_ids_without_a_text_are_counted() -> None:

@@ -49,7 +49,7 @@ def as_csv(rows: list[dict[str, Any]], cell: Callable[[list[str]], str], separat
     return out.getvalue()
 
 
-def saved(rows: list[dict[str, Any]], folder: Path) -> dict[str, Path]:
+def write_tables(rows: list[dict[str, Any]], folder: Path) -> dict[str, Path]:
     """Return files of the rows, in every format that has columns."""
     texts = {
         "a.json": json.dumps(rows),
@@ -86,13 +86,13 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_a_table_of_both_sides_stands_alone(make: Any) -> None:
-    data = make(ROWS)
+    table = make(ROWS)
     for scores in (
-        evaluate(data, "recall@5 RR"),
-        evaluate(data, measures="recall@5 RR"),
-        evaluate(data, None, ["recall@5", "RR"]),
-        evaluate(data, data, "recall@5 RR"),
-        evaluate(Qrels(data), Run(data), "recall@5 RR"),
+        evaluate(table, "recall@5 RR"),
+        evaluate(table, measures="recall@5 RR"),
+        evaluate(table, None, ["recall@5", "RR"]),
+        evaluate(table, table, "recall@5 RR"),
+        evaluate(Qrels(table), Run(table), "recall@5 RR"),
     ):
         assert isinstance(scores, Scores)
         assert scores.per_query("R@5") == RECALL
@@ -101,19 +101,21 @@ def test_a_table_of_both_sides_stands_alone(make: Any) -> None:
 
 
 def test_a_file_of_both_sides_stands_alone(tmp_path: Path) -> None:
-    for path in saved(ROWS, tmp_path).values():
+    for path in write_tables(ROWS, tmp_path).values():
         assert evaluate(path, "recall@5").per_query("R@5") == RECALL, path
         assert evaluate(str(path), str(path), "RR").per_query("RR") == RR, path
         assert read_qrels(path).to_dict() == {"How?": {"a": 1, "b": 1}, "Why so?": {"c": 1}}
-        done = invoke("evaluate", str(path), "-m", "recall@5", "--format", "json")
-        assert done.exit_code == 0, done.output
-        [one] = json.loads(done.stdout)["runs"]
-        assert one["all"] == {"R@5": (1 / 2 + 1) / 2}
+        invocation = invoke("evaluate", str(path), "-m", "recall@5", "--format", "json")
+        assert invocation.exit_code == 0, invocation.output
+        [run_scores] = json.loads(invocation.stdout)["runs"]
+        assert run_scores["all"] == {"R@5": (1 / 2 + 1) / 2}
 
 
 def test_a_pipe_of_both_sides_is_read_once() -> None:
-    done = run_command("evaluate", "-", "-m", "recall@5", "--format", "csv", input=json.dumps(ROWS))
-    assert (done.returncode, done.stdout.split(",")[-1].strip()) == (0, repr((1 / 2 + 1) / 2))
+    process = run_command(
+        "evaluate", "-", "-m", "recall@5", "--format", "csv", input=json.dumps(ROWS)
+    )
+    assert (process.returncode, process.stdout.split(",")[-1].strip()) == (0, repr((1 / 2 + 1) / 2))
 
 
 def test_scores_and_grades_beside_the_lists() -> None:
@@ -128,11 +130,11 @@ def test_scores_and_grades_beside_the_lists() -> None:
             "score": 0.2,
         }
     ]
-    for data in (rows, pd.DataFrame(rows)):
-        assert Qrels(data).to_dict() == {"7": {"1": 3, "2": 1, "3": 0}}
-        assert Run(data).to_dict() == {"7": {"1": 0.1, "2": 0.9, "3": 0.5}}
-        assert codes(evaluate(data, "nDCG@5")) == []
-        assert evaluate(data, "RR(rel=3)")["RR(rel=3)"] == 1 / 3
+    for table in (rows, pd.DataFrame(rows)):
+        assert Qrels(table).to_dict() == {"7": {"1": 3, "2": 1, "3": 0}}
+        assert Run(table).to_dict() == {"7": {"1": 0.1, "2": 0.9, "3": 0.5}}
+        assert codes(evaluate(table, "nDCG@5")) == []
+        assert evaluate(table, "RR(rel=3)")["RR(rel=3)"] == 1 / 3
 
 
 def test_long_rows_with_a_grade_and_a_score_hold_both_sides() -> None:
@@ -151,26 +153,28 @@ OTHER = [{**row, "retrieved_ids": ["z", *row["expected_ids"]]} for row in ROWS]
 
 
 def test_several_tables_are_several_systems(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.json", tmp_path / "new.jsonl"
-    old.write_text(json.dumps(ROWS))
-    new.write_text("".join(json.dumps(row) + "\n" for row in OTHER))
+    old_path, new_path = tmp_path / "old.json", tmp_path / "new.jsonl"
+    old_path.write_text(json.dumps(ROWS))
+    new_path.write_text("".join(json.dumps(row) + "\n" for row in OTHER))
     expected = {"old": (1 / 2 + 1) / 2, "new": (1 / 2 + 1 / 2) / 2}
-    for data in ([old, new], {"old": ROWS, "new": pd.DataFrame(OTHER)}):
-        systems: Any = evaluate(data, "RR")
+    for tables in ([old_path, new_path], {"old": ROWS, "new": pd.DataFrame(OTHER)}):
+        systems: Any = evaluate(tables, "RR")
         assert {name: scores["RR"] for name, scores in systems.items()} == expected
-    done = invoke("evaluate", str(old), str(new), "-m", "RR", "--format", "json")
-    runs = json.loads(done.stdout)["runs"]
-    assert {one["run"]: one["all"]["RR"] for one in runs} == expected
+    invocation = invoke("evaluate", str(old_path), str(new_path), "-m", "RR", "--format", "json")
+    runs = json.loads(invocation.stdout)["runs"]
+    assert {run_scores["run"]: run_scores["all"]["RR"] for run_scores in runs} == expected
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "compare", "gate"])
 def test_one_table_given_twice_is_two_systems_as_a_copy_is(tmp_path: Path, verb: str) -> None:
     (tmp_path / "old.json").write_text(json.dumps(ROWS))
     (tmp_path / "copy.json").symlink_to(tmp_path / "old.json")
-    old, link, dotted = (f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json"))
+    old, link, dotted_path = (
+        f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json")
+    )
     options = ["--baseline", old, "--margin", "0.5"] if verb == "gate" else []
     options += ["--format", "csv"]
-    for files in ([old, old], [old, dotted], [old, link], [old, old, link]):
+    for files in ([old, old], [old, dotted_path], [old, link], [old, old, link]):
         command = invoke(verb, *files, "-m", "RR", *options)
         assert command.exit_code == 0, command.output
         if verb == "evaluate":
@@ -195,49 +199,49 @@ def test_one_table_in_memory_given_twice_is_compared_with_itself(make: Any) -> N
 
 
 def test_tables_with_other_judgments_are_refused(tmp_path: Path) -> None:
-    others = [ROWS[0], {**ROWS[1], "expected_ids": ["zz"]}]
+    changed_rows = [ROWS[0], {**ROWS[1], "expected_ids": ["zz"]}]
     with pytest.raises(InputError, match="judgments of old and new differ: query 'Why so"):
-        evaluate({"old": ROWS, "new": others}, "RR")
+        evaluate({"old": ROWS, "new": changed_rows}, "RR")
     with pytest.raises(InputError, match="none in new"):
         compare({"old": ROWS, "new": ROWS[:1]})
-    for name, rows in (("old", ROWS), ("new", others)):
+    for name, rows in (("old", ROWS), ("new", changed_rows)):
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
     for command in ("evaluate", "compare", "check"):
-        done = invoke(command, str(tmp_path / "old.json"), str(tmp_path / "new.json"))
-        assert done.exit_code == 2
-        assert "differ: query 'Why so?'" in done.stderr
+        invocation = invoke(command, str(tmp_path / "old.json"), str(tmp_path / "new.json"))
+        assert invocation.exit_code == 2
+        assert "differ: query 'Why so?'" in invocation.stderr
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries differ
 def test_the_verbs_take_tables_of_both_sides(tmp_path: Path) -> None:
-    both = {"old": ROWS, "new": OTHER}
-    qrels, runs = Qrels(ROWS), {name: Run(rows) for name, rows in both.items()}
-    assert compare(both, "RR").rows() == compare(qrels, runs, "RR").rows()
-    assert compare(both, measures="RR").rows() == compare(qrels, runs, "RR").rows()
+    tables = {"old": ROWS, "new": OTHER}
+    qrels, runs = Qrels(ROWS), {name: Run(rows) for name, rows in tables.items()}
+    assert compare(tables, "RR").rows() == compare(qrels, runs, "RR").rows()
+    assert compare(tables, measures="RR").rows() == compare(qrels, runs, "RR").rows()
     options: Any = {"baseline": "old", "margin": 0.1}
-    assert gate(both, "RR", **options).verdicts == gate(qrels, runs, "RR", **options).verdicts
+    assert gate(tables, "RR", **options).verdicts == gate(qrels, runs, "RR", **options).verdicts
     assert explain(ROWS, "RR", "How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, measure="RR", query="How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, "RR", query="How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, "RR").value == (1 / 2 + 1) / 2  # type: ignore[union-attr]
     usual = explain(qrels, runs["old"], "nDCG@10", "How?").to_dict()
-    for found in (explain(ROWS, "nDCG@10", "How?"), explain(ROWS, query="How?")):
-        assert {**found.to_dict(), "run": "old"} == {**usual, "run": "old"}
+    for explanation in (explain(ROWS, "nDCG@10", "How?"), explain(ROWS, query="How?")):
+        assert {**explanation.to_dict(), "run": "old"} == {**usual, "run": "old"}
     with pytest.raises(OptionError, match="a query id is a string or a whole number"):
         explain(ROWS, "RR", parse("AP"))
     assert set(check(ROWS).facts) == {"qrels", "run"}
-    paths = [str(tmp_path / f"{name}.json") for name in both]
-    for path, rows in zip(paths, both.values(), strict=True):
+    paths = [str(tmp_path / f"{name}.json") for name in tables]
+    for path, rows in zip(paths, tables.values(), strict=True):
         Path(path).write_text(json.dumps(rows))
-    old, new = paths
+    old_path, new_path = paths
     for command in (
-        ["check", old],
-        ["compare", old, new],
-        ["explain", old],
-        ["explain", old, "How?", "-m", "RR"],
+        ["check", old_path],
+        ["compare", old_path, new_path],
+        ["explain", old_path],
+        ["explain", old_path, "How?", "-m", "RR"],
     ):
         assert invoke(*command).exit_code == 0, command
-    assert invoke("gate", new, "--baseline", old, "--margin", "0.1").exit_code in (0, 3)
+    assert invoke("gate", new_path, "--baseline", old_path, "--margin", "0.1").exit_code in (0, 3)
 
 
 # ---- cells ----------------------------------------
@@ -266,12 +270,12 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("cells", "kind", "said"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("cells", "kind", "message"), WRONG.values(), ids=WRONG)
 def test_cells_that_cannot_be_are_refused_or_left_out(
-    cells: dict[str, Any], kind: str, said: str
+    cells: dict[str, Any], kind: str, message: str
 ) -> None:
     rows = one_row(**cells)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         evaluate(rows, "RR")
     assert caught.value.kind == kind
     rows = [{**one_row()[0], "question": "first"} | {k: ["a"] for k in cells}, *rows]
@@ -357,7 +361,7 @@ def test_texts_that_hold_lists(text: str, ids: list[str]) -> None:
 # ---- judgments without grades ----------------------------------------
 
 PAIRS = [("u", "i"), ("u", "j"), ("v", "i")]
-UNGRADED: dict[str, Any] = {
+PAIRS_WITHOUT_GRADES: dict[str, Any] = {
     "pandas": pd.DataFrame(PAIRS, columns=["user", "item"]),
     "polars": pl.DataFrame(PAIRS, schema=["uid", "iid"], orient="row"),
     "a time beside": pd.DataFrame([(*p, 5) for p in PAIRS], columns=["user", "sku", "timestamp"]),
@@ -371,13 +375,13 @@ UNGRADED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("data", UNGRADED.values(), ids=UNGRADED)
+@pytest.mark.parametrize("data", PAIRS_WITHOUT_GRADES.values(), ids=PAIRS_WITHOUT_GRADES)
 def test_judgments_without_grades_are_relevant(data: Any) -> None:
     ranking = {"u": ["x", "i"], "v": ["i"]}
     scores = evaluate(data, ranking)
     assert Qrels(data).to_dict() == {"u": {"i": 1, "j": 1}, "v": {"i": 1}}
     assert scores["RR"] == (1 / 2 + 1) / 2
-    goes_without_saying = data is UNGRADED["exploded"]  # of documents called expected
+    goes_without_saying = data is PAIRS_WITHOUT_GRADES["exploded"]  # of documents called expected
     assert ("no-grades" in codes(scores)) != goes_without_saying
     assert "Judged@10" not in scores.means(), "which would be P@10"
     assert evaluate(data, ranking, "Judged@2")["Judged@2"] == (1 / 2 + 1 / 1) / 2, "asked for"
@@ -421,9 +425,11 @@ def test_columns_of_both_sides_are_said_once(tmp_path: Path) -> None:
     assert explain(rows, "RR", "How?", columns=columns).value == 1 / 2  # type: ignore[union-attr]
     path = tmp_path / "a.csv"
     path.write_text(as_csv(rows, ";".join, ","))
-    stated = "query_id=q,expected_ids=g,retrieved_ids=r"
-    done = invoke("evaluate", str(path), "-m", "RR", "--columns", stated, "--format", "csv")
-    assert done.stdout.split(",")[-1].strip() == repr((1 / 2 + 1) / 2)
+    column_option = "query_id=q,expected_ids=g,retrieved_ids=r"
+    invocation = invoke(
+        "evaluate", str(path), "-m", "RR", "--columns", column_option, "--format", "csv"
+    )
+    assert invocation.stdout.split(",")[-1].strip() == repr((1 / 2 + 1) / 2)
 
 
 def test_columns_of_two_tables() -> None:
@@ -432,19 +438,19 @@ def test_columns_of_two_tables() -> None:
     columns: Any = {"query_id": "reader", "doc_id": "book"}
     columns |= {"relevance": "stars", "score": "guess"}
     assert evaluate(judged, ranked, "RR", columns=columns)["RR"] == 1 / 2
-    renamed = ranked.rename(columns={"reader": "user"})
+    renamed_table = ranked.rename(columns={"reader": "user"})
     apart = {
         "qrels": {"query_id": "reader", "doc_id": "book", "relevance": "stars"},
         "run": {"doc_id": "book", "score": "guess"},
     }
-    assert evaluate(judged, renamed, "RR", columns=apart)["RR"] == 1 / 2
+    assert evaluate(judged, renamed_table, "RR", columns=apart)["RR"] == 1 / 2
     with pytest.raises(InputError, match="no column 'reader'; its columns are 'user'") as caught:
-        evaluate(judged, renamed, "RR", columns=columns)
+        evaluate(judged, renamed_table, "RR", columns=columns)
     assert "'run': {...}" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"scoer": "x"}, "'scoer' is not known .did you mean 'score'"),
         ({"qrels": {"query_id": "x"}, "doc_id": "y"}, "expected the columns of both"),
@@ -452,8 +458,8 @@ def test_columns_of_two_tables() -> None:
         ({"doc_id": "x", "expected_ids": "y"}, "doc_id is stated twice"),
     ],
 )
-def test_columns_that_cannot_be(columns: Any, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_columns_that_cannot_be(columns: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         evaluate(ROWS, "RR", columns=columns)
 
 
@@ -465,11 +471,11 @@ def test_columns_of_what_is_read_already_have_no_effect() -> None:
 
 
 @pytest.mark.parametrize(
-    "stated", [{"score": "sim"}, {"sim": "score"}, {"similarity": "sim"}, {"sim": "similarity"}]
+    "renaming", [{"score": "sim"}, {"sim": "score"}, {"similarity": "sim"}, {"sim": "similarity"}]
 )
-def test_a_renaming_turned_round_is_understood(stated: dict[str, str], write: Any) -> None:
+def test_a_renaming_turned_round_is_understood(renaming: dict[str, str], write: Any) -> None:
     path = write("a.csv", "topic,document,sim\nq,a,0.5\nq,b,0.7\n")
-    assert read_run(path, columns=stated).to_dict() == {"q": {"a": 0.5, "b": 0.7}}
+    assert read_run(path, columns=renaming).to_dict() == {"q": {"a": 0.5, "b": 0.7}}
 
 
 def test_known_names_are_as_they_were_where_there_are_two(write: Any) -> None:
@@ -485,9 +491,11 @@ def test_what_may_be_two_columns_is_asked() -> None:
     with pytest.raises(InputError, match="'id' and 'question' may both be the query_id"):
         evaluate(rows, "RR")
     assert set(evaluate(rows, "RR", columns={"query_id": "id"}).per_query("RR")) == {"0", "1"}
-    for other in ("topic", "user_id"):
-        rows = [{other: "x", **row} for row in ROWS]
-        with pytest.raises(InputError, match=f"'question' and '{other}' may both be the query_id"):
+    for query_column in ("topic", "user_id"):
+        rows = [{query_column: "x", **row} for row in ROWS]
+        with pytest.raises(
+            InputError, match=f"'question' and '{query_column}' may both be the query_id"
+        ):
             evaluate(rows, "RR")
         assert evaluate(rows, "RR", columns={"query_id": "question"}).per_query("RR") == RR
     rows = [{"question_id": i, "id": "x", **row} for i, row in enumerate(ROWS)]
@@ -495,15 +503,15 @@ def test_what_may_be_two_columns_is_asked() -> None:
     rows = [{**row, "predicted_ids": []} for row in ROWS]
     with pytest.raises(InputError, match="may both be the retrieved_ids"):
         evaluate(rows, "RR")
-    found = evaluate(rows, "RR", columns={"retrieved_ids": "retrieved_ids"})
-    assert found.per_query("RR") == RR
+    scores = evaluate(rows, "RR", columns={"retrieved_ids": "retrieved_ids"})
+    assert scores.per_query("RR") == RR
 
 
 def test_the_error_has_all_columns_and_none_of_pandas() -> None:
     frame = pd.DataFrame(ROWS).explode("expected_ids").rename(columns={"expected_ids": "gg"})
-    for data in (frame[["question", "gg"]], frame[["question", "gg"]].assign(other=1)):
+    for table in (frame[["question", "gg"]], frame[["question", "gg"]].assign(other=1)):
         with pytest.raises(InputError, match="its columns are 'question', 'gg'") as caught:
-            Qrels(data)
+            Qrels(table)
         assert "__index" not in str(caught.value)
     frame = pd.DataFrame([("q", "a", 1, 2.0)], columns=["topic", "document", "pos", "sim"])
     with pytest.raises(InputError, match="its columns are 'topic', 'document', 'pos', 'sim'"):
@@ -517,8 +525,11 @@ def test_three_columns_without_a_header(name: str, write: Any) -> None:
     with pytest.raises(InputError) as caught:
         read_qrels(path)
     assert "--qrels-columns query_id=1,doc_id=2,relevance=3" in str(caught.value.hint)
-    stated = {"query_id": 1, "doc_id": 2, "relevance": 3}
-    assert read_qrels(path, columns=stated).to_dict() == {"q01": {"csv": 3}, "q02": {"heapq": 1}}
+    column_numbers = {"query_id": 1, "doc_id": 2, "relevance": 3}
+    assert read_qrels(path, columns=column_numbers).to_dict() == {
+        "q01": {"csv": 3},
+        "q02": {"heapq": 1},
+    }
 
 
 def test_a_decimal_comma_is_named(write: Any) -> None:
@@ -532,20 +543,20 @@ def test_a_decimal_comma_is_named(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([{"question": "q", "expected_ids": ["a"]}], "lacks a run beside the qrels; its columns"),
         ([{"question": "q", "retrieved_ids": ["a"]}], "lacks judgments beside the run; its col"),
         ([{"prompt": "q", "found": ["a"]}], "no column 'query_id'; its columns are 'prompt', 'fo"),
     ],
 )
-def test_what_is_missing_is_said(rows: Any, said: str, write: Any) -> None:
-    with pytest.raises(InputError, match=said) as caught:
+def test_what_is_missing_is_said(rows: Any, message: str, write: Any) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         evaluate(rows, "RR")
     assert "expected_ids" in str(caught.value.hint)
-    done = invoke("evaluate", write("a.json", json.dumps(rows)), "-m", "RR")
-    assert done.exit_code == 2
-    assert said.split(";")[0] in done.stderr
+    invocation = invoke("evaluate", write("a.json", json.dumps(rows)), "-m", "RR")
+    assert invocation.exit_code == 2
+    assert message.split(";")[0] in invocation.stderr
 
 
 def test_files_of_one_side_need_the_other(write: Any) -> None:
@@ -553,8 +564,8 @@ def test_files_of_one_side_need_the_other(write: Any) -> None:
     with pytest.raises(InputError, match="which has no columns, and so holds either"):
         evaluate(qrels, "RR")
     for command in ("evaluate", "compare", "explain"):
-        done = invoke(command, qrels)
-        assert (done.exit_code, "Missing argument 'RUN...'" in done.stderr) == (2, True)
+        invocation = invoke(command, qrels)
+        assert (invocation.exit_code, "Missing argument 'RUN...'" in invocation.stderr) == (2, True)
     assert invoke("check", qrels).exit_code == 0
     with pytest.raises(MeasureError, match="unknown measure 'recal@5'"):
         evaluate(ROWS, "recal@5")
@@ -563,10 +574,10 @@ def test_files_of_one_side_need_the_other(write: Any) -> None:
 
 
 def test_questions_as_ids_are_not_odd() -> None:
-    assert "odd-ids" not in [one.code for one in check(ROWS).findings]
+    assert "odd-ids" not in [finding.code for finding in check(ROWS).findings]
     for wrong in ("two  blanks", "at the end ", "a\tTab", "no\u00a0break"):
         rows = one_row(question=wrong)
-        assert "odd-ids" in [one.code for one in check(rows).findings]
+        assert "odd-ids" in [finding.code for finding in check(rows).findings]
 
 
 @pytest.mark.parametrize("name", ["twice.json", "twice.jsonl"])

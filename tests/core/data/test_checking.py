@@ -16,10 +16,10 @@ RUN = (
 )
 
 
-def found(code: str, qrels: Any, run: Any = None, **options: Any) -> Note:
+def find_finding(code: str, qrels: Any, run: Any = None, **options: Any) -> Note:
     """Return the finding of a code; there must be just one."""
     report = check(qrels, [] if run is None else run, **options)
-    (finding,) = [one for one in report.findings if one.code == code]
+    (finding,) = [finding for finding in report.findings if finding.code == code]
     return finding
 
 
@@ -56,15 +56,15 @@ QUERIES = {"duplicate": "q2", "ranks": "q1", "queries-without-results": "q2"}
 def test_what_is_wrong_with_a_run_is_found_with_its_line(
     code: str, expected: tuple[str, str, int, int | None, str | None], write: Any
 ) -> None:
-    content, severity, count, line, text = expected
-    finding = found(code, write("qrels", QRELS), write("run", content))
+    lines, severity, count, line, text = expected
+    finding = find_finding(code, write("qrels", QRELS), write("run", lines))
     assert (finding.severity, finding.count, finding.line, finding.row) == (
         severity,
         count,
         line,
         text,
     )
-    assert finding.source == str(Path(write("run", content)))
+    assert finding.source == str(Path(write("run", lines)))
     assert finding.query_id == QUERIES.get(code)
 
 
@@ -91,33 +91,38 @@ QUERIES_OF_JUDGMENTS = {
 def test_what_is_wrong_with_judgments_is_found(
     code: str, expected: tuple[str, str, int, int | None], write: Any
 ) -> None:
-    content, severity, count, line = expected
-    finding = found(code, write("qrels", content))
+    lines, severity, count, line = expected
+    finding = find_finding(code, write("qrels", lines))
     assert (finding.severity, finding.count, finding.line) == (severity, count, line)
     assert finding.query_id == QUERIES_OF_JUDGMENTS.get(code)
 
 
 def test_ties_are_counted_and_those_in_the_first_k_apart() -> None:
     scores = {"a": 5.0, "b": 4.0, "c": 3.0, "d": 3.0, "e": 3.0}
-    finding = found("ties", {"q1": {"a": 1}}, {"q1": scores}, k=3)
+    finding = find_finding("ties", {"q1": {"a": 1}}, {"q1": scores}, k=3)
     assert finding.count == 3
     assert "in 1 query within the first 3" in finding.text
     assert finding.row == "query 'q1': 'e' and 'd' have 3"
-    finding = found("ties", {"q1": {"a": 1}}, {"q1": scores}, k=2)
+    finding = find_finding("ties", {"q1": {"a": 1}}, {"q1": scores}, k=2)
     assert "in 0 queries within the first 2" in finding.text
 
 
 def test_what_stands_apart_is_brought_together_first(write: Any) -> None:
     run = write("run", RUN + "q1 Q0 z 4 1.5 t\nq2 Q0 y 4 1 t\n")
-    assert found("ties", write("qrels", QRELS), run).row == "query 'q1': 'z' and 'b' have 1.5"
-    duplicate = found("duplicate", write("qrels", QRELS), run)
+    assert (
+        find_finding("ties", write("qrels", QRELS), run).row == "query 'q1': 'z' and 'b' have 1.5"
+    )
+    duplicate = find_finding("duplicate", write("qrels", QRELS), run)
     assert (duplicate.line, duplicate.row) == (8, "q2 Q0 y 4 1 t")
 
 
 def test_a_run_whose_scores_are_all_equal_is_an_error() -> None:
     run = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"c": 2.0, "d": 2.0}}
-    assert found("level-scores", {"q1": {"a": 1}}, run).severity == "error"
-    assert found("ties", {"q1": {"a": 1}}, run | {"q2": {"c": 1.0, "d": 2.0}}).severity != "error"
+    assert find_finding("level-scores", {"q1": {"a": 1}}, run).severity == "error"
+    assert (
+        find_finding("ties", {"q1": {"a": 1}}, run | {"q2": {"c": 1.0, "d": 2.0}}).severity
+        != "error"
+    )
 
 
 @pytest.mark.parametrize("score", [1.0, -1.0])
@@ -135,7 +140,7 @@ def test_a_run_of_one_document_each_has_no_ties(score: float) -> None:
     ],
 )
 def test_ids_that_do_not_match_are_an_error(run: Any, code: str) -> None:
-    assert found(code, {"q1": {"a": 1, "b": 0}}, run).severity == "error"
+    assert find_finding(code, {"q1": {"a": 1, "b": 0}}, run).severity == "error"
 
 
 @pytest.mark.parametrize("name", ["q.tsv", "q.json", "q.parquet"])
@@ -153,8 +158,8 @@ def test_judgments_given_as_a_run_are_an_error(name: str, tmp_path: Path) -> Non
         ),
     )
     assert "qrels-as-run" in {finding.code for finding in report.findings}
-    reranked = {"q1": {"a": 2.0, "b": 0.5}, "q2": {"c": 1.0}}
-    report = check(tmp_path / name, reranked)
+    new_scores = {"q1": {"a": 2.0, "b": 0.5}, "q2": {"c": 1.0}}
+    report = check(tmp_path / name, new_scores)
     assert "qrels-as-run" not in {finding.code for finding in report.findings}
 
 
@@ -171,18 +176,18 @@ def test_runs_are_named_as_evaluate_names_them() -> None:
 def test_bad_values_of_dicts_are_left_out_and_counted() -> None:
     run: Any = {"q1": {"a": 2.0, "b": float("nan"), "c": "x"}}
     report = check({"q1": {"a": 1, "b": "0.5"}}, run)
-    errors = [one for one in report.findings if one.severity == "error"]
-    counts = [(one.source, one.code, one.count) for one in errors]
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    counts = [(finding.source, finding.code, finding.count) for finding in errors]
     assert counts == [("qrels", "number", 1), ("run", "number", 2)]
 
 
 def test_few_judged_documents_returned_hint_at_other_documents() -> None:
     qrels = {"q1": {f"d{i}": i % 2 for i in range(100)}}
     run = {"q1": {f"d{i}" if i == 0 else f"d{i}-0": -float(i) for i in range(100)}}
-    finding = found("few-judged-returned", qrels, run)
+    finding = find_finding("few-judged-returned", qrels, run)
     assert "only 1.0% of" in finding.text
     assert "(1 of 100)" in finding.text
-    assert found("unjudged", qrels, run).severity == "warning"
+    assert find_finding("unjudged", qrels, run).severity == "warning"
 
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(write: Any) -> None:
@@ -207,7 +212,7 @@ def test_a_depth_that_is_none_is_refused(k: Any) -> None:
 
 def test_what_was_read_strictly_is_looked_at_to_the_end(write: Any) -> None:
     run = Run([("q1", "a", 1.0), ("q1", "a", 0.5), ("q1", "a", 0.2)])
-    finding = found("duplicate", Qrels({"q1": {"a": 1}}), run)
+    finding = find_finding("duplicate", Qrels({"q1": {"a": 1}}), run)
     assert finding.count == 2
     assert run.errors == "strict", "the run itself is not changed"
 

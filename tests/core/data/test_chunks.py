@@ -38,16 +38,16 @@ def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
     return qrels, rows
 
 
-def by_loop(rows: list[Row], keep: Keep) -> dict[str, dict[str, float]]:
+def merge_by_loop(rows: list[Row], keep: Keep) -> dict[str, dict[str, float]]:
     """Return the scores of documents, chunk after chunk."""
-    found: dict[str, dict[str, float]] = {}
+    docs_of_query: dict[str, dict[str, float]] = {}
     for query, chunk, score in rows:
-        docs, doc = found.setdefault(query, {}), chunk.split("#")[0]
+        docs, doc = docs_of_query.setdefault(query, {}), chunk.split("#")[0]
         if keep == "sum":
             docs[doc] = docs.get(doc, 0.0) + score
         else:
             docs[doc] = max(score, docs.get(doc, score))
-    return found
+    return docs_of_query
 
 
 @pytest.mark.parametrize("form", ALL_FORMS)
@@ -57,13 +57,13 @@ def test_chunks_become_documents(
     seed: int, keep: Keep, form: str, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qrels, rows = collection(seed)
-    expected = by_loop(rows, keep)
+    expected = merge_by_loop(rows, keep)
     run = make_run(ALL_FORMS[form](rows, write)).map_docs("^(.*)#", keep)
     assert run.to_dict() == expected
-    of_documents = evaluate(qrels, expected, MEASURES)
+    document_scores = evaluate(qrels, expected, MEASURES)
     for _ in vary_block_sizes(monkeypatch):
         scores = evaluate(qrels, run, MEASURES)
-        assert scores.to_dict() == of_documents.to_dict()
+        assert scores.to_dict() == document_scores.to_dict()
         note = find_note(scores.notes, "map-docs")
         assert note.count == len(rows)
         n_docs = sum(map(len, expected.values()))
@@ -73,11 +73,16 @@ def test_chunks_become_documents(
 
 def test_the_three_ways_to_say_it_are_one() -> None:
     _, rows = collection(7)
-    run, expected = Run(rows), by_loop(rows, "first")
+    run, expected = Run(rows), merge_by_loop(rows, "first")
     documents = {chunk: chunk.split("#")[0] for _, chunk, _ in rows}
-    ways: list[Any] = [documents, "^(.*)#", re.compile(r"(.+)#\d"), lambda one: one.split("#")[0]]
-    for way in ways:
-        assert run.map_docs(way).to_dict() == expected
+    mappings: list[Any] = [
+        documents,
+        "^(.*)#",
+        re.compile(r"(.+)#\d"),
+        lambda chunk: chunk.split("#")[0],
+    ]
+    for mapping in mappings:
+        assert run.map_docs(mapping).to_dict() == expected
 
 
 def test_whole_numbers_are_ids() -> None:
@@ -105,12 +110,12 @@ def test_the_first_chunk_is_that_of_the_ranking_asked_for() -> None:
         }
     )
     qrels = {"q": {"a": 1}}
-    found = {
+    docs_of_order = {
         (keep, order): evaluate(qrels, Run(table).map_docs("(.)#", keep), "RR", order=order)["RR"]
         for keep in KEEPS[:2]
         for order in ("score", "rank", "given")
     }
-    assert found == {
+    assert docs_of_order == {
         ("first", "score"): 1,
         ("first", "rank"): 1,
         ("first", "given"): 1,
@@ -130,26 +135,31 @@ def test_a_chunk_that_is_twice_is_refused_before_that() -> None:
     run = Run(rows).map_docs("(.)#", "sum")
     with pytest.raises(DuplicateError, match="'a#0' occurs twice"):
         evaluate({"q": {"a": 1}}, run)
-    found = {how: evaluate({"q": {"a": 1}}, run, "RR", duplicates=how) for how in ("first", "each")}
-    assert {how: scores["RR"] for how, scores in found.items()} == {"first": 1 / 2, "each": 1}
-    assert codes(found["each"])[:2] == ["duplicates", "map-docs"]
+    scores_of_rule = {
+        rule: evaluate({"q": {"a": 1}}, run, "RR", duplicates=rule) for rule in ("first", "each")
+    }
+    assert {rule: scores["RR"] for rule, scores in scores_of_rule.items()} == {
+        "first": 1 / 2,
+        "each": 1,
+    }
+    assert codes(scores_of_rule["each"])[:2] == ["duplicates", "map-docs"]
 
 
 UNKNOWN: dict[str, tuple[Any, str]] = {
     "dict": ({"a#0": "a"}, "the chunk 'b' has no document in the mapping"),
     "pattern": ("^(.*)#", r"the chunk 'b' does not match the pattern '\^\(\.\*\)#'"),
     "empty": ("([^b#]*)", "the chunk 'b' does not match"),
-    "function": (lambda one: one[:-2] or None, "the chunk 'b' has no document"),
+    "function": (lambda chunk_id: chunk_id[:-2] or None, "the chunk 'b' has no document"),
 }
 
 
-@pytest.mark.parametrize(("mapping", "said"), UNKNOWN.values(), ids=UNKNOWN)
+@pytest.mark.parametrize(("mapping", "message"), UNKNOWN.values(), ids=UNKNOWN)
 def test_a_chunk_without_a_document_is_refused_or_counted(
-    mapping: Any, said: str, write: Any
+    mapping: Any, message: str, write: Any
 ) -> None:
     path = write("a.run", "q Q0 a#0 1 9 t\nq Q0 b 2 8 t\n")
     qrels = {"q": {"a": 1}}
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         evaluate(qrels, read_run(path).map_docs(mapping))
     assert (caught.value.source, caught.value.line, caught.value.text) == (path, 2, "q Q0 b 2 8 t")
     scores = evaluate(qrels, read_run(path, errors="skip").map_docs(mapping), "NumRet")
@@ -165,8 +175,8 @@ def test_what_is_no_mapping_is_refused() -> None:
         (re.compile(b"(a)"), "has no group"),
         (5, "a regular expression or a function"),
     ]
-    for mapping, said in wrong:
-        with pytest.raises(OptionError, match=said):
+    for mapping, message in wrong:
+        with pytest.raises(OptionError, match=message):
             run.map_docs(mapping)
     with pytest.raises(OptionError, match="keep='last'"):
         run.map_docs("(.)#", "last")  # type: ignore[arg-type]
@@ -187,16 +197,16 @@ def test_bytes_that_are_no_text_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_every_verb_takes_it(tmp_path: Path) -> None:
     qrels, rows = collection(3)
-    run, expected = Run(rows).map_docs("(.*)#"), Run(by_loop(rows, "first"))
+    run, expected = Run(rows).map_docs("(.*)#"), Run(merge_by_loop(rows, "first"))
     for query in qrels:
-        one, other = (explain(qrels, its, "nDCG@5", query) for its in (run, expected))
-        assert one.value == other.value  # type: ignore[union-attr]
-        assert one.retrieved == other.retrieved  # type: ignore[union-attr]
+        first, second = (explain(qrels, system, "nDCG@5", query) for system in (run, expected))
+        assert first.value == second.value  # type: ignore[union-attr]
+        assert first.retrieved == second.retrieved  # type: ignore[union-attr]
     assert check(qrels, run).facts["run"]["rows"] == sum(map(len, expected.to_dict().values()))
     for name in ("a.run", "a.csv", "a.json"):
-        written = run.write(tmp_path / name)
+        report = run.write(tmp_path / name)
         assert read_run(tmp_path / name).to_dict() == expected.to_dict()
-        assert written.n_chunks == len(rows)
+        assert report.n_chunks == len(rows)
 
 
 def test_infinite_scores_of_both_signs_have_no_sum() -> None:
@@ -223,7 +233,7 @@ def test_not_one_judged_document_hints_at_it() -> None:
 def test_a_document_has_the_highest_grade_of_its_chunks() -> None:
     chance = random.Random(5)
     chunks_of = [f"d{chance.randint(0, 5)}#{chance.randint(0, 5)}" for _ in range(12)]
-    judged = {f"q{i}": {one: chance.randint(-1, 3) for one in chunks_of} for i in range(6)}
+    judged = {f"q{i}": {chunk: chance.randint(-1, 3) for chunk in chunks_of} for i in range(6)}
     expected: dict[str, dict[str, int]] = {}
     for query, chunks in judged.items():
         docs = expected.setdefault(query, {})
@@ -232,18 +242,18 @@ def test_a_document_has_the_highest_grade_of_its_chunks() -> None:
             docs[doc] = max(grade, docs.get(doc, grade))
     table = [(q, chunk, grade) for q, chunks in judged.items() for chunk, grade in chunks.items()]
     for form in (judged, table, pd.DataFrame(table, columns=["qid", "docno", "rel"])):
-        found = Qrels(form).map_docs("(.*)#")
-        assert found.to_dict() == expected
+        mapped_qrels = Qrels(form).map_docs("(.*)#")
+        assert mapped_qrels.to_dict() == expected
         run = {query: {"d1": 1.0, "d2": 0.5} for query in judged}
-        scores = evaluate(found, run, MEASURES)
+        scores = evaluate(mapped_qrels, run, MEASURES)
         assert scores.to_dict() == evaluate(expected, run, MEASURES).to_dict()
         assert sentence(scores.notes, "map-docs").startswith(f"{len(table)} chunks judged became")
 
 
 def test_explaining_one_query_says_what_was_mapped() -> None:
     qrels = Qrels({"q": {"a#0": 1, "a#1": 2}, "r": {"b#0": 1}}).map_docs("(.)#")
-    found = explain(qrels, {"q": ["a"]}, "P@1", "q")
-    assert "3 chunks judged became 2 documents" in sentence(found.notes, "map-docs")
+    explanation = explain(qrels, {"q": ["a"]}, "P@1", "q")
+    assert "3 chunks judged became 2 documents" in sentence(explanation.notes, "map-docs")
 
 
 def test_of_judgments_in_groups() -> None:
@@ -257,9 +267,9 @@ def test_a_judged_chunk_without_a_document() -> None:
         InputError, match=r"the chunk 'b' does not match(.|\n)*leave --map-qrels out"
     ):
         qrels.map_docs("(.)#")
-    found = qrels.map_docs("(.)#", errors="skip")
-    assert found.to_dict() == {"q": {"a": 1}, "r": {}}
-    assert found.left_out.count == 2
+    mapped_qrels = qrels.map_docs("(.)#", errors="skip")
+    assert mapped_qrels.to_dict() == {"q": {"a": 1}, "r": {}}
+    assert mapped_qrels.left_out.count == 2
     sample = pa.table({"qid": ["q"], "docno": ["a#0"], "rel": [1], "probability": [0.5]})
     with pytest.raises(OptionError, match="sample"):
         Qrels(sample).map_docs("(.)#")
@@ -300,29 +310,29 @@ def test_on_the_command_line(write: Any, tmp_path: Path) -> None:
     run = write("a.run", "1 Q0 doc22.md#0 1 9 t\n1 Q0 doc22.md#4 2 8 t\n1 Q0 doc7.md#1 3 7 t\n")
     qrels = write("qrels", "1 0 doc7.md 1\n")
     chunks = write("map.csv", "chunk_id,doc_id\ndoc22.md#0,doc22.md\ndoc22.md#4,doc22.md\n")
-    asked = ["evaluate", qrels, run, "-m", "RR", "--format", "json"]
+    arguments = ["evaluate", qrels, run, "-m", "RR", "--format", "json"]
 
-    def value(*more: str) -> float:
-        done = invoke(*asked, *more)
-        assert done.exit_code == 0, done.stderr
-        found: float = json.loads(done.stdout)["runs"][0]["all"]["RR"]
-        return found
+    def read_score(*extra_arguments: str) -> float:
+        invocation = invoke(*arguments, *extra_arguments)
+        assert invocation.exit_code == 0, invocation.stderr
+        score: float = json.loads(invocation.stdout)["runs"][0]["all"]["RR"]
+        return score
 
-    assert value("--map-docs-pattern", "^(.*)#") == 1 / 2
-    assert value("--map-docs", chunks, "--errors", "skip") == 0
-    assert value("--map-docs-pattern", "^(.*)#", "--map-docs-keep", "sum") == 1 / 2
+    assert read_score("--map-docs-pattern", "^(.*)#") == 1 / 2
+    assert read_score("--map-docs", chunks, "--errors", "skip") == 0
+    assert read_score("--map-docs-pattern", "^(.*)#", "--map-docs-keep", "sum") == 1 / 2
     judged = write("chunks.qrels", "1 0 doc7.md#0 1\n1 0 doc7.md#1 0\n")
-    asked[1] = judged
-    assert value("--map-docs-pattern", "^(.*)#", "--map-qrels") == 1 / 2
-    for more, said in (
+    arguments[1] = judged
+    assert read_score("--map-docs-pattern", "^(.*)#", "--map-qrels") == 1 / 2
+    for extra_arguments, message in (
         (["--map-qrels"], "--map-qrels has no effect"),
         (["--map-docs-keep", "best"], "--map-docs-keep has no effect"),
         (["--map-docs", chunks, "--map-docs-pattern", "(.)"], "leave one out"),
         (["--map-docs", chunks], "'doc7.md#1' has no document"),
         (["--map-docs", "nothere.csv"], "nothere.csv: cannot be read"),
     ):
-        done = invoke(*asked, *more)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert said in done.stderr
-    done = invoke("convert", run, str(tmp_path / "docs.run"), "--map-docs-pattern", "(.*)#")
-    assert "3 chunks retrieved became 2 documents" in done.stderr
+        invocation = invoke(*arguments, *extra_arguments)
+        assert (invocation.exit_code, invocation.stdout) == (2, "")
+        assert message in invocation.stderr
+    invocation = invoke("convert", run, str(tmp_path / "docs.run"), "--map-docs-pattern", "(.*)#")
+    assert "3 chunks retrieved became 2 documents" in invocation.stderr

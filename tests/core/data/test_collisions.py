@@ -24,7 +24,7 @@ WORDS = [int.from_bytes(b"word %03d" % i, "little") | 0x20 for i in range(N_WORD
 N = 1 << (N_WORDS - 1)
 
 
-def joined(words: Sequence[int]) -> bytes:
+def join_words(words: Sequence[int]) -> bytes:
     return b"".join(word.to_bytes(8, "little") for word in words)
 
 
@@ -34,20 +34,20 @@ def top_bits() -> list[bytes]:
     `(x ^ x >> 29) * odd ^ next` is the same then, for every odd number: a difference in the
     highest bit remains one in the highest bit.
     """
-    made = []
+    ids = []
     for flips in product((0, 1), repeat=N_WORDS - 1):
         words = WORDS.copy()
         for i, flip in enumerate(flips):
             words[i] ^= flip * (1 << 63 | 1 << 34 | 1 << 5)
             words[i + 1] ^= flip << 63
-        made.append(joined(words))
-    return made
+        ids.append(join_words(words))
+    return ids
 
 
 def high_bits_of_halves() -> list[bytes]:
     """Flip bit 31 or 63 of words: times any even number, the difference vanishes in 32 bits."""
     return [
-        joined(
+        join_words(
             [WORDS[0], *(word ^ (flip << 31) for word, flip in zip(WORDS[1:], flips, strict=True))]
         )
         for flips in product((1, 1 << 32), repeat=N_WORDS - 1)
@@ -56,43 +56,43 @@ def high_bits_of_halves() -> list[bytes]:
 
 def shifted_differences() -> list[bytes]:
     """Add to a word what is taken from the next: no sum of the words distinguishes them."""
-    made = []
+    ids = []
     for flips in product((0, 1), repeat=N_WORDS - 1):
         words = WORDS.copy()
         for i, flip in enumerate(flips):
             words[i] += flip << 8
             words[i + 1] -= flip << 8
-        made.append(joined(words))
-    return made
+        ids.append(join_words(words))
+    return ids
 
 
-def reordered() -> list[bytes]:
+def reorder_words() -> list[bytes]:
     """Put the same words in other orders: no symmetric function distinguishes them."""
     draw = np.random.default_rng(1)
     orders = {tuple(draw.permutation(N_WORDS).tolist()) for _ in range(2 * N)}
-    return [joined([WORDS[i] for i in order]) for order in sorted(orders)[:N]]
+    return [join_words([WORDS[i] for i in order]) for order in sorted(orders)[:N]]
 
 
-def of_one_fixed_hash() -> list[bytes]:
+def share_one_hash() -> list[bytes]:
     """Choose the first word so that the hash by the fixed numbers, which all know, is one."""
     draw = np.random.default_rng(2)
     tails = draw.integers(33, 127, (8 * N, 16), np.uint8)
     target = int.from_bytes(b"a target", "little")
-    made = []
+    ids = []
     for tail in tails:
-        of_tail = int(Ids.of([b"\0" * 8 + tail.tobytes()]).hash(FIXED_KEYS)[0])
-        first = (target - of_tail) % 2**64
+        tail_hash = int(Ids.of([b"\0" * 8 + tail.tobytes()]).hash(FIXED_KEYS)[0])
+        first = (target - tail_hash) % 2**64
         if not set(first.to_bytes(8, "little")) & set(b"\0\t\n\v\f\r "):
-            made.append(first.to_bytes(8, "little") + tail.tobytes())
-    return made[:N]
+            ids.append(first.to_bytes(8, "little") + tail.tobytes())
+    return ids[:N]
 
 
 MADE: list[Callable[[], list[bytes]]] = [
     top_bits,
     high_bits_of_halves,
     shifted_differences,
-    reordered,
-    of_one_fixed_hash,
+    reorder_words,
+    share_one_hash,
 ]
 
 
@@ -107,7 +107,7 @@ def test_made_up_ids_have_hashes_of_their_own(make: Callable[[], list[bytes]]) -
 
 
 def test_the_fixed_hash_can_be_met() -> None:
-    assert len(set(Ids.of(of_one_fixed_hash()).hash(FIXED_KEYS).tolist())) == 1
+    assert len(set(Ids.of(share_one_hash()).hash(FIXED_KEYS).tolist())) == 1
 
 
 def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
@@ -122,8 +122,8 @@ def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
         expected = words[0]
         for j, word in enumerate(words[1:]):
             low, high = word % 2**32, word // 2**32
-            a, b = int(keys[2 * j]), int(keys[2 * j + 1])
-            expected += a * low + (a * 2**32 + b) * high
+            key, next_key = int(keys[2 * j]), int(keys[2 * j + 1])
+            expected += key * low + (key * 2**32 + next_key) * high
         assert int(Ids.of([text]).hash(keys)[0]) == expected % 2**64
 
 
@@ -153,23 +153,23 @@ def test_hits_are_found_though_all_have_one_hash(
     n_judged: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And every row is compared with few judgments, not with all."""
-    ids = reordered()
+    ids = reorder_words()
     judged = sorted(ids)[:n_judged]
     expected = judge(Qrels(table(judged, "relevance")), Run(table(ids, "score"))).judged.hits
     monkeypatch.setattr(Ids, "hash", lambda self, keys=None: np.zeros(len(self), np.uint64))
-    compared = []
+    compared_counts = []
     equal = Ids.equal
 
-    def counted(self: Ids, rows: Any, other: Ids, other_rows: Any) -> Any:
-        compared.append(len(rows))
-        return equal(self, rows, other, other_rows)
+    def count_compared(self: Ids, rows: Any, second_ids: Ids, second_rows: Any) -> Any:
+        compared_counts.append(len(rows))
+        return equal(self, rows, second_ids, second_rows)
 
-    monkeypatch.setattr(Ids, "equal", counted)
+    monkeypatch.setattr(Ids, "equal", count_compared)
     hits = judge(Qrels(table(judged, "relevance")), Run(table(ids, "score"))).judged.hits
     assert hits.rank.tolist() == expected.rank.tolist()
     assert hits.grade.tolist() == expected.grade.tolist()
     assert len(hits.rank) == n_judged
-    assert 0 < sum(compared) <= 12 * N
+    assert 0 < sum(compared_counts) <= 12 * N
 
 
 def test_hits_are_found_though_a_document_has_one_key_for_all_queries(
@@ -204,12 +204,12 @@ def test_made_up_ids_cost_what_others_cost(make: Callable[[], list[bytes]]) -> N
     """The bound is generous, as the machine may be busy; step by step it was a hundred times."""
     ids = make()
     draw = np.random.default_rng(5)
-    others = [draw.integers(33, 127, len(one), np.uint8).tobytes() for one in ids]
-    assert seconds(ids) < 6 * seconds(others) + 0.05
+    random_ids = [draw.integers(33, 127, len(random_id), np.uint8).tobytes() for random_id in ids]
+    assert seconds(ids) < 6 * seconds(random_ids) + 0.05
 
 
 def test_queries_of_one_fixed_hash_that_stand_apart_are_brought_together() -> None:
-    queries = of_one_fixed_hash()
+    queries = share_one_hash()
     twice = [*queries, *reversed(queries)]
     docs = [b"a"] * len(queries) + [b"b"] * len(queries)
     score = [1.0] * len(queries) + [2.0] * len(queries)

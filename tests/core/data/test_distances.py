@@ -137,9 +137,9 @@ def test_a_rank_stands_beside_a_distance() -> None:
     contrary = [{**row, "rank": 9 - row["rank"]} for row in agreeing]
     scores = evaluate(JUDGED, Run(contrary), "RR")
     assert scores["RR"] == 1, "by default, the distance decides"
-    by_rank = evaluate(JUDGED, Run(contrary), "RR", order="rank")
-    assert by_rank["RR"] == 1 / 3
-    assert "distance" not in codes(by_rank)
+    rank_scores = evaluate(JUDGED, Run(contrary), "RR", order="rank")
+    assert rank_scores["RR"] == 1 / 3
+    assert "distance" not in codes(rank_scores)
 
 
 def test_one_table_of_both_sides_has_distances() -> None:
@@ -152,7 +152,7 @@ def test_one_table_of_both_sides_has_distances() -> None:
 def test_objects_in_lists_keep_their_order_whatever_their_distance_is() -> None:
     """Some vector stores call a similarity so."""
     rows = [
-        {**row, "retrieved": [{"id": one["id"], "distance": -one["score"]} for one in hits]}
+        {**row, "retrieved": [{"id": hit["id"], "distance": -hit["score"]} for hit in hits]}
         for row in OBJECTS
         for hits in [cast("list[Any]", row["retrieved"])]
     ]
@@ -185,8 +185,8 @@ def test_files_of_one_table_all_have_distances(write: Any) -> None:
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet", "run"])
 def test_what_is_converted_keeps_the_ranking_and_says_so(suffix: str, write: Any) -> None:
     path, target = write("dist.csv", csv(NAMES, ROWS)), write(f"out.{suffix}", "")
-    done = invoke("convert", path, target)
-    assert "its scores are minus the distances in column 'distance'" in done.output
+    invocation = invoke("convert", path, target)
+    assert "its scores are minus the distances in column 'distance'" in invocation.output
     run = read_run(target)
     assert (run.rows.distance_column, run.to_dict()["q0"]) == (
         None,
@@ -199,8 +199,8 @@ def test_runs_made_of_a_run_keep_its_distances() -> None:
     run = Run(FORMS["dicts"])
     assert run.top(2).to_dict()["q0"] == {"a": -0.25, "b": -0.5}
     assert run.top(2).rows.distance_column == "distance"
-    reranked = run.rerank(Run({query: {"c": 2.0, "a": 1.0} for query in JUDGED}))
-    assert (reranked.rows.distance_column, reranked.to_dict()["q0"]["c"]) == (None, 2.0)
+    reranked_run = run.rerank(Run({query: {"c": 2.0, "a": 1.0} for query in JUDGED}))
+    assert (reranked_run.rows.distance_column, reranked_run.to_dict()["q0"]["c"]) == (None, 2.0)
 
 
 def test_one_query_reads_distances_alike() -> None:
@@ -213,30 +213,34 @@ def test_one_query_reads_distances_alike() -> None:
 # ---- scores that rise from row to row -----------------------------------------------------
 
 
-SCORED = (*NAMES[:2], "score")
+SCORE_COLUMNS = (*NAMES[:2], "score")
 
 
 def test_scores_that_rise_are_warned_of_in_every_verb(write: Any) -> None:
     qrels = write("q.csv", csv((*NAMES[:2], "relevance"), judgments()))
-    run = write("l2.csv", csv(SCORED, ROWS))
-    good = write("good.csv", csv(SCORED, [(*row[:2], -row[2]) for row in ROWS]))
+    run = write("l2.csv", csv(SCORE_COLUMNS, ROWS))
+    good_path = write("good.csv", csv(SCORE_COLUMNS, [(*row[:2], -row[2]) for row in ROWS]))
     results = [
         evaluate(qrels, run, "RR"),
         explain(qrels, run, "RR"),
         explain(qrels, run, "RR", "q1"),
-        explain(qrels, [good, run], "RR", "q1"),
+        explain(qrels, [good_path, run], "RR", "q1"),
     ]
-    for result in results:
-        note = find_note(result.notes, "scores-rise")
+    for shown_result in results:
+        note = find_note(shown_result.notes, "scores-rise")
         assert (note.severity, note.queries) == ("warning", N_QUERIES)
-    for shown in (
-        compare(qrels, [good, run], "RR"),
-        gate(qrels, [good, run], "RR", baseline="good", margin=0.1),
+    for result in (
+        compare(qrels, [good_path, run], "RR"),
+        gate(qrels, [good_path, run], "RR", baseline="good", margin=0.1),
     ):
-        assert "are they distances? columns={'distance': 'score'}" in str(shown)
-    assert "are they distances?" in invoke("evaluate", qrels, good, run, "-m", "RR").output
-    (found,) = [one for one in check(qrels, run).findings if one.code == "scores-rise"]
-    assert (found.severity, found.count) == ("error", N_QUERIES)
+        assert "are they distances? columns={'distance': 'score'}" in str(result)
+    assert "are they distances?" in invoke("evaluate", qrels, good_path, run, "-m", "RR").output
+    (finding,) = [
+        finding_or_note
+        for finding_or_note in check(qrels, run).findings
+        if finding_or_note.code == "scores-rise"
+    ]
+    assert (finding.severity, finding.count) == ("error", N_QUERIES)
 
 
 def judgments() -> list[tuple[str, str, int]]:
@@ -246,11 +250,11 @@ def judgments() -> list[tuple[str, str, int]]:
 def queries(*scores: list[float]) -> Run:
     """Return the run of a query for each list of scores, in the order of its rows."""
     rows = [
-        (f"q{i}", "abcdefghijkl"[place], score)
-        for i, of_query in enumerate(scores)
-        for place, score in enumerate(of_query)
+        (f"q{i}", "abcdefghijkl"[position], score)
+        for i, query_scores in enumerate(scores)
+        for position, score in enumerate(query_scores)
     ]
-    return Run(objects(SCORED, rows))
+    return Run(objects(SCORE_COLUMNS, rows))
 
 
 RISING, FALLING, LEVEL = [1.5, 2.5, 2.5, 4], [4, 2.5, 2.5, 1.5], [2.5, 2.5, 2.5]
@@ -258,7 +262,7 @@ STRICTLY = [0.11, 0.52, 0.6]
 
 
 @pytest.mark.parametrize(
-    ("scores", "is_said"),
+    ("scores", "has_note"),
     [
         ([STRICTLY] * 2, True),
         ([STRICTLY], False),
@@ -273,12 +277,12 @@ STRICTLY = [0.11, 0.52, 0.6]
         ([[1.5, 3, 2.5]] * 4, False),
     ],
 )
-def test_in_how_many_queries_scores_are_to_rise(scores: list[list[float]], is_said: bool) -> None:
+def test_in_how_many_queries_scores_are_to_rise(scores: list[list[float]], has_note: bool) -> None:
     run = queries(*scores)
     judged = {query: {"a": 1} for query in run.to_dict()}
     for form in (run, run.to_dict()):
-        assert ("scores-rise" in codes(evaluate(judged, form, "RR"))) == is_said
-    assert ("scores-rise" in {one.code for one in check(judged, run).findings}) == is_said
+        assert ("scores-rise" in codes(evaluate(judged, form, "RR"))) == has_note
+    assert ("scores-rise" in {finding.code for finding in check(judged, run).findings}) == has_note
 
 
 def test_ranks_that_agree_with_rising_scores_say_that_they_are_meant(write: Any) -> None:
@@ -321,43 +325,49 @@ def test_ranks_in_any_order_of_the_rows(write: Any) -> None:
     assert "columns={'rank': 'prediction'} (--columns rank=prediction)" in text
     assert "given" not in text, "the rows are in any order"
     assert evaluate(USERS, path, "RR", columns={"rank": "prediction"})["RR"] == 1
-    (found,) = [one for one in check(USERS, path).findings if one.code == "ranks-as-scores"]
-    assert found.severity == "error"
+    (finding,) = [
+        candidate
+        for candidate in check(USERS, path).findings
+        if candidate.code == "ranks-as-scores"
+    ]
+    assert finding.severity == "error"
 
 
 def test_ranks_in_any_order_of_a_dict() -> None:
     run: dict[str, dict[str, float]] = {}
-    for user, item, rank in ranked_items(2):
-        run.setdefault(user, {})[item] = rank
+    for user, doc, rank in ranked_items(2):
+        run.setdefault(user, {})[doc] = rank
     assert "ranks-as-scores" in codes(evaluate(USERS, run, "RR"))
-    from_0 = {user: {item: rank - 1 for item, rank in items.items()} for user, items in run.items()}
+    from_0 = {user: {doc: rank - 1 for doc, rank in items.items()} for user, items in run.items()}
     assert "ranks-as-scores" in codes(evaluate(USERS, from_0, "RR"))
 
 
 def test_scores_that_count_down_are_no_ranks() -> None:
     falling = [float(n) for n in range(8, 0, -1)]
-    shuffled = [3.0, 1.0, 2.0]
-    for several, is_said in (([falling] * 9, False), ([falling] * 9 + [shuffled], False)):
-        run = queries(*several)
+    in_no_order = [3.0, 1.0, 2.0]
+    for score_lists, has_note in (([falling] * 9, False), ([falling] * 9 + [in_no_order], False)):
+        run = queries(*score_lists)
         judged = {query: {"a": 1} for query in run.to_dict()}
         for form in (run, run.to_dict()):
-            assert ("ranks-as-scores" in codes(evaluate(judged, form, "RR"))) == is_said
+            assert ("ranks-as-scores" in codes(evaluate(judged, form, "RR"))) == has_note
 
 
 # ---- remedies ---------------------------------------------------------------------------
 
 
-def remedied(files: list[str], text: str) -> set[float]:
+def apply_remedies(files: list[str], text: str) -> set[float]:
     """Return RR by each option that a sentence offers; the results must not have the sentence."""
-    values = set()
+    scores = set()
     for option in re.findall(r"\((--(?:columns|order) .+?)\)", text):
-        done = invoke("evaluate", *files, "-m", "RR", *shlex.split(option), "--format", "json")
-        assert done.exit_code == 0, done.output
-        (run,) = json.loads(done.stdout)["runs"]
+        invocation = invoke(
+            "evaluate", *files, "-m", "RR", *shlex.split(option), "--format", "json"
+        )
+        assert invocation.exit_code == 0, invocation.output
+        (run,) = json.loads(invocation.stdout)["runs"]
         codes_of_run = {note["code"] for note in run["notes"]}
         assert not {"scores-rise", "ranks-as-scores", "ranks"} & codes_of_run
-        values.add(float(run["all"]["RR"]))
-    return values
+        scores.add(float(run["all"]["RR"]))
+    return scores
 
 
 def test_each_remedy_ranks_the_best_first_when_it_is_typed(write: Any) -> None:
@@ -371,12 +381,15 @@ def test_each_remedy_ranks_the_best_first_when_it_is_typed(write: Any) -> None:
         for row in OBJECTS
     ]
     for files in (
-        [qrels, write("score.csv", csv(SCORED, ROWS))],
+        [qrels, write("score.csv", csv(SCORE_COLUMNS, ROWS))],
         [qrels, write("named.csv", csv((*NAMES[:2], "similarity"), ROWS))],
         [qrels, write("blank.csv", csv((*NAMES[:2], "Cosine Similarity"), ROWS))],
         [qrels, write("fall.csv", csv(NAMES, similar))],
         [qrels, write("trec.run", lines)],
-        [qrels, write("items.csv", csv(SCORED, [(*row[:2], int(4 * row[2])) for row in ROWS]))],
+        [
+            qrels,
+            write("items.csv", csv(SCORE_COLUMNS, [(*row[:2], int(4 * row[2])) for row in ROWS])),
+        ],
         [write("objects.json", json.dumps(OBJECTS))],
         [write("ranked.json", json.dumps(ranked))],
         [write("lists.json", json.dumps(lists))],
@@ -387,18 +400,18 @@ def test_each_remedy_ranks_the_best_first_when_it_is_typed(write: Any) -> None:
             scores: Any = cast("Any", evaluate)(*files, "RR")
         assert scores["RR"] < 1, files
         (warning,) = [note for note in scores.notes if note.is_grave]
-        assert remedied(files, warning.text) == {1.0}, files
+        assert apply_remedies(files, warning.text) == {1.0}, files
 
 
 def test_no_hint_offers_a_column_of_distances_as_the_score(write: Any) -> None:
-    named = csv(("query_id", "doc_id", "l2_distance"), ROWS)
+    named_csv = csv(("query_id", "doc_id", "l2_distance"), ROWS)
     with pytest.raises(InputError, match=r"--run-columns distance=\.\.\.") as lacking:
-        evaluate(JUDGED, write("run.csv", named), "RR")
+        evaluate(JUDGED, write("run.csv", named_csv), "RR")
     nameless = csv(("one", "two", "distance"), ROWS)
     with pytest.raises(InputError, match=r"doc_id=\.\.\.,distance=\.\.\.") as without_ids:
         evaluate(JUDGED, write("other.csv", nameless), "RR")
     for error in (lacking, without_ids):
         assert not re.search(r"score=|'score': \.", str(error.value))
-    with pytest.raises(InputError, match="This looks like a run") as swapped:
+    with pytest.raises(InputError, match="This looks like a run") as excinfo:
         evaluate(write("swapped.csv", csv(NAMES, ROWS)), JUDGED, "RR")
-    assert "relevance=distance" not in str(swapped.value)
+    assert "relevance=distance" not in str(excinfo.value)

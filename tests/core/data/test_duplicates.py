@@ -31,7 +31,7 @@ from cranfield.formats.block import Duplicates
 
 MEASURES = "P@3 SetR AP RR nDCG@5 DCG NumRet NumRelRet Success@2 Rprec RBP(p=0.5)"
 KEPT: list[Duplicates] = ["first", "best"]
-REFUSED: list[Duplicates] = ["refuse", "each", "once", "joined"]  # of judgments
+REFUSED_RULES: list[Duplicates] = ["refuse", "each", "once", "joined"]  # of judgments
 
 
 def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
@@ -47,59 +47,59 @@ def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
     return qrels, rows
 
 
-def kept(rows: list[Row], how: Duplicates) -> dict[str, dict[str, float]]:
+def keep_rows(rows: list[Row], rule: Duplicates) -> dict[str, dict[str, float]]:
     """Return the rows that are kept, one after the other."""
-    found: dict[str, dict[str, float]] = {}
+    docs_of_query: dict[str, dict[str, float]] = {}
     for query, doc, score in rows:
-        docs = found.setdefault(query, {})
-        if doc not in docs or (how == "best" and score > docs[doc]):
+        docs = docs_of_query.setdefault(query, {})
+        if doc not in docs or (rule == "best" and score > docs[doc]):
             docs[doc] = score
-    return found
+    return docs_of_query
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("how", KEPT)
+@pytest.mark.parametrize("rule", KEPT)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_or_the_best_row_is_kept(
-    seed: int, how: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
+    seed: int, rule: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qrels, rows = collection(seed)
-    expected = kept(rows, how)
+    expected = keep_rows(rows, rule)
     n_repeated = len(rows) - sum(map(len, expected.values()))
     run = FORMS[form](rows, write)
     with pytest.raises(DuplicateError, match="--duplicates best"):
         evaluate(qrels, run)
     for _ in vary_block_sizes(monkeypatch):
-        scores = evaluate(qrels, run, MEASURES, duplicates=how)
+        scores = evaluate(qrels, run, MEASURES, duplicates=rule)
         assert scores.to_dict() == evaluate(qrels, expected, MEASURES).to_dict()
         note = find_note(scores.notes, "duplicates")
         assert note.count == n_repeated
-        assert scores.recipe["duplicates"] == how
+        assert scores.recipe["duplicates"] == rule
         assert scores.counts.rows_left_out == 0
 
 
 KEEPING: list[Duplicates] = ["each", "once", "joined"]  # a rank for every row
 
 
-def by_loop(
-    grades: dict[str, int], rows: list[tuple[str, float]], how: Duplicates
+def compute_by_loop(
+    grades: dict[str, int], rows: list[tuple[str, float]], rule: Duplicates
 ) -> dict[str, float]:
     """Return measures of one query, of which each row has a rank.
 
     A document counts "each" time; or "once", at the first of its rows that have its highest score;
     or, "joined", each time, and each time beyond the first is a judgment more.
     """
-    every = [(score, doc.encode(), -i, doc) for i, (doc, score) in enumerate(rows)]
-    ranked = [doc for *_, doc in sorted(every, reverse=True)]
+    ranking = [(score, doc.encode(), -i, doc) for i, (doc, score) in enumerate(rows)]
+    ranked = [doc for *_, doc in sorted(ranking, reverse=True)]
     judged = [*grades.values()]
-    if how == "joined":
+    if rule == "joined":
         judged += [grades[doc] for doc in grades for _ in range(ranked.count(doc) - 1)]
     ideal = sorted((max(grade, 0) for grade in judged), reverse=True)
     n_relevant = sum(grade > 0 for grade in judged)
     hits, precisions, first = 0, 0.0, 0
     gains = []
     for rank, doc in enumerate(ranked, 1):
-        counts = how != "once" or doc not in ranked[: rank - 1]
+        counts = rule != "once" or doc not in ranked[: rank - 1]
         grade = grades.get(doc, 0) if counts else 0
         gains.append(grade)
         if grade > 0:
@@ -107,8 +107,8 @@ def by_loop(
             precisions += hits / rank
             first = first or rank
     dcg, best = (
-        sum(gain / math.log2(rank + 1) for rank, gain in enumerate(of[:5], 1))
-        for of in (gains, ideal)
+        sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains_of[:5], 1))
+        for gains_of in (gains, ideal)
     )
     return {
         "P@3": sum(gain > 0 for gain in gains[:3]) / 3,
@@ -126,22 +126,24 @@ def by_loop(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("how", KEEPING)
+@pytest.mark.parametrize("rule", KEEPING)
 @pytest.mark.parametrize("seed", range(4))
 def test_each_row_has_its_rank(
-    seed: int, how: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
+    seed: int, rule: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qrels, rows = collection(seed)
     run = FORMS[form](rows, write)
     for _ in vary_block_sizes(monkeypatch):
-        scores = evaluate(qrels, run, f"{MEASURES} NumRel", duplicates=how)
-        found = scores.to_dict()
+        scores = evaluate(qrels, run, f"{MEASURES} NumRel", duplicates=rule)
+        values_of_measure = scores.to_dict()
         for query, grades in qrels.items():
-            expected = by_loop(grades, [row[1:] for row in rows if row[0] == query], how)
-            for measure, value in expected.items():
-                assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
+            expected = compute_by_loop(grades, [row[1:] for row in rows if row[0] == query], rule)
+            for measure, expected_value in expected.items():
+                assert values_of_measure[query][measure] == pytest.approx(
+                    expected_value, abs=1e-12
+                ), (query, measure)
         note = find_note(scores.notes, "duplicates")
-        assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
+        assert note.count == len(rows) - sum(map(len, keep_rows(rows, "first").values()))
 
 
 def test_counted_once_or_joined_by_hand() -> None:
@@ -149,8 +151,8 @@ def test_counted_once_or_joined_by_hand() -> None:
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "b"]}
     once = evaluate(qrels, run, "R@9 AP P@2", duplicates="once")
     assert once.means() == {"R@9": 2 / 2, "AP": (1 / 1 + 2 / 3) / 2, "P@2": 1 / 2}
-    joined = evaluate(qrels, run, "R@9 AP P@2", duplicates="joined")
-    assert joined.means() == {"R@9": 3 / 3, "AP": (1 / 1 + 2 / 2 + 3 / 3) / 3, "P@2": 2 / 2}
+    joined_scores = evaluate(qrels, run, "R@9 AP P@2", duplicates="joined")
+    assert joined_scores.means() == {"R@9": 3 / 3, "AP": (1 / 1 + 2 / 2 + 3 / 3) / 3, "P@2": 2 / 2}
 
 
 def test_the_row_that_is_counted_once_is_the_best_in_every_order() -> None:
@@ -159,8 +161,8 @@ def test_the_row_that_is_counted_once_is_the_best_in_every_order() -> None:
         {"qid": ["q"] * 3, "docno": ["a", "x", "a"], "rank": [3, 2, 1], "score": [1, 2, 3]}
     )
     for order in ("score", "rank", "given"):
-        found = evaluate({"q": {"a": 1}}, Run(rows), "RR NumRet", order=order, duplicates="once")
-        assert found.means() == {"RR": 1 / 1, "NumRet": 3}
+        scores = evaluate({"q": {"a": 1}}, Run(rows), "RR NumRet", order=order, duplicates="once")
+        assert scores.means() == {"RR": 1 / 1, "NumRet": 3}
 
 
 def test_recall_above_1_of_tools_that_count_twice() -> None:
@@ -186,26 +188,28 @@ def test_lists(form: str, write: Write) -> None:
         evaluate(qrels, run)
     expected: dict[Duplicates, float] = {"first": (1 / 2 + 2 / 3) / 2, "best": (1 / 2 + 2 / 3) / 2}
     expected["each"] = (1 / 2 + 2 / 4 + 3 / 5) / 2
-    for how, value in expected.items():
-        found = evaluate(qrels, run, "AP", duplicates=how)["AP"]
-        assert found == pytest.approx((value + 1 / 2) / 2)
+    for rule, expected_value in expected.items():
+        ap = evaluate(qrels, run, "AP", duplicates=rule)["AP"]
+        assert ap == pytest.approx((expected_value + 1 / 2) / 2)
 
 
-@pytest.mark.parametrize("how", KEEPING)
+@pytest.mark.parametrize("rule", KEEPING)
 @pytest.mark.parametrize("form", LISTS)
-def test_lists_whose_documents_stand_twice(how: Duplicates, form: str, write: Write) -> None:
+def test_lists_whose_documents_stand_twice(rule: Duplicates, form: str, write: Write) -> None:
     """A list's first row of a document is its best one."""
     chance = random.Random(7)
     docs = [f"d{i}" for i in range(6)]
     for _ in range(20):
         qrels = {q: {doc: chance.randint(0, 2) for doc in docs[:4]} for q in ("q", "r")}
         lists = {q: chance.choices(docs, k=chance.randint(1, 9)) for q in ("q", "r")}
-        found = evaluate(qrels, LISTS[form](lists, write), MEASURES, duplicates=how).to_dict()
+        scores = evaluate(qrels, LISTS[form](lists, write), MEASURES, duplicates=rule).to_dict()
         for query, grades in qrels.items():
             rows = [(doc, float(-i)) for i, doc in enumerate(lists[query])]
-            for measure, value in by_loop(grades, rows, how).items():
+            for measure, expected_value in compute_by_loop(grades, rows, rule).items():
                 if measure != "NumRel":
-                    assert found[query][measure] == pytest.approx(value, abs=1e-12), measure
+                    assert scores[query][measure] == pytest.approx(expected_value, abs=1e-12), (
+                        measure
+                    )
 
 
 def test_an_empty_list_beside_one_with_a_document_twice_counts() -> None:
@@ -219,11 +223,11 @@ def test_an_empty_list_beside_one_with_a_document_twice_counts() -> None:
 
 
 def test_lists_are_still_checked_where_one_has_a_document_twice() -> None:
-    for bad in ({"q": ["a", "a"], "r": {"b": 1.0}}, {"q": ["a", "a"], "r": {"b"}}):
+    for bad_lists in ({"q": ["a", "a"], "r": {"b": 1.0}}, {"q": ["a", "a"], "r": {"b"}}):
         with pytest.raises(
             InputError, match=r"(a list of documents, best first|a set has no order)"
         ):
-            Run(bad)
+            Run(bad_lists)
     with pytest.raises(InputError, match="texts and whole numbers"):
         Run({"q": ["a", "a"], "r": ["b", 1]})
     with pytest.raises(InputError, match="same text"):
@@ -240,12 +244,12 @@ def test_by_rank_the_best_row_has_the_lowest_rank() -> None:
         }
     )
     run, qrels = Run(rows), {"q": {"a": 1}}
-    found = {
-        (how, order): evaluate(qrels, run, "RR", duplicates=how, order=order)["RR"]
-        for how in KEPT
+    scores_of_rule = {
+        (rule, order): evaluate(qrels, run, "RR", duplicates=rule, order=order)["RR"]
+        for rule in KEPT
         for order in ("score", "rank", "given")
     }
-    assert found == {
+    assert scores_of_rule == {
         ("first", "score"): 1,
         ("first", "rank"): 1 / 3,
         ("first", "given"): 1,
@@ -267,32 +271,32 @@ QRELS: dict[str, Callable[[Write], Any]] = {
 
 @pytest.mark.parametrize("form", QRELS)
 def test_a_document_has_one_grade(form: str, write: Write) -> None:
-    data = QRELS[form](write)
-    read: Callable[..., Qrels] = read_qrels if isinstance(data, str) else Qrels
-    for refused in REFUSED:
+    judgments = QRELS[form](write)
+    read: Callable[..., Qrels] = read_qrels if isinstance(judgments, str) else Qrels
+    for refused_rule in REFUSED_RULES:
         with pytest.raises(DuplicateError, match="'a' occurs twice for query 'q'"):
-            read(data, duplicates=refused)
-    assert read(data, duplicates="first").to_dict() == {"q": {"a": 1, "b": 0}, "r": {"a": 1}}
-    best = read(data, duplicates="best")
+            read(judgments, duplicates=refused_rule)
+    assert read(judgments, duplicates="first").to_dict() == {"q": {"a": 1, "b": 0}, "r": {"a": 1}}
+    best = read(judgments, duplicates="best")
     assert best.to_dict() == {"q": {"b": 0, "a": 2}, "r": {"a": 1}}
     scores = evaluate(best, {"q": ["a"]}, "DCG")
     assert scores.to_dict()["q"]["DCG"] == 2
     assert codes(scores) == ["without-results", "duplicates"]
     assert "in the qrels, in 2 rows" in sentence(scores.notes, "duplicates")
-    assert evaluate(data, {"q": ["a"]}, "DCG", duplicates="best").per_query("DCG")["q"] == 2
+    assert evaluate(judgments, {"q": ["a"]}, "DCG", duplicates="best").per_query("DCG")["q"] == 2
 
 
 def test_of_subtopics_the_first_or_the_highest_level_counts() -> None:
     rows = [("q", s, "a", level) for s, level in (("s", 1), ("s", 2), ("t", 3))]
     table = pd.DataFrame(rows, columns=["query_id", "subtopic", "doc_id", "relevance"])
-    for refused in REFUSED:
+    for refused_rule in REFUSED_RULES:
         with pytest.raises(DuplicateError, match="subtopic 's'"):
-            Qrels(table, duplicates=refused)
-    for how, level in zip(KEPT, (1, 2), strict=True):
-        found = Qrels(table, duplicates=how)
-        assert found.to_dict() == {"q": {"s": [{"a": level}], "t": [{"a": 3}]}}
-        scores = evaluate(found, {"q": ["a"]}, "alpha_nDCG@5")
-        assert [one.count for one in scores.notes if one.code == "duplicates"] == [1]
+            Qrels(table, duplicates=refused_rule)
+    for rule, level in zip(KEPT, (1, 2), strict=True):
+        qrels = Qrels(table, duplicates=rule)
+        assert qrels.to_dict() == {"q": {"s": [{"a": level}], "t": [{"a": 3}]}}
+        scores = evaluate(qrels, {"q": ["a"]}, "alpha_nDCG@5")
+        assert [note.count for note in scores.notes if note.code == "duplicates"] == [1]
 
 
 def test_relevant_documents_that_stand_twice_in_a_list() -> None:
@@ -324,50 +328,52 @@ def test_options_that_do_not_go_with_each() -> None:
         evaluate(qrels, run, duplicates="both")  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="duplicates"):
         Qrels(qrels, duplicates="both")  # type: ignore[arg-type]
-    in_groups = {"q": {"s": {"a": 1}, "t": {"b": 1}}}
-    for how in KEEPING:
+    grouped_judgments = {"q": {"s": {"a": 1}, "t": {"b": 1}}}
+    for rule in KEEPING:
         with pytest.raises(OptionError, match="several ranks"):
-            explain(qrels, [run, run], "P@2", "q", duplicates=how)
+            explain(qrels, [run, run], "P@2", "q", duplicates=rule)
         with pytest.raises(OptionError, match="in groups"):
-            evaluate(in_groups, run, "alpha_nDCG@5", duplicates=how)
-    assert evaluate(in_groups, run, "alpha_nDCG@5", duplicates="first")["alpha_nDCG@5"] > 0
+            evaluate(grouped_judgments, run, "alpha_nDCG@5", duplicates=rule)
+    assert evaluate(grouped_judgments, run, "alpha_nDCG@5", duplicates="first")["alpha_nDCG@5"] > 0
 
 
 def test_a_group_measure_of_plain_judgments_credits_the_best_rank() -> None:
     """Each judged document has one rank there: 1 of `a`, not 3."""
     qrels = {"q": {"a": 1, "b": 1}}
-    found = evaluate(qrels, {"q": ["a", "x", "a", "b"]}, "StRecall@1 StRecall@3", duplicates="each")
-    assert found.means() == {"StRecall@1": 1.0, "StRecall@3": 1.0}
+    scores = evaluate(
+        qrels, {"q": ["a", "x", "a", "b"]}, "StRecall@1 StRecall@3", duplicates="each"
+    )
+    assert scores.means() == {"StRecall@1": 1.0, "StRecall@3": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("how", "value"),
+    ("rule", "value"),
     [("each", (1 / 1 + 2 / 3) / 2), ("once", (1 / 1) / 2), ("joined", (1 / 1 + 2 / 3) / 3)],
 )
-def test_explain_shows_every_row_at_its_rank(how: Duplicates, value: float) -> None:
+def test_explain_shows_every_row_at_its_rank(rule: Duplicates, value: float) -> None:
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "x", "a", "x"]}
-    found: Any = explain(qrels, run, "AP", "q", duplicates=how)
-    assert found.value == value
-    assert evaluate(qrels, run, "AP", duplicates=how)["AP"] == value
+    explanation: Any = explain(qrels, run, "AP", "q", duplicates=rule)
+    assert explanation.value == value
+    assert evaluate(qrels, run, "AP", duplicates=rule)["AP"] == value
 
 
 def test_compare_takes_it() -> None:
     qrels = {f"q{i}": {"a": 1, "b": 1} for i in range(12)}
-    one, other = (dict.fromkeys(qrels, docs) for docs in (["a", "a", "x"], ["x", "b"]))
+    first_run, second_run = (dict.fromkeys(qrels, docs) for docs in (["a", "a", "x"], ["x", "b"]))
     with pytest.raises(DuplicateError):
-        compare(qrels, [one, other], "R@9")
-    found = compare(qrels, {"one": one, "other": other}, "R@9", duplicates="each")
-    assert "duplicates" in codes(found)
-    assert found.to_dict()["recipe"]["duplicates"] == "each"
+        compare(qrels, [first_run, second_run], "R@9")
+    comparison = compare(qrels, {"one": first_run, "other": second_run}, "R@9", duplicates="each")
+    assert "duplicates" in codes(comparison)
+    assert comparison.to_dict()["recipe"]["duplicates"] == "each"
 
 
 def test_check_finds_them_all_and_goes_on() -> None:
-    found = check(
+    report = check(
         [("q", "a", 1), ("q", "a", 1)], [("q", "a", 1.0), ("q", "a", 2.0), ("q", "b", 0.5)]
     )
-    duplicates = [one for one in found.findings if one.code == "duplicate"]
-    assert [one.count for one in duplicates] == [1, 1]
-    assert not found.unreadable
+    duplicates = [finding for finding in report.findings if finding.code == "duplicate"]
+    assert [finding.count for finding in duplicates] == [1, 1]
+    assert not report.unreadable
 
 
 def test_a_run_is_written_without_them(tmp_path: Path) -> None:
@@ -379,29 +385,29 @@ def test_a_run_is_written_without_them(tmp_path: Path) -> None:
     with pytest.raises(DuplicateError, match="'a' occurs twice"):
         run.to_dict()
     assert run.to_dict(duplicates="first") == {"q": {"a": 1.0, "b": 0.5}}
-    for how in KEEPING:
-        with pytest.raises(OptionError, match=f"duplicates='{how}'"):
-            run.to_dict(duplicates=how)
+    for rule in KEEPING:
+        with pytest.raises(OptionError, match=f"duplicates='{rule}'"):
+            run.to_dict(duplicates=rule)
 
 
 def test_on_the_command_line(write: Write, tmp_path: Path) -> None:
     qrels = write("qrels", "q 0 a 1\nq 0 a 2\n")
     run = write("x.run", "q Q0 b 1 3 t\nq Q0 a 2 2 t\nq Q0 a 3 1 t\n")
-    asked = ["evaluate", qrels, run, "-m", "R@9", "--format", "json"]
-    refused = invoke(*asked)
-    assert refused.exit_code == 2
-    assert f"{qrels}:2: " in refused.stderr
-    assert "--duplicates best" in refused.stderr
-    found = json.loads(invoke(*asked, "--duplicates", "best").stdout)
-    assert [note["code"] for note in found["runs"][0]["notes"]].count("duplicates") == 2
+    arguments = ["evaluate", qrels, run, "-m", "R@9", "--format", "json"]
+    refusal = invoke(*arguments)
+    assert refusal.exit_code == 2
+    assert f"{qrels}:2: " in refusal.stderr
+    assert "--duplicates best" in refusal.stderr
+    scores = json.loads(invoke(*arguments, "--duplicates", "best").stdout)
+    assert [note["code"] for note in scores["runs"][0]["notes"]].count("duplicates") == 2
     once = tmp_path / "once.run"
-    done = invoke("convert", run, str(once), "--duplicates", "first")
-    assert done.exit_code == 0
-    assert "duplicates='first'" in done.stderr
+    invocation = invoke("convert", run, str(once), "--duplicates", "first")
+    assert invocation.exit_code == 0
+    assert "duplicates='first'" in invocation.stderr
     assert once.read_text() == "q Q0 b 1 3 t\nq Q0 a 2 2 t\n"
-    done = invoke("convert", qrels, str(tmp_path / "once.qrels"), "--duplicates", "best")
+    invocation = invoke("convert", qrels, str(tmp_path / "once.qrels"), "--duplicates", "best")
     assert (tmp_path / "once.qrels").read_text() == "q 0 a 2\n"
-    assert done.exit_code == 0
+    assert invocation.exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -417,9 +423,12 @@ def test_each_gives_the_numbers_of_tools_that_count_twice(
     tool: str, measures: list[str], data: Path
 ) -> None:
     vectors = json.loads((data / "conventions.json").read_text())
-    one, theirs = vectors["collections"]["duplicates"], vectors["tools"][tool]["duplicates"]
-    found = evaluate(one["qrels"], one["lists"], measures, duplicates="each").means()
-    assert found == pytest.approx({name: theirs[name] for name in measures}, abs=2e-6)
+    collection, tool_values = (
+        vectors["collections"]["duplicates"],
+        vectors["tools"][tool]["duplicates"],
+    )
+    means = evaluate(collection["qrels"], collection["lists"], measures, duplicates="each").means()
+    assert means == pytest.approx({name: tool_values[name] for name in measures}, abs=2e-6)
 
 
 # ---- what a document that occurs twice may be --------------------------------------------------
@@ -428,12 +437,12 @@ def test_each_gives_the_numbers_of_tools_that_count_twice(
 @pytest.mark.parametrize("qrels", [[[1, 3, 3]], {"1": [1, 3, 3]}])
 def test_whole_numbers_that_occur_twice_are_a_matter_of_duplicates(qrels: Any) -> None:
     run: Any = [[3, 2]] if isinstance(qrels, list) else {"1": [3, 2]}
-    found = evaluate(qrels, run, "AP", duplicates="first")
-    assert found["AP"] == (1 / 1) / 2
-    assert "duplicates" in codes(found.notes)
-    with pytest.raises(DuplicateError) as refused:
+    scores = evaluate(qrels, run, "AP", duplicates="first")
+    assert scores["AP"] == (1 / 1) / 2
+    assert "duplicates" in codes(scores.notes)
+    with pytest.raises(DuplicateError) as excinfo:
         evaluate(qrels, run, "AP")
-    hint = refused.value.hint or ""
+    hint = excinfo.value.hint or ""
     assert "duplicates='first'" in hint
     assert "grades(" in hint
 
@@ -442,18 +451,18 @@ def test_whole_numbers_that_occur_twice_are_a_matter_of_duplicates(qrels: Any) -
 def test_minus_one_may_fill_up_a_list_or_be_a_document(side: str) -> None:
     twice, once = {"q": ["7", "-1", "-1"]}, {"q": ["7"]}
     qrels, run = (twice, once) if side == "qrels" else (once, twice)
-    with pytest.raises(DuplicateError) as refused:
+    with pytest.raises(DuplicateError) as excinfo:
         evaluate(qrels, run, "P@1")
-    hint = refused.value.hint or ""
+    hint = excinfo.value.hint or ""
     assert "fill" in hint
     assert "duplicates='first'" in hint
     assert evaluate(qrels, run, "P@1", duplicates="first")["P@1"] == 1
 
 
 def test_of_other_documents_nobody_asks_whether_they_fill_up_a_list() -> None:
-    with pytest.raises(DuplicateError) as refused:
+    with pytest.raises(DuplicateError) as excinfo:
         evaluate({"q": ["7"]}, {"q": ["7", "1", "1"]}, "P@1")
-    assert "fill" not in (refused.value.hint or "")
+    assert "fill" not in (excinfo.value.hint or "")
 
 
 # ---- a run that holds each document once ------------------------------------------------------
@@ -462,16 +471,16 @@ def test_of_other_documents_nobody_asks_whether_they_fill_up_a_list() -> None:
 REPEATED_ROWS = [("q", "b", 1.0), ("q", "a", 3.0), ("q", "b", 9.0)]
 
 
-@pytest.mark.parametrize(("kept", "rank_of_a"), [("first", 1), ("best", 2)])
+@pytest.mark.parametrize(("rule", "rank_of_a"), [("first", 1), ("best", 2)])
 def test_a_run_keeps_one_row_of_each_document_as_judgments_do(
-    kept: Duplicates, rank_of_a: int
+    rule: Duplicates, rank_of_a: int
 ) -> None:
-    run = Run(REPEATED_ROWS, "mine", duplicates=kept)
+    run = Run(REPEATED_ROWS, "mine", duplicates=rule)
     scores = evaluate({"q": {"a": 1}}, run, "RR")
     assert scores["RR"] == 1 / rank_of_a
     assert find_note(scores.notes, "duplicates").count == 1
-    both = compare({"q": {"a": 1}}, {"mine": run, "other": Run({"q": ["a"]})}, "RR")
-    assert "duplicates" in codes(both.data_notes)
+    comparison = compare({"q": {"a": 1}}, {"mine": run, "other": Run({"q": ["a"]})}, "RR")
+    assert "duplicates" in codes(comparison.data_notes)
     assert run.name == "mine"
 
 

@@ -16,7 +16,8 @@ WITHOUT_X = {"0": {"a": 0.8, "y": 0.7}, "1": SCORES["1"]}
 GOLD = [{"id": "0", "gold_ids": ["a"]}, {"id": "1", "gold_ids": ["b"]}]
 WITHOUT_GOLD = {"0": {"x": 0.9, "y": 0.7}, "1": {"x": 0.9}}
 BRIGHT = [
-    {**row, "excluded_ids": excluded} for row, excluded in zip(GOLD, (["x"], ["N/A"]), strict=True)
+    {**row, "excluded_ids": excluded_ids}
+    for row, excluded_ids in zip(GOLD, (["x"], ["N/A"]), strict=True)
 ]
 QUESTIONS = [{**row, "query": text} for row, text in zip(BRIGHT, ("why", "how"), strict=True)]
 
@@ -45,9 +46,9 @@ def convert(folder: Path, *arguments: str) -> tuple[str, dict[str, dict[str, flo
     """Convert the run by the command line; return what it says, and the run that it writes."""
     (folder / "w.json").write_text(json.dumps(SCORES))
     paths = str(folder / "w.json"), str(folder / "o.run")
-    done = invoke("convert", *paths, "--run", *arguments)
-    assert done.exit_code == 0, done.stderr
-    return done.stderr, read_run(folder / "o.run").to_dict()
+    invocation = invoke("convert", *paths, "--run", *arguments)
+    assert invocation.exit_code == 0, invocation.stderr
+    return invocation.stderr, read_run(folder / "o.run").to_dict()
 
 
 SUFFIXES = ("jsonl", "csv", "tsv")
@@ -57,10 +58,10 @@ SUFFIXES = ("jsonl", "csv", "tsv")
 def test_excluded_ids_are_left_out_and_gold_ids_stay(tmp_path: Path, run: Run, suffix: str) -> None:
     path = write_table(tmp_path / f"w1.{suffix}", BRIGHT)
     assert run.without(path).to_dict() == WITHOUT_X
-    said, written = convert(tmp_path, "--without", str(path))
-    assert written == WITHOUT_X
-    assert "1 of 5 rows removed" in said
-    assert "4 of 5 rows left" in said
+    message, lines = convert(tmp_path, "--without", str(path))
+    assert lines == WITHOUT_X
+    assert "1 of 5 rows removed" in message
+    assert "4 of 5 rows left" in message
 
 
 @pytest.mark.parametrize(
@@ -87,13 +88,13 @@ def test_the_remedy_for_gold_ids_works_as_it_is_printed(tmp_path: Path, suffix: 
     path = str(write_table(tmp_path / f"w7.{suffix}", rows))
     (tmp_path / "w.json").write_text(json.dumps(SCORES))
     paths = str(tmp_path / "w.json"), str(tmp_path / "o.run")
-    refused = invoke("convert", *paths, "--run", "--without", path)
+    invocation = invoke("convert", *paths, "--run", "--without", path)
     remedy = "query_id=id,excluded_ids=gold_ids"
-    assert f"--columns {remedy}." in refused.stderr
-    said, written = convert(tmp_path, "--without", path, "--columns", remedy)
-    assert written == WITHOUT_GOLD
-    assert "2 of 5 rows" in said
-    assert "3 of 5 rows left" in said
+    assert f"--columns {remedy}." in invocation.stderr
+    message, lines = convert(tmp_path, "--without", path, "--columns", remedy)
+    assert lines == WITHOUT_GOLD
+    assert "2 of 5 rows" in message
+    assert "3 of 5 rows left" in message
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -108,8 +109,8 @@ def test_two_columns_of_exclusions_are_asked_for(run: Run) -> None:
     rows = [{"id": "0", "excluded_ids": ["x"], "seen": ["a"]}]
     with pytest.raises(InputError, match="'excluded_ids' and 'seen' may both"):
         run.without(rows)
-    seen = run.without(rows, columns={"excluded_ids": "seen"}).to_dict()
-    assert seen == {"0": {"x": 0.9, "y": 0.7}, "1": SCORES["1"]}
+    remaining = run.without(rows, columns={"excluded_ids": "seen"}).to_dict()
+    assert remaining == {"0": {"x": 0.9, "y": 0.7}, "1": SCORES["1"]}
 
 
 def test_other_columns_are_not_asked_about(tmp_path: Path, run: Run) -> None:
@@ -131,11 +132,11 @@ def test_columns_by_number_need_no_header(tmp_path: Path, run: Run) -> None:
 def test_columns_of_exclusions_are_not_those_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("query_id,doc_id,score\n0,x,0.9\n0,a,0.8\n")
     gold = str(write_table(tmp_path / "gold.csv", GOLD))
-    done = invoke(
+    invocation = invoke(
         *("convert", str(tmp_path / "run.csv"), str(tmp_path / "o.run")),
         *("--without", gold, "--columns", "query_id=id,excluded_ids=gold_ids"),
     )
-    assert done.exit_code == 0, done.stderr
+    assert invocation.exit_code == 0, invocation.stderr
     assert read_run(tmp_path / "o.run").to_dict() == {"0": {"x": 0.9}}
 
 
@@ -145,12 +146,12 @@ def test_columns_need_a_table(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "example"),
+    ("exclusions", "example"),
     [({"q0": ["x"]}, "q0"), ([{"id": "why", "seen": ["x"]}], "why")],
 )
-def test_exclusions_of_other_queries_are_refused(run: Run, given: Any, example: str) -> None:
+def test_exclusions_of_other_queries_are_refused(run: Run, exclusions: Any, example: str) -> None:
     with pytest.raises(NothingSharedError, match=f"share no query: .* '0', .* '{example}'"):
-        run.without(given)
+        run.without(exclusions)
     with pytest.raises(NothingSharedError, match="share no query"):
         run.without(queries=["q0"])
 
@@ -160,18 +161,18 @@ def test_queries_that_are_written_otherwise_are_named(run: Run) -> None:
         run.without({"7": ["x"], "01": ["x"]})
 
 
-@pytest.mark.parametrize("given", [{"0": ["z"]}, ["z"], [{"id": "0", "seen": []}]])
-def test_a_warning_says_that_nothing_was_removed(run: Run, given: Any) -> None:
+@pytest.mark.parametrize("exclusions", [{"0": ["z"]}, ["z"], [{"id": "0", "seen": []}]])
+def test_a_warning_says_that_nothing_was_removed(run: Run, exclusions: Any) -> None:
     with pytest.warns(CranfieldWarning, match="0 of 5 rows removed"):
-        left = run.without(given)
-    assert left.to_dict() == SCORES
+        remaining = run.without(exclusions)
+    assert remaining.to_dict() == SCORES
 
 
 def test_the_command_warns_if_nothing_was_removed(tmp_path: Path) -> None:
     path = write_table(tmp_path / "none.jsonl", [{"id": "0", "excluded_ids": ["z"]}])
-    said, written = convert(tmp_path, "--without", str(path))
-    assert f"warning: {path}: 0 of 5 rows" in said
-    assert written == SCORES
+    message, lines = convert(tmp_path, "--without", str(path))
+    assert f"warning: {path}: 0 of 5 rows" in message
+    assert lines == SCORES
 
 
 def test_results_say_how_many_rows_were_removed(run: Run) -> None:
@@ -190,16 +191,18 @@ def test_judgments_without_queries_are_counted(tmp_path: Path) -> None:
     ):
         (tmp_path / "ids.txt").write_text(text)
         arguments = ("convert", str(tmp_path / "a.qrels"), str(tmp_path / "o.qrels"))
-        done = invoke(*arguments, "--without", str(tmp_path / "ids.txt"))
-        assert (done.exit_code, words in done.stderr) == (status, True), done.stderr
+        invocation = invoke(*arguments, "--without", str(tmp_path / "ids.txt"))
+        assert (invocation.exit_code, words in invocation.stderr) == (status, True), (
+            invocation.stderr
+        )
 
 
 def test_stated_columns_settle_which_of_a_tsv_is_the_query(tmp_path: Path) -> None:
     path = tmp_path / "both.tsv"
     path.write_text("id\tquestion\texpected_ids\tretrieved_ids\n1\twhy\ta\ta;b\n")
-    done = invoke("evaluate", str(path), "-m", "P@1", "--columns", "query_id=id")
-    assert done.exit_code == 0, done.stderr
-    assert "1.0" in done.stdout
+    invocation = invoke("evaluate", str(path), "-m", "P@1", "--columns", "query_id=id")
+    assert invocation.exit_code == 0, invocation.stderr
+    assert "1.0" in invocation.stdout
 
 
 def test_a_flag_beside_the_document_is_asked_about(tmp_path: Path) -> None:
@@ -210,8 +213,8 @@ def test_a_flag_beside_the_document_is_asked_about(tmp_path: Path) -> None:
     assert run.without(rows, columns={"excluded_ids": "item_id"}).to_dict() == {"u1": {"1": 3.0}}
 
 
-@pytest.mark.parametrize("nothing", [{}, {"q1": []}])
-def test_no_exclusions_remove_nothing_without_a_warning(nothing: Any) -> None:
+@pytest.mark.parametrize("empty_exclusions", [{}, {"q1": []}])
+def test_no_exclusions_remove_nothing_without_a_warning(empty_exclusions: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Run({"q1": {"a": 1.0}}).without(nothing).to_dict() == {"q1": {"a": 1.0}}
+        assert Run({"q1": {"a": 1.0}}).without(empty_exclusions).to_dict() == {"q1": {"a": 1.0}}

@@ -16,37 +16,42 @@ from cranfield.data import judgment_columns, regroup
 LENGTHS = [1, 7, 8, 9, 16, 17, 64, 65, 127, 128, 129, 255, 256, 511, 512, 513, 600, 70_000]
 
 
-def many(n: int = 60, seed: int = 1) -> list[bytes]:
+def make_ids(n: int = 60, seed: int = 1) -> list[bytes]:
     """Return identifiers of all lengths, of which some differ in their last byte only."""
     chance = random.Random(0)
-    found = [b"", *(bytes(chance.choices(b"ab\xff", k=length)) for length in LENGTHS)]
-    found += [one[:-1] + b"z" for one in found if one]
-    return random.Random(seed).choices(found, k=n)
+    ids = [b"", *(bytes(chance.choices(b"ab\xff", k=length)) for length in LENGTHS)]
+    ids += [identifier[:-1] + b"z" for identifier in ids if identifier]
+    return random.Random(seed).choices(ids, k=n)
 
 
-@pytest.mark.parametrize("ids", [many(), many(300, 2), [b"x" * 300] * 9, [b"a", b"bb"], [b""], []])
+@pytest.mark.parametrize(
+    "ids", [make_ids(), make_ids(300, 2), [b"x" * 300] * 9, [b"a", b"bb"], [b""], []]
+)
 def test_packed_identifiers_are_unpacked(ids: list[bytes]) -> None:
-    packed = Ids.of(ids).pack()
-    assert packed.text_bytes.tobytes() == b"".join(ids)
+    packed_ids = Ids.of(ids).pack()
+    assert packed_ids.text_bytes.tobytes() == b"".join(ids)
     longest = max(map(len, ids), default=0)
-    assert packed.length.itemsize == 1 + (longest > 255) + 2 * (longest > 65_535)
-    found = Ids.of_packed(packed)
-    assert found.to_list() == ids
-    assert found.hash().tolist() == Ids.of(ids).hash().tolist()
-    assert found.sort_keys().tolist() == Ids.of(ids).sort_keys().tolist()
-    assert found.compact().to_list() == Ids.concatenate([found]).to_list() == ids
+    assert packed_ids.length.itemsize == 1 + (longest > 255) + 2 * (longest > 65_535)
+    unpacked_ids = Ids.of_packed(packed_ids)
+    assert unpacked_ids.to_list() == ids
+    assert unpacked_ids.hash().tolist() == Ids.of(ids).hash().tolist()
+    assert unpacked_ids.sort_keys().tolist() == Ids.of(ids).sort_keys().tolist()
+    assert unpacked_ids.compact().to_list() == Ids.concatenate([unpacked_ids]).to_list() == ids
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_identifiers_are_equal_where_their_bytes_are(seed: int) -> None:
     chance = np.random.default_rng(seed)
-    one, other = many(200, seed), many(150, seed + 100)
-    rows, others = chance.integers(0, 200, 3000), chance.integers(0, 150, 3000)
-    wanted = [one[i] == other[j] for i, j in zip(rows.tolist(), others.tolist(), strict=True)]
-    assert any(wanted)
-    assert Ids.of(one).equal(rows, Ids.of(other), others).tolist() == wanted
-    compact = Ids.of(other).compact()  # of which starts and lengths take fewer bits
-    assert Ids.of(one).compact().equal(rows, compact, others).tolist() == wanted
+    first_ids, second_ids = make_ids(200, seed), make_ids(150, seed + 100)
+    rows, second_rows = chance.integers(0, 200, 3000), chance.integers(0, 150, 3000)
+    expected = [
+        first_ids[i] == second_ids[j]
+        for i, j in zip(rows.tolist(), second_rows.tolist(), strict=True)
+    ]
+    assert any(expected)
+    assert Ids.of(first_ids).equal(rows, Ids.of(second_ids), second_rows).tolist() == expected
+    compact = Ids.of(second_ids).compact()  # of which starts and lengths take fewer bits
+    assert Ids.of(first_ids).compact().equal(rows, compact, second_rows).tolist() == expected
 
 
 class _Memory:
@@ -73,9 +78,9 @@ def test_identifiers_at_the_end_of_two_gigabytes_are_compared() -> None:
     ids = ByteStrings(np.zeros(8, np.uint8), start, np.array([20, 3, 1], np.int16))
     ids._word_at_byte = _Memory(end, last)  # type: ignore[assignment] # two gigabytes are too many
     rows = np.array([0, 0, 1, 2])
-    other = Ids.of([b"a" * 20, b"a" * 19 + b"b", b"bbb", b"d"])
-    assert ids.equal(rows, other, np.arange(4)).tolist() == [True, False, True, False]
-    assert other.equal(np.arange(4), ids, rows).tolist() == [True, False, True, False]  # type: ignore[arg-type] # also columns
+    second_ids = Ids.of([b"a" * 20, b"a" * 19 + b"b", b"bbb", b"d"])
+    assert ids.equal(rows, second_ids, np.arange(4)).tolist() == [True, False, True, False]
+    assert second_ids.equal(np.arange(4), ids, rows).tolist() == [True, False, True, False]  # type: ignore[arg-type] # also columns
 
 
 def test_no_identifier_is_half_of_a_surrogate_pair() -> None:
@@ -92,43 +97,43 @@ def test_rows_are_grouped_whatever_their_hashes(
 ) -> None:
     """Hashes at both ends, beside one another, and the same of different queries."""
     texts = [b"q%d%s" % (i, b"-longer" * collide) for i in range(len(hashes) * (1 + collide))]
-    of = {text: hashes[i % len(hashes)] for i, text in enumerate(texts)}
+    hash_of_text = {text: hashes[i % len(hashes)] for i, text in enumerate(texts)}
     monkeypatch.setattr(
         regroup,
         "fixed_hashes",
-        lambda ids: np.array([of[one] for one in ids.to_list()], np.uint64),
+        lambda ids: np.array([hash_of_text[text] for text in ids.to_list()], np.uint64),
     )
     rows = random.Random(3).choices(texts, k=50)
     order = regroup._sort_by_query(Ids.of(rows)).tolist()
     assert sorted(order) == list(range(50))
-    found = [rows[i] for i in order]
-    runs = [one for i, one in enumerate(found) if i == 0 or found[i - 1] != one]
+    ordered_texts = [rows[i] for i in order]
+    runs = [text for i, text in enumerate(ordered_texts) if i == 0 or ordered_texts[i - 1] != text]
     assert len(runs) == len(set(rows))  # adjacent
     for text in set(rows):
-        its = [i for i in order if rows[i] == text]
-        assert its == sorted(its)  # in their order
+        text_rows = [i for i in order if rows[i] == text]
+        assert text_rows == sorted(text_rows)  # in their order
     for n in (1, 7, 1 << 14):
         bucket = regroup.assign_buckets(Ids.of(rows), n).tolist()
-        assert bucket == [of[one] // 2**32 * n // 2**32 for one in rows]
+        assert bucket == [hash_of_text[text] // 2**32 * n // 2**32 for text in rows]
 
 
 def test_all_judgments_as_a_dict_take_the_grades_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many judgments the grades in 64 bits are not kept: to make them takes long."""
-    wanted = {f"q{i}": {"a": i % 3, "b": 1} for i in range(20)}
+    expected = {f"q{i}": {"a": i % 3, "b": 1} for i in range(20)}
     path = tmp_path / "qrels.txt"
     path.write_text(
-        "".join(f"{q} 0 {d} {g}\n" for q, docs in wanted.items() for d, g in docs.items())
+        "".join(f"{q} 0 {d} {g}\n" for q, docs in expected.items() for d, g in docs.items())
     )
     judged = read_qrels(path)
     monkeypatch.setattr(lazy, "MAX_CACHED_ROWS", 10)
     calls = []
 
-    def counted(grades: Numbers) -> Numbers:
+    def count_widened(grades: Numbers) -> Numbers:
         calls.append(len(grades))
         return widen_grades(grades)
 
-    monkeypatch.setattr(judgment_columns, "widen_grades", counted)
-    assert judged.to_dict() == wanted
-    assert calls == [2 * len(wanted)]
+    monkeypatch.setattr(judgment_columns, "widen_grades", count_widened)
+    assert judged.to_dict() == expected
+    assert calls == [2 * len(expected)]

@@ -38,18 +38,21 @@ def test_numbers_are_in_the_order_of_the_bytes(texts: list[bytes]) -> None:
     texts = [text.replace(b"\0", b"0") for text in texts]
     numbers = Ids.of(texts).sort_keys().tolist()
     for text, number in zip(texts, numbers, strict=True):
-        for other, theirs in zip(texts, numbers, strict=True):
-            assert (text < other) == (number < theirs)
-            assert (text == other) == (number == theirs)
+        for second_text, second_number in zip(texts, numbers, strict=True):
+            assert (text < second_text) == (number < second_number)
+            assert (text == second_text) == (number == second_number)
 
 
 @given(ids, ids)
-def test_compare_is_the_comparison_of_bytes(texts: list[bytes], others: list[bytes]) -> None:
-    n = min(len(texts), len(others))
+def test_compare_is_the_comparison_of_bytes(texts: list[bytes], second_texts: list[bytes]) -> None:
+    n = min(len(texts), len(second_texts))
     rows = np.arange(n)
-    found = Ids.of(texts).compare(rows, Ids.of(others), rows).tolist()
-    expected = [(a > b) - (a < b) for a, b in zip(texts, others, strict=False)]
-    assert found == expected
+    signs = Ids.of(texts).compare(rows, Ids.of(second_texts), rows).tolist()
+    expected = [
+        (text > second_text) - (text < second_text)
+        for text, second_text in zip(texts, second_texts, strict=False)
+    ]
+    assert signs == expected
 
 
 @given(st.data())
@@ -61,12 +64,12 @@ def test_any_rows_in_any_order_are_compared(data: st.DataObject) -> None:
     column, order = Ids.of(texts), np.array(rows)
     for j in range(column.n_words):
         assert column.word(j, order).tolist() == [int(column.word(j)[row]) for row in rows]
-    there = column.compare(order, column, np.arange(len(texts))).tolist()
-    assert there == [(texts[r] > t) - (texts[r] < t) for r, t in zip(rows, texts, strict=True)]
+    signs = column.compare(order, column, np.arange(len(texts))).tolist()
+    assert signs == [(texts[r] > t) - (texts[r] < t) for r, t in zip(rows, texts, strict=True)]
     step = data.draw(st.integers(1, 3))
     assert column.take(slice(0, None, step)).to_list() == texts[::step]
-    again = column.take(slice(0, None, step))
-    assert again.hash().tolist() == column.hash().tolist()[::step]
+    column_part = column.take(slice(0, None, step))
+    assert column_part.hash().tolist() == column.hash().tolist()[::step]
     assert column.take(order).hash().tolist() == column.hash()[order].tolist()
 
 
@@ -88,13 +91,13 @@ def test_an_id_begins_where_it_differs_from_the_one_above(texts: list[bytes]) ->
 @given(ids)
 def test_empty_ids_and_null_bytes_are_found(texts: list[bytes]) -> None:
     expected = [not text or b"\0" in text for text in texts]
-    for column, wanted in (
+    for column, expected_mask in (
         (Ids.of(texts), expected),
         (Ids.concatenate([Ids.of([b"a"]), Ids.of(texts)]), [False, *expected]),
     ):
         spoilt = column.mark_invalid()
-        assert (spoilt is None) == (not any(wanted))
-        assert spoilt is None or spoilt.tolist() == wanted
+        assert (spoilt is None) == (not any(expected_mask))
+        assert spoilt is None or spoilt.tolist() == expected_mask
 
 
 @given(st.lists(st.text(min_size=1)))
@@ -108,35 +111,42 @@ def test_bytes_that_are_no_text_survive(data: bytes) -> None:
 
 
 @given(ids, ids)
-def test_joined_columns_stand_below_each_other(texts: list[bytes], others: list[bytes]) -> None:
-    assert Ids.concatenate([Ids.of(texts), Ids.of(others)]).to_list() == texts + others
+def test_joined_columns_stand_below_each_other(
+    texts: list[bytes], second_texts: list[bytes]
+) -> None:
+    assert Ids.concatenate([Ids.of(texts), Ids.of(second_texts)]).to_list() == texts + second_texts
 
 
 @given(ids, st.data())
 def test_rows_that_share_their_bytes_are_as_others(texts: list[bytes], data: st.DataObject) -> None:
-    at = st.lists(st.integers(0, max(0, len(texts) - 1)), max_size=12 if texts else 0)
-    rows = data.draw(at)
+    row_indices = st.lists(st.integers(0, max(0, len(texts) - 1)), max_size=12 if texts else 0)
+    rows = data.draw(row_indices)
     shared, alone = Ids.of(texts).take(np.array(rows, np.int64)), Ids.of([texts[i] for i in rows])
     assert shared.to_list() == alone.to_list() == shared.compact().to_list()
     assert shared.hash().tolist() == alone.hash().tolist()
     assert shared.find_changes().tolist() == alone.find_changes().tolist()
     assert shared.sort_keys().tolist() == alone.sort_keys().tolist()
-    spoilt, wanted = shared.mark_invalid(), alone.mark_invalid()
-    assert (spoilt is None) == (wanted is None)
-    assert spoilt is None or wanted is None or spoilt.tolist() == wanted.tolist()
+    is_invalid, expected_mask = shared.mark_invalid(), alone.mark_invalid()
+    assert (is_invalid is None) == (expected_mask is None)
+    assert (
+        is_invalid is None or expected_mask is None or is_invalid.tolist() == expected_mask.tolist()
+    )
     order = np.arange(len(rows))[::-1]
-    mine, theirs = shared.compare(np.arange(len(rows)), shared, order), [texts[i] for i in rows]
-    expected = [(a > b) - (a < b) for a, b in zip(theirs, theirs[::-1], strict=True)]
-    assert mine.tolist() == expected
+    signs, own_texts = shared.compare(np.arange(len(rows)), shared, order), [texts[i] for i in rows]
+    expected = [
+        (text > second_text) - (text < second_text)
+        for text, second_text in zip(own_texts, own_texts[::-1], strict=True)
+    ]
+    assert signs.tolist() == expected
 
 
 def test_a_long_id_that_stands_in_many_rows_is_held_once() -> None:
     """A thousand rows of two megabytes: they are not put beside each other."""
     long = "x" * 2_000_000
-    for made in (Ids.of_texts([long, "y"] * 500), Ids.of([long.encode(), b"y"] * 500)):
-        assert len(made._buffer) < 3 * len(long)
-        assert made.hash().tolist() == [made.hash()[0], made.hash()[1]] * 500
-        assert made.find_changes().tolist() == list(range(1000))
-        assert made.sort_keys().tolist() == [0, 1] * 500
-        assert made.compact().to_list() == made.to_list() == [long.encode(), b"y"] * 500
-        assert len(made.compact()._buffer) < 3 * len(long)
+    for ids in (Ids.of_texts([long, "y"] * 500), Ids.of([long.encode(), b"y"] * 500)):
+        assert len(ids._buffer) < 3 * len(long)
+        assert ids.hash().tolist() == [ids.hash()[0], ids.hash()[1]] * 500
+        assert ids.find_changes().tolist() == list(range(1000))
+        assert ids.sort_keys().tolist() == [0, 1] * 500
+        assert ids.compact().to_list() == ids.to_list() == [long.encode(), b"y"] * 500
+        assert len(ids.compact()._buffer) < 3 * len(long)

@@ -44,14 +44,14 @@ def columns(data: Any, value: str) -> dict[str, list[Any]]:
 
 
 def flat(meeting: MatchedRun) -> Any:
-    def of(ranked: Ranked) -> list[list[int]]:
+    def to_rows(ranked: Ranked) -> list[list[int]]:
         return [ranked.query.tolist(), ranked.rank.tolist(), ranked.grade.tolist()]
 
     judged = meeting.judged
     return (
         list(meeting.query_ids),
-        of(judged.hits),
-        of(judged.ideal),
+        to_rows(judged.hits),
+        to_rows(judged.ideal),
         judged.n_retrieved.tolist(),
         judged.top_grade,
         meeting.counts,
@@ -72,40 +72,40 @@ def expected(qrels: oracle.Qrels, run: oracle.Run) -> list[list[int]]:
 def filled_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
     """Return a collection without the queries for which nothing was retrieved."""
     qrels, run = oracle.make_collection(seed)
-    filled = {query: docs for query, docs in run.items() if docs}
-    assert qrels.keys() & filled.keys(), "one without a query in both tests nothing"
-    return qrels, filled
+    answered_run = {query: docs for query, docs in run.items() if docs}
+    assert qrels.keys() & answered_run.keys(), "one without a query in both tests nothing"
+    return qrels, answered_run
 
 
 @pytest.mark.parametrize("seed", seeds(60, step=9))
 def test_every_form_of_the_data_is_ranked_the_same(
     seed: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    qrels, filled = filled_collection(seed)
-    first = flat(judge(Qrels(qrels), Run(filled)))
-    assert first[1] == expected(qrels, filled)
+    qrels, answered_run = filled_collection(seed)
+    first = flat(judge(Qrels(qrels), Run(answered_run)))
+    assert first[1] == expected(qrels, answered_run)
     frames = [pd.DataFrame, pl.DataFrame, pa.table]
     pairs: list[tuple[Qrels, Run]] = [
-        (Qrels(frame(columns(qrels, "relevance"))), Run(frame(columns(filled, "score"))))
+        (Qrels(frame(columns(qrels, "relevance"))), Run(frame(columns(answered_run, "score"))))
         for frame in frames
     ]
-    files = write("qrels", qrels_text(qrels)), write("run", run_text(filled))
+    files = write("qrels", qrels_text(qrels)), write("run", run_text(answered_run))
     pairs += [
         (read_qrels(files[0]), read_run(files[1])),
         (Qrels(qrels), read_run(files[1])),
-        (read_qrels(files[0]), Run(filled)),
+        (read_qrels(files[0]), Run(answered_run)),
     ]
-    for judgments, one in pairs:
-        assert flat(judge(judgments, one)) == first
+    for judgments, run_form in pairs:
+        assert flat(judge(judgments, run_form)) == first
     monkeypatch.setattr(SIZES, "tail", 60)
     chance = np.random.default_rng(seed)
     for size in (120, 150, 2 << 20):
         monkeypatch.setattr(SIZES, "bytes", size)
         assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
-        lines = qrels_text(qrels).splitlines(True), run_text(filled).splitlines(True)
-        texts = ["".join(chance.permutation(each)) for each in lines]
-        shuffled = write("qrels in no order", texts[0]), write("run in no order", texts[1])
-        assert flat(judge(read_qrels(shuffled[0]), read_run(shuffled[1]))) == first
+        lines = qrels_text(qrels).splitlines(True), run_text(answered_run).splitlines(True)
+        texts = ["".join(chance.permutation(lines_of_file)) for lines_of_file in lines]
+        shuffled_paths = write("qrels in no order", texts[0]), write("run in no order", texts[1])
+        assert flat(judge(read_qrels(shuffled_paths[0]), read_run(shuffled_paths[1]))) == first
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -115,10 +115,15 @@ def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: 
     size = [1, 3, 8, 9, 16][seed % 5]
     names = [f"{i:0{size}}"[-size:] for i in range(10)]
     docs = {f"q{i}": list(chance.permutation(names)) for i in range(1 + seed % 12)}
-    qrels = {q: {str(d): int(chance.integers(0, 3)) for d in found} for q, found in docs.items()}
+    qrels = {
+        q: {str(d): int(chance.integers(0, 3)) for d in query_docs}
+        for q, query_docs in docs.items()
+    }
     run = {
-        q: {str(d): float(s) for d, s in zip(chance.permutation(found), range(10), strict=True)}
-        for q, found in docs.items()
+        q: {
+            str(d): float(s) for d, s in zip(chance.permutation(query_docs), range(10), strict=True)
+        }
+        for q, query_docs in docs.items()
     }
     first = flat(judge(Qrels(qrels), Run(run)))
     assert first[1] == expected(qrels, run)
@@ -126,17 +131,17 @@ def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: 
     judged = [Qrels(qrels), Qrels(pa.table(columns(qrels, "relevance")))]
     judged.append(read_qrels(write("qrels", qrels_text(qrels))))
     for judgments in judged:
-        for one in (read_run(path), Run(table), Run(pl.from_arrow(table))):
-            assert flat(judge(judgments, one)) == first
+        for run_form in (read_run(path), Run(table), Run(pl.from_arrow(table))):
+            assert flat(judge(judgments, run_form)) == first
 
 
 def test_ties_are_broken_by_the_bytes_of_the_id_falling() -> None:
     docs = ["a", "b", "Z", "é", "d9", "d10", "d1", "dd" * 20, "dd" * 20 + "e"]
     run = {"q": dict.fromkeys(docs, 1.0)}
-    by_bytes = sorted(docs, key=str.encode, reverse=True)
+    sorted_docs = sorted(docs, key=str.encode, reverse=True)
     for doc in docs:
         judged = judge(Qrels({"q": {doc: 1}}), Run(run)).judged
-        assert judged.hits.rank.tolist() == [by_bytes.index(doc) + 1]
+        assert judged.hits.rank.tolist() == [sorted_docs.index(doc) + 1]
 
 
 def test_single_precision_makes_ties_that_double_does_not() -> None:
@@ -219,12 +224,12 @@ def test_missing_queries_score_zero_and_all_is_counted() -> None:
     counts = scores.counts
     assert (counts.queries, counts.without_results, counts.without_relevant) == (4, 2, 1)
     assert (counts.without_judgments, counts.without_run) == (1, 0)
-    both = evaluate(qrels, run, "RR", queries="both")
-    assert both["RR"] == (1 + 0 + 0) / 3
-    assert both.query_ids == ["q1", "q3", "q4"]
-    assert (both.counts.queries, both.counts.without_run) == (3, 1)
-    met = judge(Qrels(qrels), Run(run), Judging(queries="both"))
-    assert met.is_in_run.tolist() == [True, True, True]
+    common_scores = evaluate(qrels, run, "RR", queries="both")
+    assert common_scores["RR"] == (1 + 0 + 0) / 3
+    assert common_scores.query_ids == ["q1", "q3", "q4"]
+    assert (common_scores.counts.queries, common_scores.counts.without_run) == (3, 1)
+    judged_run = judge(Qrels(qrels), Run(run), Judging(queries="both"))
+    assert judged_run.is_in_run.tolist() == [True, True, True]
 
 
 def test_queries_are_in_the_order_of_their_bytes() -> None:
@@ -238,17 +243,17 @@ def test_no_shared_query_is_an_error_with_an_example_of_each() -> None:
         evaluate({1: {"a": 1}}, {"q7": {"a": 1.0}}, "RR")
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("is_interleaved", [False, True])
 @pytest.mark.parametrize("size", [60, 2 << 20])
 @pytest.mark.parametrize("doc", ["d1", "a-much-longer-document-id", "é" * 9, "x" * 300])
 def test_a_document_twice_is_an_error_with_its_line(
-    doc: str, size: int, interleaved: bool, write: Any, monkeypatch: Any
+    doc: str, size: int, is_interleaved: bool, write: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", size)
     monkeypatch.setattr(SIZES, "tail", 30)
     lines = [f"q{i // 20} Q0 doc{i} 1 {-i} t" for i in range(60)]
     lines[25] = f"q1 Q0 {doc} 1 -25 t"
-    last = 59 if interleaved else 37
+    last = 59 if is_interleaved else 37
     lines[last] = f"q1 Q0 {doc} 1 -38 t"
     with pytest.raises(InputError, match=f"the document '{doc}' occurs twice for query 'q1'") as e:
         evaluate({"q1": {"a": 1}}, write("run", "\n".join(lines)), "RR")
@@ -298,26 +303,26 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
     monkeypatch.setattr(SIZES, "bytes", 1000)
     path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(20_000)))
     begun: list[int] = []
-    done: list[int] = []
-    most: list[int] = []
+    finished_blocks: list[int] = []
+    open_counts: list[int] = []
     raw_blocks, load = text.read_raw_blocks, lines.Lines._load
 
-    def counted(*arguments: Any) -> Any:
+    def count_started(*arguments: Any) -> Any:
         for block in raw_blocks(*arguments):
             begun.append(1)
-            most.append(len(begun) - len(done))
+            open_counts.append(len(begun) - len(finished_blocks))
             yield block
 
-    def finished(*arguments: Any) -> Any:
+    def count_finished(*arguments: Any) -> Any:
         block = load(*arguments)
-        done.append(1)
+        finished_blocks.append(1)
         return block
 
-    monkeypatch.setattr(lines, "read_raw_blocks", counted)
-    monkeypatch.setattr(lines.Lines, "_load", finished)
+    monkeypatch.setattr(lines, "read_raw_blocks", count_started)
+    monkeypatch.setattr(lines.Lines, "_load", count_finished)
     assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
     assert len(begun) > 300
-    assert max(most) <= 3 + 2 * (8 + 1), "threads, what waits for them, and one at hand"
+    assert max(open_counts) <= 3 + 2 * (8 + 1), "threads, what waits for them, and one at hand"
 
 
 def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatch: Any) -> None:
@@ -334,14 +339,14 @@ def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatc
 
 def test_ids_of_the_same_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ids, "hash", lambda ids, keys=None: np.zeros(len(ids), np.uint64))
-    one, other = b"a first document", b"a second document"
-    rows = {"query_id": [b"q", b"q"], "doc_id": [one, other]}
+    first_id, second_id = b"a first document", b"a second document"
+    rows = {"query_id": [b"q", b"q"], "doc_id": [first_id, second_id]}
     run = Run(pa.table({**rows, "score": [2.0, 1.0]}))
-    for judged, rank in ((one, 1), (other, 2)):
+    for judged, rank in ((first_id, 1), (second_id, 2)):
         alone = pa.table({"query_id": [b"q"], "doc_id": [judged], "relevance": [1]})
         assert evaluate(Qrels(alone), run, "RR")["RR"] == 1 / rank
-    both = Qrels(pa.table({**rows, "relevance": [1, 3]}))
-    hits = judge(both, run).judged.hits
+    qrels = Qrels(pa.table({**rows, "relevance": [1, 3]}))
+    hits = judge(qrels, run).judged.hits
     assert (hits.rank.tolist(), hits.grade.tolist()) == ([1, 2], [1, 3])
 
 
@@ -358,12 +363,12 @@ def test_threads_do_not_disturb_each_other() -> None:
     shared = Qrels(work[0][0])
     together: list[Any] = [None] * 8
 
-    def one(i: int) -> None:
+    def evaluate_run(i: int) -> None:
         for _ in range(10):
             together[i] = evaluate(*work[i], names).to_dict()
             evaluate(shared, work[0][1], names)
 
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    threads = [threading.Thread(target=evaluate_run, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -379,22 +384,22 @@ def test_ranks_of_any_scores_and_ids(data: Any) -> None:
     scores = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-40, 1e308, -np.inf])
     ranking = data.draw(st.dictionaries(ids, scores, min_size=1, max_size=12))
     docs = data.draw(st.lists(st.sampled_from(sorted(ranking)), min_size=1, unique=True))
-    by_hand = [i for i, doc in enumerate(oracle.rank_docs(ranking), 1) if doc in docs]
+    expected_ranks = [i for i, doc in enumerate(oracle.rank_docs(ranking), 1) if doc in docs]
     qrels = Qrels({"q": dict.fromkeys(docs, 1)})
     for run in (Run({"q": ranking}), Run(pa.table(columns({"q": ranking}, "score")))):
-        assert judge(qrels, run).judged.hits.rank.tolist() == by_hand
+        assert judge(qrels, run).judged.hits.rank.tolist() == expected_ranks
 
 
 def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not each row with all judgments of its query: that would be a million steps here."""
-    seen: list[int] = []
-    matched = match._find_hits
+    n_blocks: list[int] = []
+    find_hits = match._find_hits
 
-    def counted(block: Any, code: Any, qrels: Any) -> Any:
-        seen.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))
-        return matched(block, code, qrels)
+    def count_blocks(block: Any, code: Any, qrels: Any) -> Any:
+        n_blocks.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))
+        return find_hits(block, code, qrels)
 
-    monkeypatch.setattr(match, "_find_hits", counted)
+    monkeypatch.setattr(match, "_find_hits", count_blocks)
     chance = random.Random(3)
     docs = [f"d{i}" for i in range(100)]
     qrels = {f"q{i}": dict.fromkeys(docs, 1) for i in range(100)}
@@ -403,4 +408,4 @@ def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyP
     chance.shuffle(rows)
     apart = evaluate(qrels, Run(rows), "AP nDCG")
     assert apart.to_dict() == together.to_dict()
-    assert sum(seen) < 3 * len(rows)
+    assert sum(n_blocks) < 3 * len(rows)

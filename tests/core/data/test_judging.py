@@ -45,16 +45,16 @@ OF_FORMS = {"apart", "ranks-as-scores", "scores-rise"}  # notes that some forms 
 def options(seed: int) -> Options | None:
     """Return a choice of each option; None if these do not go together."""
     chance = random.Random(seed)
-    found = {name: chance.choice(values) for name, values in CHOICES.items()}
-    if found["duplicates"] == "joined" and found["unretrieved"] == "below":
-        found["depth"] = None  # of documents below, each is there once
-    by_grade = found["ties"] in ("expected", "best", "worst")
-    together = (found["judged_only"], found["unretrieved"] == "below")
-    if found["depth"] and by_grade and any(together):
+    options = {name: chance.choice(choices) for name, choices in CHOICES.items()}
+    if options["duplicates"] == "joined" and options["unretrieved"] == "below":
+        options["depth"] = None  # of documents below, each is there once
+    depends_on_grade = options["ties"] in ("expected", "best", "worst")
+    together = (options["judged_only"], options["unretrieved"] == "below")
+    if options["depth"] and depends_on_grade and any(together):
         with pytest.raises(OptionError, match="with depth and"):
-            Judging.of(found)
+            Judging.of(options)
         return None
-    return found
+    return options
 
 
 PART = 200
@@ -70,35 +70,38 @@ def test_all_options_together_against_the_slow_loop(
     monkeypatch.setattr(SIZES, "tail", 20)
     n_compared = 0
     for seed in (part * PART + n for n in seeds(PART)):
-        how, twice = options(seed), seed % 3 == 0
-        if how is None:
+        judging_options, twice = options(seed), seed % 3 == 0
+        if judging_options is None:
             continue
         qrels, rows, run = make_collection(seed, repeat_docs=twice)
         forms: list[Any] = [] if twice else [nest_rows(rows, run)]
         if not twice:
             forms.append(write("a.json", json.dumps(forms[0])))
         if {query for query, *_ in rows} == run:  # a table has no empty list
-            some = random.Random(seed).sample(sorted(FORMS), 2)
-            forms += [FORMS[name](rows, write) for name in some]
+            form_names = random.Random(seed).sample(sorted(FORMS), 2)
+            forms += [FORMS[name](rows, write) for name in form_names]
         if not forms:
             continue
         if not set(qrels) & run:
             with pytest.raises(InputError):
-                evaluate(qrels, forms[0], "AP", **how)
+                evaluate(qrels, forms[0], "AP", **judging_options)
             continue
-        wanted = compute_scores(qrels, rows, run, how)
-        if not wanted:
+        expected = compute_scores(qrels, rows, run, judging_options)
+        if not expected:
             with pytest.raises(InputError, match="leaves none to average"):
-                evaluate(qrels, forms[0], "AP", **how)
+                evaluate(qrels, forms[0], "AP", **judging_options)
             continue
-        found = [evaluate(Qrels(qrels), form, MEASURES, **how) for form in forms]
-        for one in found:
-            assert one.to_dict() == found[0].to_dict(), (seed, how)
-            assert {*codes(one)} - OF_FORMS == {*codes(found[0])} - OF_FORMS
-            assert one.counts == found[0].counts
-        assert found[0].query_ids == list(wanted), (seed, how)
-        for query, values in wanted.items():
-            assert found[0].to_dict()[query] == pytest.approx(values, abs=1e-12), (seed, how)
+        form_scores = [evaluate(Qrels(qrels), form, MEASURES, **judging_options) for form in forms]
+        for scores in form_scores:
+            assert scores.to_dict() == form_scores[0].to_dict(), (seed, judging_options)
+            assert {*codes(scores)} - OF_FORMS == {*codes(form_scores[0])} - OF_FORMS
+            assert scores.counts == form_scores[0].counts
+        assert form_scores[0].query_ids == list(expected), (seed, judging_options)
+        for query, query_values in expected.items():
+            assert form_scores[0].to_dict()[query] == pytest.approx(query_values, abs=1e-12), (
+                seed,
+                judging_options,
+            )
         n_compared += 1
     assert n_compared > 0.35 * len(seeds(PART))
 
@@ -106,9 +109,9 @@ def test_all_options_together_against_the_slow_loop(
 # ---- which queries ------------------------------------------------------------------------------
 
 JUDGED = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 0}, "q4": {"a": 2}, "q5": {"a": -1}}
-ANSWERED = {"q1": {"a": 1.0}, "q3": {"a": 1.0, "x": 2.0}, "q4": {}, "q7": {}, "q0": {"x": 1.0}}
+ANSWERS = {"q1": {"a": 1.0}, "q3": {"a": 1.0, "x": 2.0}, "q4": {}, "q7": {}, "q0": {"x": 1.0}}
 # (the queries, what is counted beside them)
-AVERAGED: dict[Queries, tuple[list[str], dict[str, int]]] = {
+EXPECTED_QUERIES: dict[Queries, tuple[list[str], dict[str, int]]] = {
     "judged": (["q1", "q2", "q3", "q4", "q5"], {"without-results": 3, "without-judgments": 2}),
     "both": (["q1", "q3", "q4"], {"without-run": 2, "without-results": 1, "without-judgments": 2}),
     "relevant": (
@@ -133,35 +136,37 @@ AVERAGED: dict[Queries, tuple[list[str], dict[str, int]]] = {
 
 @pytest.mark.parametrize("queries", QUERY_CHOICES)
 def test_queries_and_what_is_counted_beside_them(queries: Queries) -> None:
-    wanted, counted = AVERAGED[queries]
-    scores = evaluate(JUDGED, ANSWERED, "RR NumRet", queries=queries)
-    assert scores.query_ids == wanted
-    values = {"q1": 1.0, "q3": 0.0, "q0": 0.0}
-    assert scores.per_query("RR") == {query: values.get(query, 0.0) for query in wanted}
-    assert scores["RR"] == 1 / len(wanted)
-    of_run = {query: len(docs) for query, docs in ANSWERED.items()}
-    assert scores.per_query("NumRet") == {query: of_run.get(query, 0) for query in wanted}
-    said = {note.code: note.queries for note in scores.notes}
-    n_zero = sum(max(JUDGED.get(query, {}).values(), default=0) < 1 for query in wanted)
+    expected, counts = EXPECTED_QUERIES[queries]
+    scores = evaluate(JUDGED, ANSWERS, "RR NumRet", queries=queries)
+    assert scores.query_ids == expected
+    value_of_query = {"q1": 1.0, "q3": 0.0, "q0": 0.0}
+    assert scores.per_query("RR") == {query: value_of_query.get(query, 0.0) for query in expected}
+    assert scores["RR"] == 1 / len(expected)
+    n_docs_of_query = {query: len(docs) for query, docs in ANSWERS.items()}
+    assert scores.per_query("NumRet") == {
+        query: n_docs_of_query.get(query, 0) for query in expected
+    }
+    count_of_note = {note.code: note.queries for note in scores.notes}
+    n_zero = sum(max(JUDGED.get(query, {}).values(), default=0) < 1 for query in expected)
     if n_zero:
-        counted = {**counted, "without-relevant": n_zero}
-    del said["queries"]
-    said.pop("options", None)
-    assert said == counted
-    assert scores.counts.queries == len(wanted)
-    assert scores.counts.without_judgments == counted["without-judgments"]
+        counts = {**counts, "without-relevant": n_zero}
+    del count_of_note["queries"]
+    count_of_note.pop("options", None)
+    assert count_of_note == counts
+    assert scores.counts.queries == len(expected)
+    assert scores.counts.without_judgments == counts["without-judgments"]
 
 
 def test_each_run_has_its_own_queries_and_slices_count_them() -> None:
-    others = {"q1": {"x": 1.0}, "q2": {"a": 1.0}}
-    runs = {"one": ANSWERED, "other": others}
+    second_run = {"q1": {"x": 1.0}, "q2": {"a": 1.0}}
+    runs = {"one": ANSWERS, "other": second_run}
     labels = {"q0": "new", "q1": "old", "q2": "old", "q3": "old"}
-    both = evaluate(JUDGED, runs, "RR", queries="run", slices=labels)
-    assert {name: one.query_ids for name, one in both.items()} == {
+    systems = evaluate(JUDGED, runs, "RR", queries="run", slices=labels)
+    assert {name: scores.query_ids for name, scores in systems.items()} == {
         "one": ["q0", "q1", "q3"],
         "other": ["q1", "q2"],
     }
-    old = both["one"].slice("old")
+    old = systems["one"].slice("old")
     assert (old.query_ids, old["RR"], old.counts.without_results) == (["q1", "q3"], 1 / 2, 0)
 
 
@@ -171,10 +176,10 @@ def test_every_measure_has_of_a_query_without_judgments_what_nothing_relevant_gi
     run = {"q1": {"a": 1.0, "b": 2.0}, "q3": {"b": 1.0, "x": 2.0}, "q5": {"a": 1.0}}
     irrelevant = {**qrels, "q5": {"z": -1}}
     for definition in cranfield.definitions():
-        one, _ = make_example(definition)
-        found = evaluate(qrels, run, one, queries="run").per_query(one)
-        alike = evaluate(irrelevant, run, one, queries="run").per_query(one)
-        assert found == alike, one
+        measure, _ = make_example(definition)
+        value_of_query = evaluate(qrels, run, measure, queries="run").per_query(measure)
+        alike = evaluate(irrelevant, run, measure, queries="run").per_query(measure)
+        assert value_of_query == alike, measure
 
 
 def test_no_query_left_is_an_error_that_says_why() -> None:
@@ -188,10 +193,10 @@ def test_no_query_left_is_an_error_that_says_why() -> None:
 def test_groups_and_costs_have_no_queries_without_judgments() -> None:
     groups = {"q1": {"ann": {"a": 1, "b": 0}}, "q2": {"ann": {"c": 1}}, "q3": {"bob": {"a": 0}}}
     run = {"q1": ["b", "a"], "q2": ["x"], "q4": ["a"]}
-    found = evaluate(groups, run, "Prefs", queries="relevant-and-retrieved")
-    assert found.query_ids == ["q1", "q2"]
-    every = evaluate(groups, run, "Prefs").per_query("Prefs")
-    assert found.per_query("Prefs") == {query: every[query] for query in ("q1", "q2")}
+    scores = evaluate(groups, run, "Prefs", queries="relevant-and-retrieved")
+    assert scores.query_ids == ["q1", "q2"]
+    value_of_query = evaluate(groups, run, "Prefs").per_query("Prefs")
+    assert scores.per_query("Prefs") == {query: value_of_query[query] for query in ("q1", "q2")}
     with pytest.raises(OptionError, match=r"queries='run' .* in groups"):
         evaluate(groups, run, "Prefs", queries="run")
     rows = [("q1", "a", 1.0, 2.0), ("q1", "b", 2.0, 4.0), ("q2", "a", 1.0, 8.0)]
@@ -200,8 +205,8 @@ def test_groups_and_costs_have_no_queries_without_judgments() -> None:
     measure = "CWL(P, value=ETC)@3"
     cost = evaluate(plain, frame, measure).per_query(measure)
     assert len(set(cost.values())) == 2
-    some = evaluate(plain, frame, measure, queries="relevant").per_query(measure)
-    assert some == {"q1": cost["q1"]}
+    relevant_values = evaluate(plain, frame, measure, queries="relevant").per_query(measure)
+    assert relevant_values == {"q1": cost["q1"]}
     with pytest.raises(OptionError, match=r"queries='run' .* costs"):
         evaluate({"q1": {"a": 1}}, frame, measure, queries="run")
     with pytest.raises(OptionError, match=r"unretrieved='below' .* costs"):
@@ -254,20 +259,20 @@ def test_ties_given_go_with_ranks_and_not_with_the_order_given() -> None:
 
 def test_below_the_order_given_there_are_ties() -> None:
     qrels, run = {"q": {"a": 1, "b": 0, "c": 1}}, {"q": ["a"]}
-    given = evaluate(qrels, run, "RR AP", order="given", unretrieved="below", ties="expected")
-    assert given["AP"] == pytest.approx((1 + (1 + 2 / 3) / 2) / 2)
+    scores = evaluate(qrels, run, "RR AP", order="given", unretrieved="below", ties="expected")
+    assert scores["AP"] == pytest.approx((1 + (1 + 2 / 3) / 2) / 2)
 
 
 def test_documents_of_chunks_are_dropped_and_not_chunks() -> None:
     run = Run({"d1": {"d1#1": 9.0, "d2#1": -1.0, "d2#2": 2.0, "d3#1": 0.4, "d3#2": 0.3}})
     qrels = {"d1": {"d1": 1, "d2": 1, "d3": 1}}
-    dropped = evaluate(qrels, run.map_docs("(.*)#"), "NumRet AP", identical_ids="drop")
-    assert dropped.means() == {"NumRet": 2, "AP": (1 + 1) / 3}
+    id_scores = evaluate(qrels, run.map_docs("(.*)#"), "NumRet AP", identical_ids="drop")
+    assert id_scores.means() == {"NumRet": 2, "AP": (1 + 1) / 3}
     for keep, n in (("first", 2), ("best", 2), ("sum", 3)):
-        mapped = run.map_docs("(.*)#", keep=keep)  # type: ignore[arg-type] # each is one
-        assert evaluate(qrels, mapped, "NumRet", scores_above=0.5)["NumRet"] == n
-    left = evaluate(qrels, run.map_docs("(.*)#", keep="sum"), "RR", scores_above=5)
-    assert {note.code: note.count for note in left.notes}["scores-above"] == 2
+        mapped_run = run.map_docs("(.*)#", keep=keep)  # type: ignore[arg-type] # each is one
+        assert evaluate(qrels, mapped_run, "NumRet", scores_above=0.5)["NumRet"] == n
+    scores = evaluate(qrels, run.map_docs("(.*)#", keep="sum"), "RR", scores_above=5)
+    assert {note.code: note.count for note in scores.notes}["scores-above"] == 2
 
 
 def test_spans_that_are_dropped_meet_no_judgment() -> None:
@@ -275,9 +280,9 @@ def test_spans_that_are_dropped_meet_no_judgment() -> None:
     run = Run({"q1": {"d1:0-90": 1.0, "d1:10-100": 2.0, "d2:0-5": 3.0}})
     run = run.spans(r"(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)")
     assert evaluate(Qrels([judged]), run, "RR")["RR"] == 1 / 2
-    some = evaluate(Qrels([judged]), run, "RR NumRet", scores_above=1.5)
-    assert some.means() == {"RR": 1 / 2, "NumRet": 2}
-    assert {note.code: note.count for note in some.notes}["scores-above"] == 1
+    scores = evaluate(Qrels([judged]), run, "RR NumRet", scores_above=1.5)
+    assert scores.means() == {"RR": 1 / 2, "NumRet": 2}
+    assert {note.code: note.count for note in scores.notes}["scores-above"] == 1
     below = evaluate(Qrels([judged]), run, "RR NumRet", scores_above=2.5, unretrieved="below")
     assert below.means() == {"RR": 1 / 2, "NumRet": 2}
     with pytest.raises(OptionError, match=r"identical_ids='drop' .* of spans"):
@@ -286,50 +291,56 @@ def test_spans_that_are_dropped_meet_no_judgment() -> None:
 
 def test_groups_have_their_documents_below() -> None:
     groups = {"q1": {"ann": {"a": 1, "b": 0, "c": 2}, "bob": {"b": 1}}}
-    found = evaluate(groups, {"q1": ["x", "a"]}, "NumRet Prefs GroupP@4", unretrieved="below")
-    whole = evaluate(groups, {"q1": ["x", "a", "c", "b"]}, "NumRet Prefs GroupP@4")
-    assert found.means() == whole.means()
-    assert found["NumRet"] == 4
+    scores = evaluate(groups, {"q1": ["x", "a"]}, "NumRet Prefs GroupP@4", unretrieved="below")
+    scores_of_all = evaluate(groups, {"q1": ["x", "a", "c", "b"]}, "NumRet Prefs GroupP@4")
+    assert scores.means() == scores_of_all.means()
+    assert scores["NumRet"] == 4
 
 
 # ---- all that is told of a run that is judged so ------------------------------------------------
 
 
-@pytest.mark.parametrize("chosen", OPTION_CASES, ids=str)
+@pytest.mark.parametrize("option_case", OPTION_CASES, ids=str)
 @pytest.mark.parametrize("measure", ["nDCG", "AP"])
-def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str) -> None:
+def test_explain_has_the_same_values_and_documents(option_case: Options, measure: str) -> None:
     n_seen = 0
     for seed in seeds(30):
         qrels, rows, run = make_collection(seed, repeat_docs=False)
-        how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-        nested, shared = nest_rows(rows, run), sorted(set(qrels) & run)
+        judging_options = {name: choices[0] for name, choices in CHOICES.items()} | option_case
+        docs_of_query, shared = nest_rows(rows, run), sorted(set(qrels) & run)
         if not shared:
             continue
-        values = evaluate(qrels, nested, measure, **chosen).per_query(measure)
-        means: Any = explain(qrels, nested, measure, **chosen) if len(qrels) > 1 else None
+        value_of_query = evaluate(qrels, docs_of_query, measure, **option_case).per_query(measure)
+        means: Any = (
+            explain(qrels, docs_of_query, measure, **option_case) if len(qrels) > 1 else None
+        )
         if means is not None:
-            assert means.value == evaluate(qrels, nested, measure, **chosen)[measure]
+            assert means.value == evaluate(qrels, docs_of_query, measure, **option_case)[measure]
         for query in shared:
-            found: Any = explain(qrels, nested, measure, query, **chosen)
-            assert found.value == values[query]
-            docs = select_docs(rows, query, how)
-            kept = next(list_rankings(docs, qrels[query], how | {"judged_only": False}))
-            if chosen.get("ties") == "worst":  # equal grades in any order
-                assert [one.grade for one in found.retrieved] == [
-                    qrels[query].get(doc) for doc in kept
+            explanation: Any = explain(qrels, docs_of_query, measure, query, **option_case)
+            assert explanation.value == value_of_query[query]
+            docs = select_docs(rows, query, judging_options)
+            ranked_docs = next(
+                list_rankings(docs, qrels[query], judging_options | {"judged_only": False})
+            )
+            if option_case.get("ties") == "worst":  # equal grades in any order
+                assert [row.grade for row in explanation.retrieved] == [
+                    qrels[query].get(doc) for doc in ranked_docs
                 ]
                 continue
-            assert [one.document for one in found.retrieved] == kept
-            retrieved = [doc for doc in kept if doc in dict(docs)][: chosen.get("depth")]
+            assert [row.document for row in explanation.retrieved] == ranked_docs
+            retrieved_docs = [doc for doc in ranked_docs if doc in dict(docs)][
+                : option_case.get("depth")
+            ]
             missing = {doc for doc, grade in qrels[query].items() if grade > 0}
-            assert {doc for doc, _ in found.missing} == missing - set(retrieved)
+            assert {doc for doc, _ in explanation.missing} == missing - set(retrieved_docs)
             scores = dict(docs)
-            assert [one.score for one in found.retrieved] == pytest.approx(
-                [scores[doc] if doc in retrieved else None for doc in kept], abs=1e-6
+            assert [row.score for row in explanation.retrieved] == pytest.approx(
+                [scores[doc] if doc in retrieved_docs else None for doc in ranked_docs], abs=1e-6
             )
-            json.loads(found.to_json())
+            json.loads(explanation.to_json())
             n_seen += 1
-    assert n_seen > len(seeds(30)) * 2 / 3 or chosen.get("ties") == "worst"
+    assert n_seen > len(seeds(30)) * 2 / 3 or option_case.get("ties") == "worst"
 
 
 def test_a_comparison_takes_them() -> None:
@@ -338,13 +349,13 @@ def test_a_comparison_takes_them() -> None:
         "x": {query: {"c": 1.0, "a": 1.0, "b": 1.0} for query in qrels},
         "y": {query: {"a": 2.0, query: 3.0} for query in qrels},
     }
-    for chosen in OPTION_CASES:
+    for judging_options in OPTION_CASES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cranfield.CranfieldWarning)  # few queries
-            scores = evaluate(qrels, runs, "RR", **chosen)
-            found = compare(qrels, runs, "RR", **chosen)
-        means = {name: one["RR"] for name, one in scores.items()}
-        (row,) = found.rows()
+            scores = evaluate(qrels, runs, "RR", **judging_options)
+            comparison = compare(qrels, runs, "RR", **judging_options)
+        means = {name: system_scores["RR"] for name, system_scores in scores.items()}
+        (row,) = comparison.rows()
         assert row["mean"] == pytest.approx(means["y"])
 
 
@@ -372,38 +383,42 @@ TOOLS: list[tuple[str, Options, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "how", "measures"), TOOLS)
+@pytest.mark.parametrize(("tool", "tool_options", "measures"), TOOLS)
 def test_values_of_other_tools(
-    tool: str, how: Options, measures: dict[str, str], data: Path
+    tool: str, tool_options: Options, measures: dict[str, str], data: Path
 ) -> None:
-    stored = json.loads((data / "conventions.json").read_text())
-    for name, its in stored["collections"].items():
-        run, chosen = its["run"], how
+    vectors = json.loads((data / "conventions.json").read_text())
+    for name, collection in vectors["collections"].items():
+        run, judging_options = collection["run"], tool_options
         if tool in ("recommenders", "replay") and name == "duplicates":
             continue  # their lists have documents twice, which this run has not
         if tool == "replay" and name == "ties":
             continue  # of lists
-        ours = evaluate(its["qrels"], run, [*measures.values()], **chosen)
-        theirs = stored["tools"][tool][name]
-        assert {called: ours[one] for called, one in measures.items()} == pytest.approx(
-            {called: theirs[called] for called in measures}, abs=1e-9
+        scores = evaluate(collection["qrels"], run, [*measures.values()], **judging_options)
+        tool_values = vectors["tools"][tool][name]
+        assert {
+            tool_name: scores[measure] for tool_name, measure in measures.items()
+        } == pytest.approx(
+            {tool_name: tool_values[tool_name] for tool_name in measures}, abs=1e-9
         ), name
 
 
 def test_values_of_scikit_learn_and_torchmetrics_that_are_given_all_judged(data: Path) -> None:
-    stored = json.loads((data / "conventions.json").read_text())
-    learn, torch = (stored["tools"][name] for name in ("sklearn_dense_all_judged", TORCH))
+    vectors = json.loads((data / "conventions.json").read_text())
+    learn, torch = (vectors["tools"][name] for name in ("sklearn_dense_all_judged", TORCH))
     n_seen = 0
-    for name, its in stored["collections"].items():
+    for name, collection in vectors["collections"].items():
         if name == "negative":
             continue  # the one raises, the other takes the grades as they are
-        ours = evaluate(its["qrels"], its["run"], "nDCG@5", unretrieved="below", ties="expected")
-        values = ours.per_query("nDCG@5")
-        for query, value in learn[name]["per_query"].items():
-            if isinstance(value, float):  # it raises for one document
-                assert values[query] == pytest.approx(value, abs=1e-12)
+        scores = evaluate(
+            collection["qrels"], collection["run"], "nDCG@5", unretrieved="below", ties="expected"
+        )
+        value_of_query = scores.per_query("nDCG@5")
+        for query, expected_value in learn[name]["per_query"].items():
+            if isinstance(expected_value, float):  # it raises for one document
+                assert value_of_query[query] == pytest.approx(expected_value, abs=1e-12)
                 n_seen += 1
-        assert ours["nDCG@5"] == pytest.approx(torch[name]["nDCG@5"], abs=2e-7)
+        assert scores["nDCG@5"] == pytest.approx(torch[name]["nDCG@5"], abs=2e-7)
     assert n_seen == 5 + 3 + 3 + 2
 
 
@@ -416,19 +431,23 @@ TORCH = "torchmetrics all_judged neg"
 def test_the_command_line_takes_them(write: Any) -> None:
     qrels = write("qrels", "q1 0 q1 1\nq1 0 b 1\nq2 0 c 0\n")
     run = write("a.run", "q1 Q0 q1 1 3 t\nq1 Q0 a 2 1 t\nq1 Q0 b 3 1 t\nq3 Q0 a 1 1 t\n")
-    chosen = "--queries run --ties given --identical-ids drop --scores-above 0 --unretrieved below"
-    done = invoke("evaluate", qrels, run, "-m", "AP", *chosen.split(), "--format", "json")
-    assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.output)["runs"]
+    option_text = (
+        "--queries run --ties given --identical-ids drop --scores-above 0 --unretrieved below"
+    )
+    invocation = invoke(
+        "evaluate", qrels, run, "-m", "AP", *option_text.split(), "--format", "json"
+    )
+    assert invocation.exit_code == 0, invocation.output
+    (run_scores,) = json.loads(invocation.output)["runs"]
     # q1: a, b, and below them q1, whose row is dropped; q3 has no judgments.
-    assert found["all"]["AP"] == ((1 / 2 + 2 / 3) / 2 + 0) / 2
-    assert found["counts"]["unjudged_queries"] == 1
+    assert run_scores["all"]["AP"] == ((1 / 2 + 2 / 3) / 2 + 0) / 2
+    assert run_scores["counts"]["unjudged_queries"] == 1
     wrong = invoke("evaluate", qrels, run, "--queries", "relevent")
     assert wrong.exit_code == 2
     assert "'relevant-and-both'" in wrong.output
-    raised = invoke("evaluate", qrels, run, "--scores-above", "0", "--order", "given")
-    assert raised.exit_code != 0
-    assert "leave one out" in raised.output
+    refusal = invoke("evaluate", qrels, run, "--scores-above", "0", "--order", "given")
+    assert refusal.exit_code != 0
+    assert "leave one out" in refusal.output
 
 
 def test_a_file_is_read_as_a_dict_is(write: Any) -> None:
@@ -436,14 +455,14 @@ def test_a_file_is_read_as_a_dict_is(write: Any) -> None:
     text = "q1 Q0 q1 1 3 t\nq2 Q0 b 1 2 t\nq1 Q0 q1x 2 1 t\nq2 Q0 q2 2 1 t\nq3 Q0 q3 1 1 t\n"
     run = read_run(write("a.run", text))
     qrels = {"q1": {"q1x": 1}, "q2": {"b": 1}, "q3": {"q3": 1}}
-    nested = {"q1": {"q1": 3.0, "q1x": 1.0}, "q2": {"b": 2.0, "q2": 1.0}, "q3": {"q3": 1.0}}
+    docs_of_query = {"q1": {"q1": 3.0, "q1x": 1.0}, "q2": {"b": 2.0, "q2": 1.0}, "q3": {"q3": 1.0}}
     for queries in QUERY_CHOICES:
-        found, same = (
-            evaluate(qrels, one, "RR NumRet", identical_ids="drop", queries=queries)
-            for one in (run, nested)
+        file_scores, dict_scores = (
+            evaluate(qrels, run_form, "RR NumRet", identical_ids="drop", queries=queries)
+            for run_form in (run, docs_of_query)
         )
-        assert found.to_dict() == same.to_dict()
-        assert ("q3" in found.query_ids) == (queries in ("judged", "both", "relevant", BOTH))
+        assert file_scores.to_dict() == dict_scores.to_dict()
+        assert ("q3" in file_scores.query_ids) == (queries in ("judged", "both", "relevant", BOTH))
 
 
 BOTH = "relevant-and-both"

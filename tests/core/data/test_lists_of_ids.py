@@ -27,33 +27,33 @@ EXPECTED = ((1 / 1 + 2 / 3) / 3 + (1 / 2 + 2 / 3) / 3 + 0) / 3
 
 
 def test_three_against_three_are_lists_and_not_rows() -> None:
-    found = evaluate(TRUTH, RANKED, "AP@3 RR")
-    assert found["AP@3"] == pytest.approx(EXPECTED, rel=1e-15)
-    assert found.per_query("RR") == {"1": 1 / 1, "2": 1 / 2, "3": 0}
-    assert "lists" in codes(found.notes)
+    scores = evaluate(TRUTH, RANKED, "AP@3 RR")
+    assert scores["AP@3"] == pytest.approx(EXPECTED, rel=1e-15)
+    assert scores.per_query("RR") == {"1": 1 / 1, "2": 1 / 2, "3": 0}
+    assert "lists" in codes(scores.notes)
 
 
 def test_two_against_two() -> None:
-    found = evaluate([[1, 3], [2, 4]], [[1, 2], [9, 2]], "AP")
-    assert found.per_query("AP") == {"1": (1 / 1) / 2, "2": (1 / 2) / 2}
+    scores = evaluate([[1, 3], [2, 4]], [[1, 2], [9, 2]], "AP")
+    assert scores.per_query("AP") == {"1": (1 / 1) / 2, "2": (1 / 2) / 2}
 
 
 def test_lists_of_different_lengths_and_texts() -> None:
-    found = evaluate([["a", "b"], ["c"]], [["b", "x", "a"], ["y", "c"]], "AP")
-    assert found.per_query("AP") == {"1": (1 / 1 + 2 / 3) / 2, "2": 1 / 2}
+    scores = evaluate([["a", "b"], ["c"]], [["b", "x", "a"], ["y", "c"]], "AP")
+    assert scores.per_query("AP") == {"1": (1 / 1 + 2 / 3) / 2, "2": 1 / 2}
 
 
 def test_empty_lists() -> None:
     none: list[list[int]] = [[]]
-    nothing = evaluate(none, none, "AP NumRel NumRet").per_query("AP")
-    assert nothing == {"1": 0}
-    found = evaluate([[], [1], [2]], [[5], [], [2]], "AP NumRel NumRet")
-    assert found.to_dict() == {
+    value_of_query = evaluate(none, none, "AP NumRel NumRet").per_query("AP")
+    assert value_of_query == {"1": 0}
+    scores = evaluate([[], [1], [2]], [[5], [], [2]], "AP NumRel NumRet")
+    assert scores.to_dict() == {
         "1": {"AP": 0, "NumRel": 0, "NumRet": 1},
         "2": {"AP": 0, "NumRel": 1, "NumRet": 0},
         "3": {"AP": 1, "NumRel": 1, "NumRet": 1},
     }
-    assert {"without-results", "without-relevant", "lists"} <= {*codes(found.notes)}
+    assert {"without-results", "without-relevant", "lists"} <= {*codes(scores.notes)}
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def test_both_sides_are_lists_and_as_many(qrels: Any, run: Any, problem: str) ->
 def test_lists_of_two_kinds_are_rows_as_before() -> None:
     rows: Any = [["q", "a", 1], ["q", "b", 0]]
     ranked: Any = [["q", "b", 2.5], ["q", "a", 1.5]]
-    found = evaluate(rows, ranked, "RR")
-    assert found["RR"] == 1 / 2
-    assert "lists" not in codes(found.notes)
+    scores = evaluate(rows, ranked, "RR")
+    assert scores["RR"] == 1 / 2
+    assert "lists" not in codes(scores.notes)
 
 
 def test_arrays_of_two_dimensions() -> None:
     qrels, run = np.array(TRUTH), np.array(RANKED, np.uint8)
     assert evaluate(qrels, run, "AP@3")["AP@3"] == evaluate(TRUTH, RANKED, "AP@3")["AP@3"]
     assert evaluate(TRUTH, run, "RR")["RR"] == (1 + 1 / 2 + 0) / 3
-    arrays: Any = [np.array(one) for one in TRUTH]
+    arrays: Any = [np.array(list_of_ids) for list_of_ids in TRUTH]
     assert evaluate(arrays, run, "RR")["RR"] == (1 + 1 / 2 + 0) / 3
-    ragged = np.array([[1], [2, 3]], object)
-    assert evaluate(ragged, [[1], [3]], "RR")["RR"] == 1
+    ragged_array = np.array([[1], [2, 3]], object)
+    assert evaluate(ragged_array, [[1], [3]], "RR")["RR"] == 1
     with pytest.raises(InputError, match="got ndarray"):
         evaluate(np.array(TRUTH) * 0.5, run, "AP")
 
@@ -109,18 +109,18 @@ def test_several_runs_and_every_verb() -> None:
     systems = evaluate(TRUTH, runs, "RR")
     assert systems.means() == {"x": {"RR": (1 + 1 / 2 + 0) / 3}, "y": {"RR": 1}}
     assert list(evaluate(TRUTH, [*runs.values()], "RR")) == ["run", "run (2)"]
-    one = explain(TRUTH, RANKED, "RR", 2)
-    assert isinstance(one, Explanation)
-    assert one.value == 1 / 2
+    explanation = explain(TRUTH, RANKED, "RR", 2)
+    assert isinstance(explanation, Explanation)
+    assert explanation.value == 1 / 2
     [row] = compare(TRUTH, runs, "RR").rows()
     assert row["difference"] == pytest.approx(1 - (1 + 1 / 2 + 0) / 3)
     assert check(TRUTH, RANKED).ok
 
 
 def test_one_side_alone_is_not_guessed() -> None:
-    for of_one in (Qrels, Run):
+    for side_type in (Qrels, Run):
         with pytest.raises(InputError, match="is each one a row"):
-            of_one(TRUTH)
+            side_type(TRUTH)
 
 
 # ---- two JSON files -----------------------------------------------------------------------------
@@ -128,19 +128,19 @@ def test_one_side_alone_is_not_guessed() -> None:
 
 def _files(folder: Path, *contents: Any) -> tuple[str, str]:
     paths = folder / "a.json", folder / "b.json"
-    for path, content in zip(paths, contents, strict=True):
-        path.write_text(json.dumps(content).replace("],", "],\n"))
+    for path, lists in zip(paths, contents, strict=True):
+        path.write_text(json.dumps(lists).replace("],", "],\n"))
     return str(paths[0]), str(paths[1])
 
 
 def test_two_files(tmp_path: Path) -> None:
     qrels, run = _files(tmp_path, TRUTH, RANKED)
-    found = evaluate(qrels, run, "AP@3")
-    assert found.to_dict() == evaluate(TRUTH, RANKED, "AP@3").to_dict()
-    assert "tuples" not in sentence(found.notes, "lists")  # which a file cannot hold
+    scores = evaluate(qrels, run, "AP@3")
+    assert scores.to_dict() == evaluate(TRUTH, RANKED, "AP@3").to_dict()
+    assert "tuples" not in sentence(scores.notes, "lists")  # which a file cannot hold
     assert "tuples" in sentence(evaluate(TRUTH, RANKED, "AP").notes, "lists")
-    done = invoke("evaluate", qrels, run, "-m", "RR", "--format", "json")
-    assert json.loads(done.stdout)["runs"][0]["all"] == {"RR": (1 + 1 / 2 + 0) / 3}
+    invocation = invoke("evaluate", qrels, run, "-m", "RR", "--format", "json")
+    assert json.loads(invocation.stdout)["runs"][0]["all"] == {"RR": (1 + 1 / 2 + 0) / 3}
     texts = _files(tmp_path, [["a"], []], [["b", "a"], ["c"]])
     assert evaluate(*texts, "RR").per_query("RR") == {"1": 1 / 2, "2": 0}
 
@@ -168,9 +168,9 @@ def test_lists_of_ids_whose_chunks_become_documents_are_paired_as_well(tmp_path:
     with pytest.raises(InputError, match="2 lists of relevant documents and 3 rankings"):
         evaluate(qrels, read_run(run).map_docs("(.*)#"), "RR")
     two = read_run(_files(tmp_path, [["a"], ["b"]], [["a#1", "x#0"], ["x#2", "b#7"]])[1])
-    found = evaluate(qrels, two.map_docs("(.*)#"), "RR")
-    assert found.per_query("RR") == {"1": 1, "2": 1 / 2}
-    assert {"lists", "map-docs"} <= {*codes(found.notes)}
+    scores = evaluate(qrels, two.map_docs("(.*)#"), "RR")
+    assert scores.per_query("RR") == {"1": 1, "2": 1 / 2}
+    assert {"lists", "map-docs"} <= {*codes(scores.notes)}
 
 
 def test_lists_of_ids_in_several_files_are_not_one_run(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ def test_lists_of_ids_in_several_files_are_not_one_run(tmp_path: Path) -> None:
 def test_dicts_whose_form_is_spelt_like_that_of_lists_are_no_lists(form: Any) -> None:
     """It is a field that decides, and not the text that says what the data are."""
     qrels = Qrels({"1": {"x"}}).replace_fields(description="lists of grades")
-    found = evaluate(qrels, Run(form), "nDCG")
-    assert found["nDCG"] == 1
-    assert not {"lists", "ideal-sorted"} & {*codes(found.notes)}
+    scores = evaluate(qrels, Run(form), "nDCG")
+    assert scores["nDCG"] == 1
+    assert not {"lists", "ideal-sorted"} & {*codes(scores.notes)}
 
 
 @pytest.mark.parametrize("is_longer", [True, False])
@@ -197,8 +197,8 @@ def test_one_query_of_files_that_are_not_as_long_is_refused(
     qrels, run = _files(tmp_path, *sides)
     with pytest.raises(InputError, match=r"lists? of relevant documents and"):
         explain(qrels, run, "AP", 1)
-    done = invoke("explain", qrels, run, "1", "-m", "AP")
-    assert (done.exit_code, done.stdout) == (2, "")
+    invocation = invoke("explain", qrels, run, "1", "-m", "AP")
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
     alike = explain(*_files(tmp_path, TRUTH, RANKED), "AP@3", 2)
     assert isinstance(alike, Explanation)
     assert alike.value == (1 / 2 + 2 / 3) / 3

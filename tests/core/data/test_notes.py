@@ -56,48 +56,48 @@ ODD: dict[str, tuple[str, dict[str, int | None]]] = {
 
 @pytest.mark.parametrize("case", ODD)
 def test_evaluate_says_what_is_wrong_with_a_run(case: str, write: Any) -> None:
-    content, codes = ODD[case]
-    name = "run.csv" if content.startswith("query_id") else "run.txt"
-    qrels, run = write("qrels.txt", QRELS), write(name, content)
-    with warnings.catch_warnings(record=True) as given:
+    lines, codes = ODD[case]
+    name = "run.csv" if lines.startswith("query_id") else "run.txt"
+    qrels, run = write("qrels.txt", QRELS), write(name, lines)
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         scores = evaluate(qrels, run, "nDCG@5")
     assert grave(scores.notes) == codes
-    assert [one.category for one in given] == [CranfieldWarning] * bool(codes)
-    assert [one.filename for one in given] == [__file__] * bool(codes)
+    assert [warning.category for warning in caught_warnings] == [CranfieldWarning] * bool(codes)
+    assert [warning.filename for warning in caught_warnings] == [__file__] * bool(codes)
     assert all(scores.per_query("nDCG@5")[f"q{q}"] >= 0 for q in range(3))
 
 
 @pytest.mark.parametrize("case", [case for case, (_, codes) in ODD.items() if codes])
 def test_check_says_the_same(case: str, write: Any) -> None:
-    content, codes = ODD[case]
-    name = "run.csv" if content.startswith("query_id") else "run.txt"
-    report = check(write("qrels.txt", QRELS), write(name, content))
-    said = {note.code for note in report.findings}
-    assert set(codes) <= said
+    lines, codes = ODD[case]
+    name = "run.csv" if lines.startswith("query_id") else "run.txt"
+    report = check(write("qrels.txt", QRELS), write(name, lines))
+    finding_codes = {note.code for note in report.findings}
+    assert set(codes) <= finding_codes
     assert all(isinstance(note, Note) for note in report.findings)
 
 
 @pytest.mark.parametrize("case", [case for case, (_, codes) in ODD.items() if codes])
 def test_compare_gate_and_explain_say_the_same(case: str, write: Any) -> None:
-    content, codes = ODD[case]
-    name = "run.csv" if content.startswith("query_id") else "run.txt"
-    qrels, run = write("qrels.txt", QRELS), write(name, content)
-    good = write("good.txt", ODD["in order"][0])
-    compared = compare(qrels, [good, run], "nDCG@5")
-    gated = gate(qrels, [good, run], "nDCG@5", baseline="good", margin=0.1)
-    for found in (str(compared), str(gated)):
+    lines, codes = ODD[case]
+    name = "run.csv" if lines.startswith("query_id") else "run.txt"
+    qrels, run = write("qrels.txt", QRELS), write(name, lines)
+    good_path = write("good.txt", ODD["in order"][0])
+    comparison = compare(qrels, [good_path, run], "nDCG@5")
+    verdict = gate(qrels, [good_path, run], "nDCG@5", baseline="good", margin=0.1)
+    for text in (str(comparison), str(verdict)):
         for note in evaluate(qrels, run, "nDCG@5").notes:
-            assert not note.is_grave or f"Warning: run: {note.text}" in found
+            assert not note.is_grave or f"Warning: run: {note.text}" in text
     mean = explain(qrels, run, "nDCG@5")
     assert grave(mean.notes) == codes
-    one = explain(qrels, run, "nDCG@5", "q1")
-    two = explain(qrels, [good, run], "nDCG@5", "q1")
+    first = explain(qrels, run, "nDCG@5", "q1")
+    two = explain(qrels, [good_path, run], "nDCG@5", "q1")
     alone = set(codes) - {"nothing-judged"}  # a query may well have nothing
-    assert set(grave(one.notes)) == set(grave(two.notes)) == alone
-    assert set(codes) <= {note.code for note in one.notes}
-    for shown in (str(mean), *(map(str, (one, two)) if alone else ())):
-        assert "Warning: " in shown
+    assert set(grave(first.notes)) == set(grave(two.notes)) == alone
+    assert set(codes) <= {note.code for note in first.notes}
+    for explained_text in (str(mean), *(map(str, (first, two)) if alone else ())):
+        assert "Warning: " in explained_text
 
 
 def test_warnings_are_above_the_other_notes(write: Any) -> None:
@@ -111,12 +111,12 @@ def test_warnings_are_above_the_other_notes(write: Any) -> None:
 def test_the_command_line_says_it_once(write: Any) -> None:
     files = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
     command = [sys.executable, "-W", "always", "-m", "cranfield", "evaluate", *files]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.stderr.count("the rank column contradicts the scores") == 1
-    assert done.stderr.startswith("warning: in 3 of 3 queries")
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert process.stderr.count("the rank column contradicts the scores") == 1
+    assert process.stderr.startswith("warning: in 3 of 3 queries")
     page = run_command("evaluate", *files, "--format", "json")
     notes = json.loads(page.stdout)["runs"][0]["notes"]
-    assert {"ranks"} == {one["code"] for one in notes if one["severity"] == "warning"}
+    assert {"ranks"} == {note["code"] for note in notes if note["severity"] == "warning"}
 
 
 def test_the_rank_column_taken_there_is_nothing_to_say(write: Any) -> None:
@@ -139,7 +139,9 @@ def test_only_the_beginning_of_a_long_run_is_looked_at(
     monkeypatch.setattr(SIZES, "bytes", 200)
     lines_of_20 = "".join(f"q{q:02} Q0 d{d} {d} {d} t\n" for q in range(20) for d in range(1, 9))
     qrels, run = write("qrels.txt", "q00 0 d1 1\n"), write("run.txt", lines_of_20)
-    (note,) = [one for one in evaluate(qrels, run, "AP").notes if one.code == "ranks"]
+    (note,) = [
+        candidate for candidate in evaluate(qrels, run, "AP").notes if candidate.code == "ranks"
+    ]
     assert note.queries is not None
     assert 2 <= note.queries < 20
     assert "at the beginning of the run" in note.text
@@ -158,24 +160,24 @@ def test_rows_in_the_order_of_their_ranks_over_all_queries(name: str, write: Any
 
 def test_ranks_that_agree_with_the_scores_are_none_in_their_place(write: Any) -> None:
     """The worst first: the scores rise by 1, and the rank column says that this is meant."""
-    content = trec(lambda d: d + 1, rank=lambda d: N - d)
-    qrels, run = write("qrels.txt", QRELS), write("run.txt", content)
+    lines = trec(lambda d: d + 1, rank=lambda d: N - d)
+    qrels, run = write("qrels.txt", QRELS), write("run.txt", lines)
     assert grave(evaluate(qrels, run, "AP").notes) == {}
     assert "ranks-as-scores" not in {note.code for note in check(qrels, run).findings}
 
 
 def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
     qrels, odd = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
-    good = write("good.txt", ODD["in order"][0])
+    good_path = write("good.txt", ODD["in order"][0])
     for command in (
         ["evaluate", qrels, odd],
         ["explain", qrels, odd, "-m", "AP"],
         ["explain", qrels, odd, "-m", "AP", "--query", "q1"],
-        ["compare", qrels, good, odd, "-m", "AP"],
-        ["gate", qrels, odd, "--baseline", good, "-m", "AP", "--margin", "0.1"],
+        ["compare", qrels, good_path, odd, "-m", "AP"],
+        ["gate", qrels, odd, "--baseline", good_path, "-m", "AP", "--margin", "0.1"],
     ):
-        done = run_command(*command, "--format", "csv")
-        lines = [line for line in done.stderr.splitlines() if "contradicts the scores" in line]
+        process = run_command(*command, "--format", "csv")
+        lines = [line for line in process.stderr.splitlines() if "contradicts the scores" in line]
         assert len(lines) == 1, command
         assert lines[0].startswith("warning: "), command
 
@@ -190,8 +192,8 @@ def warning_of(notes: list[Note]) -> str:
 def test_long_names_are_cut_in_warnings() -> None:
     warning = warning_of([Note("a", "warning", "2 are tied.", source="n" * 10_000)])
     assert warning == f"{'n' * 500}: 2 are tied."
-    of_text = warning_of([Note("a", "warning", f"{'n' * 10_000} is as good.")])
-    assert len(of_text) <= 2000
+    text_warning = warning_of([Note("a", "warning", f"{'n' * 10_000} is as good.")])
+    assert len(text_warning) <= 2000
 
 
 def test_other_names_are_whole_in_warnings() -> None:
@@ -220,9 +222,9 @@ def test_a_dict_of_ranks() -> None:
     assert grave(evaluate(qrels, falling, "RR").notes) == {}
     one_of_4 = {**upside_down, "q3": {"a": 1, "b": 4, "c": 2}}
     assert grave(evaluate(qrels, one_of_4, "RR").notes) == {}
-    many: Any = {f"q{q}": upside_down["q0"] for q in range(39)} | {"odd": one_of_4["q3"]}
-    judged: Any = {query: {"b": 1} for query in many}
-    assert grave(evaluate(judged, many, "RR").notes) == {"ranks-as-scores": 39}
+    ranks_in_most: Any = {f"q{q}": upside_down["q0"] for q in range(39)} | {"odd": one_of_4["q3"]}
+    judged: Any = {query: {"b": 1} for query in ranks_in_most}
+    assert grave(evaluate(judged, ranks_in_most, "RR").notes) == {"ranks-as-scores": 39}
     two = {f"q{q}": {"a": 1, "b": 2} for q in range(4)}
     assert grave(evaluate(qrels, two, "RR").notes) == {}, "lists of two may well rise"
 
@@ -232,8 +234,8 @@ def test_a_dict_of_equal_scores() -> None:
     level = {f"q{q}": {"a": 1.0, "b": 1.0} for q in range(3)} | {"q3": {"b": 2.0}}
     assert grave(evaluate(qrels, level, "RR").notes) == {"level-scores": 3}
     assert grave(evaluate(qrels, level, "RR", ties="expected").notes) == {}, "then they are meant"
-    mixed: Any = {**level, "q0": {"a": 1, "b": 2}}
-    assert grave(evaluate(qrels, mixed, "RR").notes) == {}
+    scores: Any = {**level, "q0": {"a": 1, "b": 2}}
+    assert grave(evaluate(qrels, scores, "RR").notes) == {}
     single: Any = {f"q{q}": {"a": float(q)} for q in range(100)}
     assert grave(evaluate(qrels, {**single, "q3": {"b": 1, "c": 1}}, "RR").notes) == {}
 
@@ -246,7 +248,7 @@ def test_scores_of_queries_without_judgments_are_not_looked_at() -> None:
 def test_notes_are_plain_values() -> None:
     level = {"q1": {"a": 1.0, "b": 1.0}}
     scores = evaluate({"q1": {"a": 1}}, level, "AP")
-    assert json.loads(json.dumps([one.to_dict() for one in scores.notes]))
+    assert json.loads(json.dumps([note.to_dict() for note in scores.notes]))
     two = compare({"q1": {"a": 1}}, {"x": level, "y": {"q1": ["a"]}}, "AP")
     assert json.loads(json.dumps(two.to_dict()))
 
@@ -292,7 +294,7 @@ def test_scores_that_are_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judged", "retrieved", "said"),
+    ("judged", "run_ids", "message"),
     [
         (["d1"], ["d1.txt"], "'.txt' behind those of the run"),
         (["d1.txt"], ["d1"], "'.txt' behind those of the qrels"),
@@ -307,10 +309,10 @@ def test_scores_that_are_ranks() -> None:
     ],
 )
 def test_ids_that_match_but_for_an_affix(
-    judged: list[str], retrieved: list[str], said: str | None
+    judged: list[str], run_ids: list[str], message: str | None
 ) -> None:
-    found = describe_affix(judged, retrieved)
-    assert (found is None) if said is None else (found is not None and said in found)
+    sentence = describe_affix(judged, run_ids)
+    assert (sentence is None) if message is None else (sentence is not None and message in sentence)
 
 
 def test_notes_are_shown_gravest_first() -> None:
@@ -325,9 +327,9 @@ def test_notes_are_shown_gravest_first() -> None:
 
 
 def test_ids_cannot_command_a_terminal_by_a_warning() -> None:
-    with pytest.warns(CranfieldWarning) as given:
+    with pytest.warns(CranfieldWarning) as caught_warnings:
         warn_about([Note("a", "warning", "id \x1b[31m")])
-    assert "\x1b" not in str(given[0].message)
+    assert "\x1b" not in str(caught_warnings[0].message)
 
 
 def test_the_public_names() -> None:
@@ -355,35 +357,43 @@ def test_judgments_given_twice_are_warned_of_in_every_form(write: Any) -> None:
     ):
         assert grave(scores.notes)["qrels-as-run"] is None
     assert "the judgments seem to be given as a run" in str(compare(path, [path, GRADES], "AP"))
-    (finding,) = [one for one in check(path, path).findings if one.severity == "error"]
+    (finding,) = [
+        candidate for candidate in check(path, path).findings if candidate.severity == "error"
+    ]
     assert (finding.code, finding.severity, finding.count) == ("qrels-as-run", "error", 60)
 
 
 def test_other_scores_of_the_judged_documents_are_a_run() -> None:
     """A reranker's scores, and the grades of another assessor, are no judgments."""
-    scored = {query: {doc: n + 0.5 for doc, n in docs.items()} for query, docs in GRADES.items()}
-    other = {query: dict(zip(docs, (1, 2, 0), strict=True)) for query, docs in GRADES.items()}
+    shifted_scores = {
+        query: {doc: n + 0.5 for doc, n in docs.items()} for query, docs in GRADES.items()
+    }
+    permuted_scores = {
+        query: dict(zip(docs, (1, 2, 0), strict=True)) for query, docs in GRADES.items()
+    }
     fewer = {query: docs for query, docs in GRADES.items() if query != "q7"}
-    more = {**GRADES, "q7": {**GRADES["q7"], "x": 0}}
-    for given in (scored, other, fewer, more):
-        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, given, "RR").notes}
+    extended_scores = {**GRADES, "q7": {**GRADES["q7"], "x": 0}}
+    for run in (shifted_scores, permuted_scores, fewer, extended_scores):
+        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, run, "RR").notes}
 
 
 @pytest.mark.parametrize(
-    ("n_queries", "n_others", "is_said"),
+    ("n_queries", "n_different", "is_warned"),
     [(20, 0, True), (20, 1, True), (20, 2, False), (5, 0, True), (4, 0, False), (5, 1, False)],
 )
-def test_lists_that_are_those_expected(n_queries: int, n_others: int, is_said: bool) -> None:
-    retrieved = [["b", "a"] if i >= n_others else ["b", "x"] for i in range(n_queries)]
+def test_lists_that_are_those_expected(n_queries: int, n_different: int, is_warned: bool) -> None:
+    retrieved_lists = [["b", "a"] if i >= n_different else ["b", "x"] for i in range(n_queries)]
     rows: list[Any] = [
         {"query_id": f"q{i}", "expected_ids": ["a", "b"], "retrieved_ids": docs}
-        for i, docs in enumerate(retrieved)
+        for i, docs in enumerate(retrieved_lists)
     ]
-    said = {"qrels-as-run": n_queries - n_others} if is_said else {}
-    assert grave(evaluate(rows, "R@5").notes) == said
-    scored = [{**row, "scores": [0.9, 0.4]} for row in rows]
-    assert grave(evaluate(scored, "R@5").notes) == said
-    assert [one.count for one in check(rows).findings if one.is_grave] == [*said.values()]
+    count_of_code = {"qrels-as-run": n_queries - n_different} if is_warned else {}
+    assert grave(evaluate(rows, "R@5").notes) == count_of_code
+    scored_rows = [{**row, "scores": [0.9, 0.4]} for row in rows]
+    assert grave(evaluate(scored_rows, "R@5").notes) == count_of_code
+    assert [finding.count for finding in check(rows).findings if finding.is_grave] == [
+        *count_of_code.values()
+    ]
 
 
 def test_lists_of_one_document_and_judged_candidates_may_well_be_those_expected() -> None:
@@ -391,19 +401,19 @@ def test_lists_of_one_document_and_judged_candidates_may_well_be_those_expected(
         {"query_id": f"q{i}", "expected_ids": ["a"], "retrieved_ids": ["a"]} for i in range(9)
     ]
     assert grave(evaluate(single, "RR").notes) == {}
-    reranked = {query: [*reversed(docs)] for query, docs in GRADES.items()}
-    assert grave(evaluate(GRADES, reranked, "RR").notes) == {}
-    predicted = {
+    reversed_lists = {query: [*reversed(docs)] for query, docs in GRADES.items()}
+    assert grave(evaluate(GRADES, reversed_lists, "RR").notes) == {}
+    predicted_scores = {
         query: dict(zip(docs, (0.3, 0.9, 0.1), strict=True)) for query, docs in GRADES.items()
     }
-    assert grave(evaluate(EXPECTED, predicted, "RR").notes) == {}
+    assert grave(evaluate(EXPECTED, predicted_scores, "RR").notes) == {}
     assert grave(evaluate(*grades([[1, 1]] * 9), "RR").notes) == {}
-    labelled: list[Any] = [
+    labelled_rows: list[Any] = [
         {"query_id": f"q{i}", "doc_id": doc, "relevance": 1, "rank": rank}
         for i in range(9)
         for rank, doc in enumerate("ab", 1)
     ]
-    assert grave(evaluate(labelled, "RR").notes) == {}
+    assert grave(evaluate(labelled_rows, "RR").notes) == {}
     twice = {query: [*docs] for query, docs in EXPECTED.items()}
     assert grave(evaluate(EXPECTED, twice, "RR").notes) == {"qrels-as-run": 20}
 

@@ -11,12 +11,12 @@ from cranfield.notes import Note
 QRELS = {f"{i}": {"a": 1} for i in range(1, 13)}
 
 
-def said(notes: tuple[Note, ...]) -> list[Note]:
+def spelling_notes(notes: tuple[Note, ...]) -> list[Note]:
     return [note for note in notes if note.code == "query-spelling"]
 
 
 @pytest.mark.parametrize(
-    ("write", "n", "answered"),
+    ("write", "n", "n_answered"),
     [
         (lambda i: f"{i:02d}", 9, 3),  # 10, 11 and 12 are the same
         (lambda i: f"{i}.0" if i > 2 else str(i), 10, 2),
@@ -26,33 +26,37 @@ def said(notes: tuple[Note, ...]) -> list[Note]:
     ],
 )
 def test_queries_written_otherwise_are_said(
-    write: Callable[[int], str], n: int, answered: int
+    write: Callable[[int], str], n: int, n_answered: int
 ) -> None:
     pairs = {write(i): ["a"] for i in range(1, 13)}
     rows = [(query, doc, 1.0) for query, docs in pairs.items() for doc in docs]
     for run in (pairs, Run(rows)):
         scores = evaluate(QRELS, run, "RR")
-        assert sum(note.count or 0 for note in said(scores.notes)) == n
-        assert all(note.is_grave for note in said(scores.notes))
-        assert scores["RR"] == pytest.approx(answered / 12)
-        found = said(tuple(check(QRELS, run).findings))
-        assert sum(note.count or 0 for note in found) == n
+        assert sum(note.count or 0 for note in spelling_notes(scores.notes)) == n
+        assert all(note.is_grave for note in spelling_notes(scores.notes))
+        assert scores["RR"] == pytest.approx(n_answered / 12)
+        findings = spelling_notes(tuple(check(QRELS, run).findings))
+        assert sum(note.count or 0 for note in findings) == n
 
 
 def test_both_ids_are_named() -> None:
-    (note,) = said(evaluate({"1": ["a"], "2": ["a"]}, {"01": ["a"], "2": ["a"]}, "RR").notes)
+    (note,) = spelling_notes(
+        evaluate({"1": ["a"], "2": ["a"]}, {"01": ["a"], "2": ["a"]}, "RR").notes
+    )
     assert re.search(r"'1' .*'01'", note.text)
     assert note.query_id == "1"
 
 
 def test_capitals() -> None:
-    (note,) = said(evaluate({"Q1": ["a"], "q2": ["a"]}, {"q1": ["a"], "q2": ["a"]}, "RR").notes)
+    (note,) = spelling_notes(
+        evaluate({"Q1": ["a"], "q2": ["a"]}, {"q1": ["a"], "q2": ["a"]}, "RR").notes
+    )
     assert note.count == 1
 
 
 def test_queries_that_are_left_out_are_said_to_count_0() -> None:
     qrels, run = {"1": ["a"], "2": ["a"]}, {"2": ["a"]}
     notes = evaluate(qrels, run, "RR", queries="both").notes
-    (note,) = [one for one in notes if one.code == "without-run"]
+    (note,) = [candidate for candidate in notes if candidate.code == "without-run"]
     assert note.queries == 1
     assert "would score 0" in note.text

@@ -13,8 +13,8 @@ from cranfield.arrays.ranked import Ranked, geometric_mean, mean, ratio
 
 def left_to_right(values: list[float]) -> float:
     total = 0.0
-    for value in values:
-        total += value
+    for number in values:
+        total += number
     return total
 
 
@@ -38,22 +38,22 @@ def test_bincount_adds_from_left_to_right() -> None:
     """That is behaviour of numpy, not a promise; every total rests on it."""
     chance = np.random.default_rng(1)
     query = np.repeat(np.arange(300), 1000)
-    values = chance.normal(size=len(query)) * 10.0 ** chance.integers(-8, 8, len(query))
-    sums = np.bincount(query, values)
+    numbers = chance.normal(size=len(query)) * 10.0 ** chance.integers(-8, 8, len(query))
+    sums = np.bincount(query, numbers)
     for q in range(300):
-        assert sums[q] == left_to_right(values[query == q].tolist())
+        assert sums[q] == left_to_right(numbers[query == q].tolist())
 
 
 def test_numpys_own_sum_does_not() -> None:
     """If it did, there would be no need for the rule above."""
-    values = np.random.default_rng(2).random((500, 1000))
-    differ = sum(values[i].sum() != left_to_right(values[i].tolist()) for i in range(500))
+    matrix = np.random.default_rng(2).random((500, 1000))
+    differ = sum(matrix[i].sum() != left_to_right(matrix[i].tolist()) for i in range(500))
     assert differ > 250
 
 
 def test_mean_adds_from_left_to_right() -> None:
-    values = np.random.default_rng(3).random(6980)
-    assert mean(values) == left_to_right(values.tolist()) / 6980
+    numbers = np.random.default_rng(3).random(6980)
+    assert mean(numbers) == left_to_right(numbers.tolist()) / 6980
 
 
 def test_geometric_mean_has_a_floor() -> None:
@@ -70,26 +70,26 @@ def test_log2_is_the_c_librarys() -> None:
 
 
 def test_ratio_decides_zero_by_zero() -> None:
-    found = ratio(np.array([[1], [0], [0]]), np.array([[2], [4], [0]]))
-    assert found.tolist() == [[0.5], [0.0], [0.0]]
+    ratios = ratio(np.array([[1], [0], [0]]), np.array([[2], [4], [0]]))
+    assert ratios.tolist() == [[0.5], [0.0], [0.0]]
 
 
 def test_totals_and_running_sums_add_from_left_to_right(rankings: Ranked) -> None:
-    values = np.random.default_rng(5).normal(size=len(rankings.query))
-    running = rankings.running(values)
+    numbers = np.random.default_rng(5).normal(size=len(rankings.query))
+    running = rankings.running(numbers)
     for q in range(rankings.n_queries):
-        of_query = values[rankings.query == q].tolist()
-        assert rankings.total(values)[q, 0] == left_to_right(of_query)
-        sums = [left_to_right(of_query[: i + 1]) for i in range(len(of_query))]
+        query_numbers = numbers[rankings.query == q].tolist()
+        assert rankings.total(numbers)[q, 0] == left_to_right(query_numbers)
+        sums = [left_to_right(query_numbers[: i + 1]) for i in range(len(query_numbers))]
         assert running[rankings.query == q].tolist() == sums
 
 
 def test_whole_numbers_run_exactly(rankings: Ranked) -> None:
-    for values in (rankings.grade, rankings.grade >= 1):
-        running = rankings.running(values)
+    for numbers in (rankings.grade, rankings.grade >= 1):
+        running = rankings.running(numbers)
         for q in range(rankings.n_queries):
-            of_query = values[rankings.query == q].tolist()
-            sums = [sum(of_query[: i + 1]) for i in range(len(of_query))]
+            query_numbers = numbers[rankings.query == q].tolist()
+            sums = [sum(query_numbers[: i + 1]) for i in range(len(query_numbers))]
             assert running[rankings.query == q].tolist() == sums
 
 
@@ -103,41 +103,43 @@ CUTOFFS = [1, 2, 3, 5, 10, 30, 100, 10**15]
 
 
 def test_many_cutoffs_at_once_are_each_alone_to_the_bit(rankings: Ranked) -> None:
-    values = np.random.default_rng(6).random(len(rankings.query))
+    numbers = np.random.default_rng(6).random(len(rankings.query))
     together = rankings.relevant().top(np.array([CUTOFFS]))
-    values = values[rankings.grade >= 1]
+    numbers = numbers[rankings.grade >= 1]
     for column, cutoff in enumerate(CUTOFFS):
         alone = rankings.relevant().top(np.array([[cutoff]]))
-        kept = values[rankings.relevant().rank <= cutoff]
-        assert np.array_equal(together.total(values)[:, column], alone.total(kept)[:, 0])
+        rows_above = numbers[rankings.relevant().rank <= cutoff]
+        assert np.array_equal(together.total(numbers)[:, column], alone.total(rows_above)[:, 0])
         assert np.array_equal(together.count()[:, column], alone.count()[:, 0])
-        assert np.array_equal(together.first(values)[:, column], alone.first(kept)[:, 0])
-        assert np.array_equal(together.maximum(values)[:, column], alone.maximum(kept)[:, 0])
+        assert np.array_equal(together.first(numbers)[:, column], alone.first(rows_above)[:, 0])
+        assert np.array_equal(together.maximum(numbers)[:, column], alone.maximum(rows_above)[:, 0])
 
 
 def test_what_stands_below_and_what_remains(rankings: Ranked) -> None:
-    values = np.random.default_rng(7).random(len(rankings.query))
-    below, remaining = rankings.below(values).tolist(), rankings.remaining(values).tolist()
+    numbers = np.random.default_rng(7).random(len(rankings.query))
+    below, remaining = rankings.below(numbers).tolist(), rankings.remaining(numbers).tolist()
     for begin, end in pairwise(rankings.starts.tolist()):
-        own = values[begin:end].tolist()
-        assert below[begin:end] == [*own[1:], 0][: len(own)]
-        assert remaining[begin:end] == [left_to_right(own[i:][::-1]) for i in range(len(own))]
+        query_numbers = numbers[begin:end].tolist()
+        assert below[begin:end] == [*query_numbers[1:], 0][: len(query_numbers)]
+        assert remaining[begin:end] == [
+            left_to_right(query_numbers[i:][::-1]) for i in range(len(query_numbers))
+        ]
 
 
 def test_cutoffs_of_their_own_for_each_query() -> None:
     rankings = ranked([3, 0, 5], gaps=False)
-    cut = rankings.top(np.array([[2], [7], [0]]))
-    assert cut.count().tolist() == [[2], [0], [0]]
-    several = rankings.top(np.array([[2, 3], [7, 1], [0, 4]]))
-    assert several.count().tolist() == [[2, 3], [0, 0], [0, 4]]
+    cut_rankings = rankings.top(np.array([[2], [7], [0]]))
+    assert cut_rankings.count().tolist() == [[2], [0], [0]]
+    cut_twice = rankings.top(np.array([[2, 3], [7, 1], [0, 4]]))
+    assert cut_twice.count().tolist() == [[2, 3], [0, 0], [0, 4]]
 
 
 def test_uneven_queries_cost_no_more_memory_than_rows() -> None:
     """One query of 100,000 rows beside 20,000 short ones: no matrix of both sizes."""
     rankings = ranked([100_000, *([2] * 20_000)])
-    values = np.ones(len(rankings.query)) / 3
-    assert rankings.running(values)[99_999] == left_to_right([1 / 3] * 100_000)
-    assert np.all(rankings.running(values)[100_001::2] == 1 / 3 + 1 / 3)
+    numbers = np.ones(len(rankings.query)) / 3
+    assert rankings.running(numbers)[99_999] == left_to_right([1 / 3] * 100_000)
+    assert np.all(rankings.running(numbers)[100_001::2] == 1 / 3 + 1 / 3)
 
 
 COLUMNS = {
@@ -166,14 +168,14 @@ def test_every_column_goes_along(subset: Callable[[Ranked], Ranked], rows: list[
     ranked = Ranked(
         1, np.zeros(3, np.int64), np.array([1, 2, 3]), np.array([1, 3, 0]), columns=COLUMNS
     )
-    found = subset(ranked).columns
-    assert {name: column.tolist() for name, column in found.items()} == {
+    columns = subset(ranked).columns
+    assert {name: column.tolist() for name, column in columns.items()} == {
         name: column[rows].tolist() for name, column in COLUMNS.items()
     }
 
 
 def test_reordered_ranks_again_within_each_query() -> None:
     rankings = Ranked(2, np.array([0, 0, 1]), np.array([4, 9, 2]), np.array([1, 3, 2]))
-    again = rankings.reordered(np.array([0.5, 2.0, 1.0]))
-    assert again.grade.tolist() == [3, 1, 2]
-    assert again.rank.tolist() == [1, 2, 1]
+    reordered_rankings = rankings.reordered(np.array([0.5, 2.0, 1.0]))
+    assert reordered_rankings.grade.tolist() == [3, 1, 2]
+    assert reordered_rankings.rank.tolist() == [1, 2, 1]

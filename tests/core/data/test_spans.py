@@ -53,7 +53,7 @@ def collection(seed: int) -> tuple[list[Judgment], list[Row]]:
     return [(*span, chance.randint(-1, 3)) for span in judged], rows
 
 
-def by_loop(
+def compute_by_loop(
     judged: list[Judgment], rows: list[Row], overlap: float
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Return plain judgments and a plain run: each judged span is a document, met once.
@@ -66,14 +66,16 @@ def by_loop(
         qrels.setdefault(query, {})[f"{doc}[{start}:{end}]"] = grade
     queries = dict.fromkeys(row[0] for row in rows)
     for query in queries:
-        mine = [row for row in rows if row[0] == query]
-        mine.sort(key=lambda row: (row[4], f"{row[1]}[{row[2]}:{row[3]}]".encode()), reverse=True)
-        taken: set[tuple[str, int, int]] = set()
+        query_rows = [row for row in rows if row[0] == query]
+        query_rows.sort(
+            key=lambda row: (row[4], f"{row[1]}[{row[2]}:{row[3]}]".encode()), reverse=True
+        )
+        used_spans: set[tuple[str, int, int]] = set()
         ranking = run.setdefault(query, {})
-        for rank, (_, doc, start, end, _) in enumerate(mine):
+        for rank, (_, doc, start, end, _) in enumerate(query_rows):
             best, name = None, f"nothing {rank}"
-            for other, where, begin, stop, grade in judged:
-                if (other, where) != (query, doc) or (doc, begin, stop) in taken:
+            for judged_query, judged_doc, begin, stop, grade in judged:
+                if (judged_query, judged_doc) != (query, doc) or (doc, begin, stop) in used_spans:
                     continue
                 common = len(set(range(start, end)) & set(range(begin, stop)))
                 share = common / min(end - start, stop - begin)
@@ -82,7 +84,7 @@ def by_loop(
                     if best is None or key > best:
                         best, name, span = key, f"{doc}[{begin}:{stop}]", (doc, begin, stop)
             if best is not None:
-                taken.add(span)
+                used_spans.add(span)
             ranking[name] = -float(rank)
     return qrels, run
 
@@ -114,7 +116,7 @@ def test_spans_are_those_of_a_slow_loop(
     seed: int, overlap: float, form: str, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged, rows = collection(seed)
-    plain = evaluate(*by_loop(judged, rows, overlap), MEASURES)
+    plain = evaluate(*compute_by_loop(judged, rows, overlap), MEASURES)
     qrels = Qrels(pd.DataFrame(judged, columns=JUDGED))
     run = FORMS[form](rows, write)
     for _ in vary_block_sizes(monkeypatch):
@@ -126,7 +128,7 @@ def test_spans_are_those_of_a_slow_loop(
 @pytest.mark.parametrize("form", ["frame", "rows", "CSV", "JSON lines", "written"])
 def test_judgments_by_span_are_read_from_tables(form: str, write: Any, tmp_path: Any) -> None:
     judged, _ = collection(1)
-    rows = [dict(zip(JUDGED, one, strict=True)) for one in judged]
+    rows = [dict(zip(JUDGED, row, strict=True)) for row in judged]
     frame = Qrels(pd.DataFrame(judged, columns=JUDGED))
     if form == "written":
         frame.write(tmp_path / "again.csv")
@@ -137,10 +139,10 @@ def test_judgments_by_span_are_read_from_tables(form: str, write: Any, tmp_path:
         "JSON lines": lambda: read_qrels(write("a.jsonl", rows_in.json_lines(JUDGED, judged))),
         "written": lambda: read_qrels(tmp_path / "again.csv"),
     }
-    found = forms[form]()
-    expected, _ = by_loop(judged, [], 0.5)
-    assert found.to_dict() == expected
-    assert found.spans == frame.spans
+    qrels = forms[form]()
+    expected, _ = compute_by_loop(judged, [], 0.5)
+    assert qrels.to_dict() == expected
+    assert qrels.spans == frame.spans
 
 
 ONE = pd.DataFrame([("q", "d", 100, 200, 1), ("q", "d", 300, 400, 2)], columns=JUDGED)
@@ -161,7 +163,7 @@ ONE = pd.DataFrame([("q", "d", 100, 200, 1), ("q", "d", 300, 400, 2)], columns=J
 )
 def test_what_meets(chunk: tuple[int, int], overlap: float, meets: bool) -> None:
     row = {"qid": "q", "docno": "d", "start": chunk[0], "end": chunk[1], "score": 1.0}
-    other = {
+    second_row = {
         "qid": "r",
         "docno": "e",
         "start": 5,
@@ -169,8 +171,8 @@ def test_what_meets(chunk: tuple[int, int], overlap: float, meets: bool) -> None
         "score": 1.0,
     }  # is met
     qrels = Qrels(pd.concat([ONE, pd.DataFrame([("r", "e", 5, 7, 1)], columns=JUDGED)]))
-    found = evaluate(qrels, Run([row, other]), "RR", overlap=overlap).per_query("RR")
-    assert found == {"q": int(meets), "r": 1}
+    value_of_query = evaluate(qrels, Run([row, second_row]), "RR", overlap=overlap).per_query("RR")
+    assert value_of_query == {"q": int(meets), "r": 1}
 
 
 def test_none_is_met() -> None:
@@ -192,9 +194,9 @@ def test_a_judged_span_counts_once_and_a_retrieved_one_is_one_of_them() -> None:
 
 def test_explain_shows_the_spans() -> None:
     run = Run({"q": ["d:100-200", "d:110-210", "d:0-900"]}).spans(PATTERN)
-    found = explain(Qrels(ONE), run, "AP", "q")
-    assert found.value == (1 / 1 + 2 / 3) / 2  # type: ignore[union-attr]
-    assert [one.document for one in found.retrieved] == [  # type: ignore[union-attr]
+    explanation = explain(Qrels(ONE), run, "AP", "q")
+    assert explanation.value == (1 / 1 + 2 / 3) / 2  # type: ignore[union-attr]
+    assert [row.document for row in explanation.retrieved] == [  # type: ignore[union-attr]
         "d[100:200]",
         "d[110:210] (again)",
         "d[300:400]",
@@ -204,9 +206,9 @@ def test_explain_shows_the_spans() -> None:
 def test_check_takes_them() -> None:
     judged, rows = collection(2)
     qrels, run = Qrels(pd.DataFrame(judged, columns=JUDGED)), FORMS["frame of spans"](rows, None)
-    found = check(qrels, run)
-    assert not [one for one in found.findings if one.severity == "error"]
-    assert found.facts["run"]["rows"] == len(rows)
+    report = check(qrels, run)
+    assert not [finding for finding in report.findings if finding.severity == "error"]
+    assert report.facts["run"]["rows"] == len(rows)
 
 
 # ---- what is refused ------------------------------------------------------------------------
@@ -226,11 +228,11 @@ def test_one_side_without_spans() -> None:
 
 
 def test_patterns() -> None:
-    for pattern, said in (
+    for pattern, message in (
         ("(?P<doc>.*)", "no group called start or end"),
         ("(?P<doc>", "no regular expression"),
     ):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=message):
             Run({"q": ["d:1-2"]}).spans(pattern)
 
 
@@ -252,10 +254,10 @@ def test_what_is_no_span(start: int, end: int) -> None:
     with pytest.raises(InputError, match=f"got start {start} and end {end}"):
         Qrels(wrong)
     assert Qrels(wrong, errors="skip").left_out.count == 1
-    found = pd.DataFrame([("q", "d", 100, 200, 1), ("q", "d", start, end, 1)], columns=FOUND)
+    frame = pd.DataFrame([("q", "d", 100, 200, 1), ("q", "d", start, end, 1)], columns=FOUND)
     with pytest.raises(InputError, match=f"got start {start} and end {end}"):
-        evaluate(Qrels(ONE), found)
-    scores = evaluate(Qrels(ONE), found, "NumRet", errors="skip")
+        evaluate(Qrels(ONE), frame)
+    scores = evaluate(Qrels(ONE), frame, "NumRet", errors="skip")
     assert (scores["NumRet"], scores.counts.rows_left_out) == (1, 1)
 
 
@@ -267,8 +269,10 @@ def test_the_same_span_twice_is_a_duplicate() -> None:
     run = Run(pd.DataFrame([("q", "d", 100, 200, 1), ("q", "d", 100, 200, 2)], columns=FOUND))
     with pytest.raises(DuplicateError, match=r"'d\[100:200\]' occurs twice"):
         evaluate(Qrels(ONE), run)
-    values = [evaluate(Qrels(ONE), run, "P@2", duplicates=how)["P@2"] for how in ("first", "each")]
-    assert values == [1 / 2, 1 / 2]
+    precisions = [
+        evaluate(Qrels(ONE), run, "P@2", duplicates=rule)["P@2"] for rule in ("first", "each")
+    ]
+    assert precisions == [1 / 2, 1 / 2]
 
 
 def test_columns_of_one_side_alone_mean_nothing_special() -> None:
@@ -282,17 +286,17 @@ def test_columns_of_one_side_alone_mean_nothing_special() -> None:
 def test_on_the_command_line(write: Any) -> None:
     qrels = write("qrels.csv", "query_id,doc_id,start,end,relevance\n1,d,100,200,1\n")
     run = write("a.run", "1 Q0 d:0-120 1 9 t\n1 Q0 d:100-260 2 8 t\n")
-    asked = ["evaluate", qrels, run, "-m", "RR", "--format", "json"]
+    arguments = ["evaluate", qrels, run, "-m", "RR", "--format", "json"]
     pattern = ["--span-pattern", r"(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)"]
-    values = {}
+    value_of_overlap = {}
     for overlap in ("0", "0.5", "1"):
-        done = invoke(*asked, *pattern, "--overlap", overlap)
-        assert done.exit_code == 0, done.stderr
-        values[overlap] = json.loads(done.stdout)["runs"][0]["all"]["RR"]
-    assert values == {"0": 1, "0.5": 1 / 2, "1": 1 / 2}
-    done = invoke(*asked)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "--span-pattern" in done.stderr
+        invocation = invoke(*arguments, *pattern, "--overlap", overlap)
+        assert invocation.exit_code == 0, invocation.stderr
+        value_of_overlap[overlap] = json.loads(invocation.stdout)["runs"][0]["all"]["RR"]
+    assert value_of_overlap == {"0": 1, "0.5": 1 / 2, "1": 1 / 2}
+    invocation = invoke(*arguments)
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
+    assert "--span-pattern" in invocation.stderr
 
 
 @pytest.mark.parametrize("pattern", [3, None, "(", "(.*)", b"(?P<doc>.)(?P<start>.)(?P<end>.)"])

@@ -91,8 +91,8 @@ def evaluate_table(kind: str, table: Any, **options: Any) -> Any:
 def test_two_systems_in_one_table_are_asked_about(
     form: str, kind: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
-    said = r"column 'retriever' has 2 values, and .*'q1' occurs under 'bm25' and under 'hybrid'"
-    with pytest.raises(DuplicateError, match=said) as caught:
+    message = r"column 'retriever' has 2 values, and .*'q1' occurs under 'bm25' and under 'hybrid'"
+    with pytest.raises(DuplicateError, match=message) as caught:
         evaluate_table(kind, FORMS[form](TABLES[kind], tmp_path), **options)
     assert "duplicates" not in str(caught.value)
     assert "skip" not in str(caught.value)
@@ -134,11 +134,11 @@ def test_a_column_that_has_another_role_is_not_asked_about() -> None:
 
 
 def test_whoever_reads_a_run_asks(tmp_path: Path) -> None:
-    path, said = write_lines(RUN, tmp_path), "column 'retriever' has 2 values"
-    with pytest.raises(DuplicateError, match=said):
+    path, message = write_lines(RUN, tmp_path), "column 'retriever' has 2 values"
+    with pytest.raises(DuplicateError, match=message):
         evaluate(JUDGED, path, "RR")
     for duplicates in ("refuse", "best"):
-        with pytest.raises(DuplicateError, match=said):
+        with pytest.raises(DuplicateError, match=message):
             Run(RUN).write(tmp_path / "out.run", duplicates=duplicates)
 
 

@@ -66,7 +66,7 @@ WITH_A_FORMULA = {
     *("NumQ", "NumRet", "NumRel"),
 }
 
-NUMBERS = [each.name for each in definitions() if not each.is_text]
+NUMBERS = [definition.name for definition in definitions() if not definition.is_text]
 
 
 def case(seed: int) -> tuple[Grades, Scores]:
@@ -88,19 +88,23 @@ def orders(scores: Scores) -> Iterator[list[str]]:
     for doc, score in scores.items():
         ties.setdefault(score, []).append(doc)
     levels = [itertools.permutations(ties[score]) for score in sorted(ties, reverse=True)]
-    for parts in itertools.product(*levels):
-        yield list(itertools.chain(*parts))
+    for level_orders in itertools.product(*levels):
+        yield list(itertools.chain(*level_orders))
 
 
 @cache
 def measures() -> list[Measure]:
-    every = [one for name in NUMBERS for one in variants(name)]
-    return [one for one in every if "top" not in dict(one.given) and not of_those_found(one)]
+    all_measures = [measure for name in NUMBERS for measure in variants(name)]
+    return [
+        measure
+        for measure in all_measures
+        if "top" not in dict(measure.given) and not divides_by_hits(measure)
+    ]
 
 
-def of_those_found(one: Measure) -> bool:
+def divides_by_hits(measure: Measure) -> bool:
     """Tell whether it is a mean over the documents found, which has no formula: see below."""
-    return (one.name, one.parameters.get("over")) in {("AP", "retrieved"), ("RR", "hits")}
+    return (measure.name, measure.parameters.get("over")) in {("AP", "retrieved"), ("RR", "hits")}
 
 
 def collection(levels: int) -> tuple[dict[str, Grades], dict[str, Scores]]:
@@ -112,85 +116,104 @@ def collection(levels: int) -> tuple[dict[str, Grades], dict[str, Scores]]:
 
 
 @cache
-def over_all_orders(levels: int, option: int) -> dict[Measure, list[Any]]:
+def values_of_all_orders(levels: int, option: int) -> dict[Measure, list[Any]]:
     """Return what each measure is in all orders, for each query: each order is judged as one."""
     qrels, run = collection(levels)
-    every = {q: {f"{q}/{i:04}": order for i, order in enumerate(orders(run[q]))} for q in qrels}
-    judgments = Qrels({name: qrels[q] for q, named in every.items() for name in named})
-    rankings = Run({name: order for named in every.values() for name, order in named.items()})
-    values = Plan(measures()).values(judge(judgments, rankings, Judging.of(OPTIONS[option])).judged)
-    ends = np.cumsum([len(named) for named in every.values()])[:-1]
-    return {one: np.split(column, ends) for one, column in zip(measures(), values.T, strict=True)}
+    orders_of_query = {
+        q: {f"{q}/{i:04}": order for i, order in enumerate(orders(run[q]))} for q in qrels
+    }
+    judgments = Qrels(
+        {name: qrels[q] for q, orders_by_name in orders_of_query.items() for name in orders_by_name}
+    )
+    rankings = Run(
+        {
+            name: order
+            for orders_by_name in orders_of_query.values()
+            for name, order in orders_by_name.items()
+        }
+    )
+    columns = Plan(measures()).values(
+        judge(judgments, rankings, Judging.of(OPTIONS[option])).judged
+    )
+    ends = np.cumsum([len(orders_by_name) for orders_by_name in orders_of_query.values()])[:-1]
+    return {
+        measure: np.split(column, ends)
+        for measure, column in zip(measures(), columns.T, strict=True)
+    }
 
 
-def of_ties(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, float, Any]]:
+def tied_values(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, float, Any]]:
     """Yield each measure that takes these ties, its value, and that in all orders: per query."""
     qrels, run = collection(levels)
     options: keywords.Judging = {**OPTIONS[option], "ties": ties}
     judged = judge(Qrels(qrels), Run(run), Judging.of(options)).judged
-    able = [one for one in measures() if takes(one, ties)]
-    found = dict(zip(able, Plan(able).values(judged).T, strict=True))
-    for one in set(measures()) - set(able):
+    able = [measure for measure in measures() if takes(measure, ties)]
+    column_of_measure = dict(zip(able, Plan(able).values(judged).T, strict=True))
+    for measure in set(measures()) - set(able):
         with contextlib.suppress(MeasureError):
-            found[one] = one.values(judged)[:, 0]
-    for one, values in found.items():
-        for value, every in zip(values, over_all_orders(levels, option)[one], strict=True):
-            yield one, value, every
+            column_of_measure[measure] = measure.values(judged)[:, 0]
+    for measure, column in column_of_measure.items():
+        for tie_value, order_values in zip(
+            column, values_of_all_orders(levels, option)[measure], strict=True
+        ):
+            yield measure, tie_value, order_values
 
 
-def takes(one: Measure, ties: str) -> bool:
+def takes(measure: Measure, ties: str) -> bool:
     """Tell whether a measure takes these ties for any data."""
-    definition = one.definition
+    definition = measure.definition
     if ties == "expected":  # what was retrieved depends on what a depth keeps
-        of_retrieved = {("ideal", "retrieved"), ("over", "retrieved")} & set(one.given)
-        return definition.traits.averages_ties and not of_retrieved
+        retrieved_options = {("ideal", "retrieved"), ("over", "retrieved")} & set(measure.given)
+        return definition.traits.averages_ties and not retrieved_options
     return definition.traits.by_grade is True
 
 
 @pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -> None:
-    taken = set()
+    able_names = set()
     for levels, ties in itertools.product(sample_cases(range(len(LEVELS))), BY_GRADE):
-        for one, value, every in of_ties(levels, option, ties):
-            highest = (ties == "best") != (one.name in LOWEST_IS_BEST)
-            extreme = every.max() if highest else every.min()
-            assert abs(value - extreme) <= 1e-15 * max(1, abs(extreme)), (one, levels, ties)
-            taken.add(one.name)
-    cut = {"depth"} & OPTIONS[option].keys()
-    counts = {"NumNonRelRet", "FallOut", "LastRel", *(one for one in NUMBERS if "Pref" in one)}
-    by_depth = counts if cut else set()
-    known = {each.name for each in definitions() if each.traits.by_grade}
-    assert taken == known - by_depth
+        for measure, tie_value, order_values in tied_values(levels, option, ties):
+            highest = (ties == "best") != (measure.name in LOWEST_IS_BEST)
+            extreme = order_values.max() if highest else order_values.min()
+            assert abs(tie_value - extreme) <= 1e-15 * max(1, abs(extreme)), (measure, levels, ties)
+            able_names.add(measure.name)
+    has_depth = {"depth"} & OPTIONS[option].keys()
+    counts = {"NumNonRelRet", "FallOut", "LastRel", *(name for name in NUMBERS if "Pref" in name)}
+    depth_dependent = counts if has_depth else set()
+    expected_names = {definition.name for definition in definitions() if definition.traits.by_grade}
+    assert able_names == expected_names - depth_dependent
 
 
 @pytest.mark.parametrize("name", sorted(NOT_BY_GRADE.keys() & set(NUMBERS)))
 def test_what_is_refused_has_a_better_or_worse_order(name: str) -> None:
     """The values by grade, which no one can ask for, are not the extremes."""
-    one = Measure(name)
-    found = 0
+    measure = Measure(name)
+    n_better = 0
     for levels, ties in itertools.product(range(len(LEVELS)), BY_GRADE):
         qrels, run = collection(levels)
         judged = judge(Qrels(qrels), Run(run), Judging(ties=ties)).judged
         with pytest.raises(MeasureError, match=f"not the {ties} order"):
-            one.values(judged)
-        by_grade = one.definition.kernel(judged, **one.parameters)[:, 0]
-        for value, every in zip(by_grade, over_all_orders(levels, 0)[one], strict=True):
-            extreme = every.max() if ties == "best" else every.min()
-            found += abs(value - extreme) > 1e-12
-    assert found
+            measure.values(judged)
+        grade_values = measure.definition.kernel(judged, **measure.parameters)[:, 0]
+        for grade_value, order_values in zip(
+            grade_values, values_of_all_orders(levels, 0)[measure], strict=True
+        ):
+            extreme = order_values.max() if ties == "best" else order_values.min()
+            n_better += abs(grade_value - extreme) > 1e-12
+    assert n_better
 
 
 def test_depth_makes_counts_depend_on_more_than_the_relevant_documents() -> None:
     """Of a tied a (relevant), b (grade 0) and c (unjudged), two are kept."""
-    data: tuple[Any, Any] = {"q": {"a": 1, "b": 0}}, {"q": dict.fromkeys("abc", 1.0)}
-    assert evaluate(*data, "NumNonRelRet Prefs", ties="best").means() == {
+    qrels_and_run: tuple[Any, Any] = {"q": {"a": 1, "b": 0}}, {"q": dict.fromkeys("abc", 1.0)}
+    assert evaluate(*qrels_and_run, "NumNonRelRet Prefs", ties="best").means() == {
         "NumNonRelRet": 1,
         "Prefs": 1,
     }
     for name in ("NumNonRelRet", "Prefs(over='implied')", "Utility(weights=(0, 1, 0, 0))"):
         with pytest.raises(MeasureError, match="which tied documents `depth` keeps"):
-            evaluate(*data, name, ties="best", depth=2)
+            evaluate(*qrels_and_run, name, ties="best", depth=2)
 
 
 # ---- the mean -------------------------------------------------------------------------------
@@ -198,46 +221,48 @@ def test_depth_makes_counts_depend_on_more_than_the_relevant_documents() -> None
 
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
 def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
-    taken = set()
+    able_names = set()
     for levels in sample_cases(range(len(LEVELS))):
-        for one, value, every in of_ties(levels, option, "expected"):
-            mean = math.fsum(every) / len(every)
+        for measure, tie_value, order_values in tied_values(levels, option, "expected"):
+            mean = math.fsum(order_values) / len(order_values)
             # Of gains that cost, the terms may cancel each other.
-            size = math.fsum(abs(every)) / len(every)
-            assert abs(value - mean) <= 1e-15 * size, (one, levels)
-            taken.add(one.name)
-    assert taken == WITH_A_FORMULA
-    assert taken == {each.name for each in definitions() if each.traits.averages_ties}
+            size = math.fsum(abs(order_values)) / len(order_values)
+            assert abs(tie_value - mean) <= 1e-15 * size, (measure, levels)
+            able_names.add(measure.name)
+    assert able_names == WITH_A_FORMULA
+    assert able_names == {
+        definition.name for definition in definitions() if definition.traits.averages_ties
+    }
 
 
-def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
+def exactly(measure: Measure, ranking: list[str], grades: Grades) -> Fraction:
     """Return the value in one order, as a fraction: by the definitions."""
-    rel = one.parameters["rel"]
+    rel = measure.parameters["rel"]
     relevant = [doc for doc, grade in grades.items() if grade >= rel]
-    depth = one.cutoff.n_ranks if isinstance(one.cutoff, Depth) else None
-    cut = len(ranking) if depth is None else depth
-    hits = [rank for rank, doc in enumerate(ranking[:cut], 1) if doc in relevant]
-    found, n = Fraction(len(hits)), len(relevant)
+    depth = measure.cutoff.n_ranks if isinstance(measure.cutoff, Depth) else None
+    cutoff = len(ranking) if depth is None else depth
+    hits = [rank for rank, doc in enumerate(ranking[:cutoff], 1) if doc in relevant]
+    n_hits, n = Fraction(len(hits)), len(relevant)
     divisors = {
-        "cutoff": cut,
-        "returned": len(ranking[:cut]) if one.name == "P" else min(n, len(ranking[:cut])),
-        "reachable": n if depth is None else min(n, cut),
+        "cutoff": cutoff,
+        "returned": len(ranking[:cutoff]) if measure.name == "P" else min(n, len(ranking[:cutoff])),
+        "reachable": n if depth is None else min(n, cutoff),
         "retrieved": len([doc for doc in ranking if doc in relevant]),
     }
-    over: str = one.parameters.get("over", "")
-    match one.name:
+    over: str = measure.parameters.get("over", "")
+    match measure.name:
         case "P":
-            return found / divisors[over]
+            return n_hits / divisors[over]
         case "R":
             n = divisors.get(over, n)
-            return found / n if n else Fraction(0)
+            return n_hits / n if n else Fraction(0)
         case "F":
-            return 2 * found / (n + cut)
+            return 2 * n_hits / (n + cutoff)
         case "RelP":
-            return found / min(n, cut) if n else Fraction(0)
+            return n_hits / min(n, cutoff) if n else Fraction(0)
         case "MeanP":
-            sums = (Fraction(sum(h <= i for h in hits), i) for i in range(1, cut + 1))
-            return sum(sums, Fraction(0)) / cut
+            sums = (Fraction(sum(h <= i for h in hits), i) for i in range(1, cutoff + 1))
+            return sum(sums, Fraction(0)) / cutoff
         case "Success":
             return Fraction(bool(hits))
         case "Rprec":
@@ -253,27 +278,34 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
 @pytest.mark.no_cover  # others run the same lines
 @pytest.mark.parametrize("name", ["P", "R", "F", "RelP", "MeanP", "Success", "Rprec", "RR", "AP"])
 def test_the_expected_value_is_the_exact_mean(name: str) -> None:
-    several = [
-        one
-        for one in variants(name)
-        if not (isinstance(one.cutoff, Depth) and one.cutoff.at_relevant)
-        and not {"multiple", "beta"} & dict(one.given).keys()
-        and not of_those_found(one)
+    exact_measures = [
+        measure
+        for measure in variants(name)
+        if not (isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant)
+        and not {"multiple", "beta"} & dict(measure.given).keys()
+        and not divides_by_hits(measure)
     ]
     for seed in sample_cases(SEEDS):
         grades, scores = case(seed)
-        every = list(orders(scores))
-        values = evaluate({"q": grades}, {"q": scores}, several, ties="expected").per_query
-        for one in several:
-            mean = sum((exactly(one, order, grades) for order in every), Fraction(0)) / len(every)
-            assert abs(Fraction(values(one)["q"]) - mean) <= mean * Fraction(1, 10**15), (one, seed)
+        all_orders = list(orders(scores))
+        read_values = evaluate(
+            {"q": grades}, {"q": scores}, exact_measures, ties="expected"
+        ).per_query
+        for measure in exact_measures:
+            mean = sum(
+                (exactly(measure, order, grades) for order in all_orders), Fraction(0)
+            ) / len(all_orders)
+            assert abs(Fraction(read_values(measure)["q"]) - mean) <= mean * Fraction(1, 10**15), (
+                measure,
+                seed,
+            )
 
 
 def test_what_is_divided_by_those_found_has_no_formula() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    for one in ("AP(over='retrieved')", "RR(over='hits')"):
+    for measure in ("AP(over='retrieved')", "RR(over='hits')"):
         with pytest.raises(MeasureError, match="no formula for ties='expected'"):
-            evaluate(qrels, run, one, ties="expected")
+            evaluate(qrels, run, measure, ties="expected")
 
 
 def test_arithmetic() -> None:
@@ -310,29 +342,35 @@ def test_what_stands_above_what() -> None:
 @pytest.mark.parametrize("seed", seeds(5, step=5))
 def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)
-    untied = {doc: float(i) for i, doc in enumerate(scores)}
-    data: tuple[Any, Any] = {"q": grades, "r": {"z": 1}}, {"q": untied, "r": {"y": 1, "z": 0}}
-    for one in sample_cases(measures()):
-        first = evaluate(*data, one).to_dict()
+    untied_scores = {doc: float(i) for i, doc in enumerate(scores)}
+    qrels_and_run: tuple[Any, Any] = (
+        {"q": grades, "r": {"z": 1}},
+        {"q": untied_scores, "r": {"y": 1, "z": 0}},
+    )
+    for measure in sample_cases(measures()):
+        first = evaluate(*qrels_and_run, measure).to_dict()
         for ties in MORE:
             with contextlib.suppress(MeasureError):
-                assert evaluate(*data, one, ties=ties).to_dict() == first, (one, ties)
+                assert evaluate(*qrels_and_run, measure, ties=ties).to_dict() == first, (
+                    measure,
+                    ties,
+                )
 
 
 def test_long_ties() -> None:
     """Ten relevant documents among 3,000 of one score, by hand."""
     docs = [f"d{i}" for i in range(3000)]
     qrels, run = {"q": dict.fromkeys(docs[:10], 1)}, {"q": dict.fromkeys(docs, 0.0)}
-    values = evaluate(qrels, run, "P@10 R@30 Success@100 AP RR nDCG@5", ties="expected")
-    missed = Fraction(math.comb(2990, 100), math.comb(3000, 100))
-    assert values["P@10"] == 10 * 10 / 3000 / 10
-    assert values["R@30"] == 10 * 30 / 3000 / 10
-    assert values["Success@100"] == pytest.approx(float(1 - missed), rel=1e-13)
+    scores = evaluate(qrels, run, "P@10 R@30 Success@100 AP RR nDCG@5", ties="expected")
+    miss_chance = Fraction(math.comb(2990, 100), math.comb(3000, 100))
+    assert scores["P@10"] == 10 * 10 / 3000 / 10
+    assert scores["R@30"] == 10 * 30 / 3000 / 10
+    assert scores["Success@100"] == pytest.approx(float(1 - miss_chance), rel=1e-13)
     ap = sum(Fraction(1, i) * (1 + Fraction(9 * (i - 1), 2999)) for i in range(1, 3001)) / 3000
-    assert values["AP"] == pytest.approx(float(ap), rel=1e-13)
+    assert scores["AP"] == pytest.approx(float(ap), rel=1e-13)
     rr = sum(Fraction(math.comb(3000 - i, 9), math.comb(3000, 10)) / i for i in range(1, 2992))
-    assert values["RR"] == pytest.approx(float(rr), rel=1e-13)
-    assert values["nDCG@5"] == pytest.approx(10 / 3000, rel=1e-15)
+    assert scores["RR"] == pytest.approx(float(rr), rel=1e-13)
+    assert scores["nDCG@5"] == pytest.approx(10 / 3000, rel=1e-15)
 
 
 # ---- every form of the data, every option -----------------------------------------------------
@@ -342,14 +380,14 @@ def forms(run: dict[str, Scores], folder: Path) -> Iterator[Any]:
     """Yield a run as a dict, as a file in its order, and as a file in no order."""
     yield run
     lines = [f"{q} Q0 {d} 0 {s!r} t\n" for q, docs in run.items() for d, s in docs.items()]
-    (folder / "in-order.run").write_text("".join(sorted(lines, key=_by_score)))
+    (folder / "in-order.run").write_text("".join(sorted(lines, key=sort_key_of_line)))
     yield read_run(folder / "in-order.run")
     random.Random(1).shuffle(lines)
     (folder / "shuffled.run").write_text("".join(lines))
     yield read_run(folder / "shuffled.run")
 
 
-def _by_score(line: str) -> tuple[str, float, list[int]]:
+def sort_key_of_line(line: str) -> tuple[str, float, list[int]]:
     query, _, doc, _, score, _ = line.split()
     return query, -float(score), [-byte for byte in doc.encode()]
 
@@ -368,14 +406,14 @@ def test_every_form_of_the_data_has_the_same_ties(options: Any, tmp_path: Path) 
     }
     run["unknown"] = {"a": 1.0, "b": 1.0}
     for ties in ALL:
-        several = [
-            evaluate(qrels, one, "nDCG AP P@2 Success@2 RR@3 Judged@2", ties=ties, **options)
-            for one in forms(run, tmp_path)
+        form_scores = [
+            evaluate(qrels, form, "nDCG AP P@2 Success@2 RR@3 Judged@2", ties=ties, **options)
+            for form in forms(run, tmp_path)
         ]
-        assert several[0].to_dict() == several[1].to_dict() == several[2].to_dict()
-        assert several[0].counts == several[1].counts == several[2].counts
-        assert several[0].counts.tied > 0
-        assert set(several[0].notes) == set(several[1].notes) < set(several[2].notes)
+        assert form_scores[0].to_dict() == form_scores[1].to_dict() == form_scores[2].to_dict()
+        assert form_scores[0].counts == form_scores[1].counts == form_scores[2].counts
+        assert form_scores[0].counts.tied > 0
+        assert set(form_scores[0].notes) == set(form_scores[1].notes) < set(form_scores[2].notes)
 
 
 def test_tied_documents_are_counted() -> None:
@@ -385,20 +423,20 @@ def test_tied_documents_are_counted() -> None:
         "q2": {"a": 5.0, "b": 5.0},
         "not judged": {"a": 1.0, "b": 1.0},
     }
-    said = [
+    tie_counts = [
         "ranked by document id, descending",
         "ranked by document id, ascending",
         "averaged over all their orders",
         "ranked by grade, the highest first",
         "ranked by grade, the lowest first",
     ]
-    for ties, text in zip(ALL, said, strict=True):
+    for ties, text in zip(ALL, tie_counts, strict=True):
         scores = evaluate(qrels, run, "P@1", ties=ties)
         assert scores.counts.tied == 7, "a b, d e f of q1, a b of q2"
-        (tied,) = [one for one in scores.notes if one.code == "ties"]
-        assert tied.count == 7
-        assert tied.text.endswith(f": {text}.")
-        assert tied.text in str(scores)
+        (tie_note,) = [note for note in scores.notes if note.code == "ties"]
+        assert tie_note.count == 7
+        assert tie_note.text.endswith(f": {text}.")
+        assert tie_note.text in str(scores)
     assert "ties" not in codes(evaluate(qrels, {"q1": {"a": 1.0, "b": 2.0}}).notes)
     assert evaluate(qrels, {"q1": {"a": 1.0, "b": 1.0 + 1e-12}}).counts.tied == 0
     assert evaluate(qrels, {"q1": {"a": 1.0, "b": 1.0 + 1e-12}}, scores="single").counts.tied == 2
@@ -463,16 +501,21 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "q.txt").write_text("q 0 a 1\nq 0 b 0\n")
     (tmp_path / "r.run").write_text("".join(f"q Q0 {doc} 0 1 t\n" for doc in "abc"))
     files = ["evaluate", str(tmp_path / "q.txt"), str(tmp_path / "r.run"), "-m", "RR"]
-    for ties, value in {"best": 1, "worst": 1 / 3, "document": 1 / 3, "ascending": 1}.items():
-        shown = CliRunner().invoke(cli, [*files, "--ties", ties, "--format", "json"])
-        run = json.loads(shown.stdout)["runs"][0]
-        assert run["all"] == {"RR": value}
+    for ties, expected_value in {
+        "best": 1,
+        "worst": 1 / 3,
+        "document": 1 / 3,
+        "ascending": 1,
+    }.items():
+        invocation = CliRunner().invoke(cli, [*files, "--ties", ties, "--format", "json"])
+        run = json.loads(invocation.stdout)["runs"][0]
+        assert run["all"] == {"RR": expected_value}
         assert run["counts"]["tied"] == 3
     table = CliRunner().invoke(cli, [*files, "--ties", "expected", "--format", "table"]).stdout
     assert "0.6111" in table, "(1 + 1/2 + 1/3) / 3"
     assert "3 documents are tied: averaged over all their orders." in table
     assert "Options: ties=expected." in table
-    refused = CliRunner().invoke(cli, [*files, "-m", "Bpref", "--ties", "expected"])
-    assert refused.exit_code != 0
-    assert "these have" in refused.stderr
+    refusal = CliRunner().invoke(cli, [*files, "-m", "Bpref", "--ties", "expected"])
+    assert refusal.exit_code != 0
+    assert "these have" in refusal.stderr
     assert parse("AP") in measures()
