@@ -989,8 +989,8 @@ def save(table: pa.Table, path: Path, rows: int = 1 << 20) -> str:
         packing = "uncompressed" if views else "lz4"  # pyarrow before 26 crashes if it packs views
         feather.write_feather(table, path, compression=packing, chunksize=rows)
     else:
-        new = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
-        with pa.OSFile(str(path), "wb") as file, new(file, table.schema) as writer:
+        open_writer = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
+        with pa.OSFile(str(path), "wb") as file, open_writer(file, table.schema) as writer:
             writer.write_table(table, rows)
     return str(path)
 
@@ -1309,13 +1309,13 @@ PIECES = [b"\0", b"\xff" * 8, b'"', b"\n", b"\r", b"{", b","]
 
 
 def damage(content: bytes, chance: random.Random) -> Iterator[bytes]:
-    for at in range(0, len(content), max(1, len(content) // 12)):
-        yield content[:at]
-        yield content[:at] + content[at + 3 :]
+    for offset in range(0, len(content), max(1, len(content) // 12)):
+        yield content[:offset]
+        yield content[:offset] + content[offset + 3 :]
     for _ in range(24):
-        at = chance.randrange(len(content))
-        yield content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
-        yield content[:at] + chance.choice(PIECES) + content[at:]
+        offset = chance.randrange(len(content))
+        yield content[:offset] + bytes([chance.randrange(256)]) + content[offset + 1 :]
+        yield content[:offset] + chance.choice(PIECES) + content[offset:]
 
 
 @pytest.mark.parametrize("n_bytes", [1, 2, 3])

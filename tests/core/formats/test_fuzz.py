@@ -40,8 +40,8 @@ def spoilt(content: bytes, draw: random.Random) -> bytes:
     """Change some of the content."""
     for _ in range(draw.randint(1, 4)):
         lines = content.splitlines(keepends=True)
-        at = draw.randint(0, len(content))
-        to = min(len(content), at + draw.randint(0, 12))
+        begin = draw.randint(0, len(content))
+        end = min(len(content), begin + draw.randint(0, 12))
         line = draw.randrange(len(lines)) if lines else 0
         other = draw.choice(list(CASES.values())).content
         start = draw.randint(0, len(other))
@@ -51,13 +51,13 @@ def spoilt(content: bytes, draw: random.Random) -> bytes:
                 byte = content[i] ^ 1 << draw.randrange(8)
                 content = content[:i] + bytes([byte]) + content[i + 1 :]
             case 1:  # delete some
-                content = content[:at] + content[to:]
+                content = content[:begin] + content[end:]
             case 2:  # repeat some
-                content = content[:to] + content[at:]
+                content = content[:end] + content[begin:]
             case 3:  # put in a token
-                content = content[:at] + draw.choice(fuzz.TOKENS) + content[at:]
+                content = content[:begin] + draw.choice(fuzz.TOKENS) + content[begin:]
             case 4:  # take the end from another file
-                content = content[:at] + other[start:]
+                content = content[:begin] + other[start:]
             case 5:  # without a line
                 content = b"".join(lines[:line] + lines[line + 1 :])
             case 6:  # a line twice

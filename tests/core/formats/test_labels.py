@@ -101,10 +101,12 @@ def test_ranges_against_a_slow_loop(write: Write) -> None:
         assert set(ranges) == set(numbers)
         sorted_numbers = sorted(numbers.values())
         ends = [sorted_numbers[-(-count * i // 4) - 1] for i in (1, 2, 3, 4)]
-        place = {q: min(i for i in range(4) if n <= ends[i]) for q, n in numbers.items()}
+        quarter_of_query = {q: min(i for i in range(4) if n <= ends[i]) for q, n in numbers.items()}
         for query in numbers:
             for other in numbers:
-                assert (ranges[query] == ranges[other]) == (place[query] == place[other])
+                assert (ranges[query] == ranges[other]) == (
+                    quarter_of_query[query] == quarter_of_query[other]
+                )
         for label in set(ranges.values()):
             inside = [numbers[q] for q in numbers if ranges[q] == label]
             assert [float(end) for end in re.split("(?<=[0-9])-| to ", label)] == sorted(

@@ -138,10 +138,10 @@ def test_a_broken_row_is_named_by_its_own_number(
     good = {"expected_ids": ["a"], "retrieved_ids": ["a", "b"], "scores": [2.0, 1.0]}
     rows: Table = [{"query_id": f"q{i}", **good} for i in range(12)]
     rows[9] |= cells
-    place = r"a.jsonl:10\b" if form == "JSON lines" else r"row 9\b"
+    row_pattern = r"a.jsonl:10\b" if form == "JSON lines" else r"row 9\b"
     with pytest.raises(InputError, match=message) as caught:
         evaluate(FORMS[form](rows, tmp_path), "RR")
-    caught.match(place)
+    caught.match(row_pattern)
     scores = evaluate(FORMS[form](rows, tmp_path), "RR", errors="skip")
     is_judged = not {"expected_ids", "query_id"} & cells.keys()
     assert scores["RR"] == 11 / (12 if is_judged else 11)

@@ -420,9 +420,9 @@ def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> No
     table = pa.table({"qid": queries, "docno": docs, "score": np.arange(1000.0)})
     # Of the last block, a word would reach beyond the data.
     block = next(Run(table).blocks())()
-    at = block.doc._buffer.__array_interface__["data"][0]
+    address = block.doc._buffer.__array_interface__["data"][0]
     buffer = docs.buffers()[2]
-    assert buffer.address <= at < buffer.address + buffer.size
+    assert buffer.address <= address < buffer.address + buffer.size
     assert block.score_or_grade is not None
     assert (
         block.score_or_grade.__array_interface__["data"][0]

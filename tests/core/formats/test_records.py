@@ -100,14 +100,16 @@ def test_dictionaries_of_small_batches_differ() -> None:
     rows = sorted(rows_of(3), key=lambda row: row[0])
     batches = []
     for begin in range(0, len(rows), 11):
-        part = rows[begin : begin + 11]
+        rows_of_batch = rows[begin : begin + 11]
         ids = [
-            pa.array([row[at] for row in part])
+            pa.array([row[column] for row in rows_of_batch])
             .dictionary_encode()
             .cast(pa.dictionary(pa.int8(), pa.string()))
-            for at in (0, 1)
+            for column in (0, 1)
         ]
-        batches.append(pa.record_batch([*ids, pa.array([row[2] for row in part])], names="qds"))
+        batches.append(
+            pa.record_batch([*ids, pa.array([row[2] for row in rows_of_batch])], names="qds")
+        )
     names = {"query_id": "q", "doc_id": "d", "score": "s"}
     docs_of_query = Run(pa.Table.from_batches(batches), columns=names).to_dict()
     assert docs_of_query == group_by_query(rows)

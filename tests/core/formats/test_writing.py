@@ -140,14 +140,14 @@ SPOILT = ["a b", " a", "a ", "a\tb", "a\nb", "a\r", "a\x0bb", "a\x0cb"]
 
 @pytest.mark.parametrize("bad", SPOILT)
 @pytest.mark.parametrize("form", ["trec", "msmarco"])
-@pytest.mark.parametrize("place", ["query", "doc"])
+@pytest.mark.parametrize("column", ["query", "doc"])
 def test_an_id_that_columns_of_text_cannot_hold_is_refused(
-    bad: str, form: Any, place: str, tmp_path: Path
+    bad: str, form: Any, column: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
     path.write_text("what stood there")
     docs_of_query = (
-        {"q": {"good": 1}, bad: {"d": 1}} if place == "query" else {"q": {"good": 1, bad: 1}}
+        {"q": {"good": 1}, bad: {"d": 1}} if column == "query" else {"q": {"good": 1, bad: 1}}
     )
     for qrels_or_run in (Qrels(docs_of_query), Run(docs_of_query)):
         with pytest.raises(InputError, match=ID_FAULTS) as caught:
@@ -159,11 +159,11 @@ def test_an_id_that_columns_of_text_cannot_hold_is_refused(
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("bad_id", ["a\nb", "\n", "a\r"])
-@pytest.mark.parametrize("place", ["query", "doc"])
+@pytest.mark.parametrize("column", ["query", "doc"])
 def test_an_id_with_a_line_break_is_not_written_as_csv(
-    bad_id: str, suffix: str, place: str, tmp_path: Path
+    bad_id: str, suffix: str, column: str, tmp_path: Path
 ) -> None:
-    docs_of_query = {bad_id: {"d": 1}} if place == "query" else {"q": {"d": 1, bad_id: 1}}
+    docs_of_query = {bad_id: {"d": 1}} if column == "query" else {"q": {"d": 1, bad_id: 1}}
     for qrels_or_run in (Qrels(docs_of_query), Run(docs_of_query)):
         with pytest.raises(InputError, match="holds a line break") as caught:
             qrels_or_run.write(tmp_path / f"out{suffix}")

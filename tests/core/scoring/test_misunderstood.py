@@ -185,11 +185,11 @@ def test_help_says_how_a_measure_is_called() -> None:
 
 
 def _family(**options: Any) -> list[tuple[int | None, str]]:
-    old = {f"q{i}": 0.2 for i in range(12)}
-    new = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
+    baseline_scores = {f"q{i}": 0.2 for i in range(12)}
+    system_scores = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
     scores_of_system = {
         name: {"AP": scores, "RR": scores, "P@1": scores}
-        for name, scores in (("a", old), ("b", new))
+        for name, scores in (("a", baseline_scores), ("b", system_scores))
     }
     comparison = compare(scores_of_system, **options)
     return [(note.count, note.text) for note in comparison.notes if note.code == "family"]
