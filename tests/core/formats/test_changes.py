@@ -15,7 +15,7 @@ from cranfield.formats.trec import read_run as read_trec_run
 
 QRELS = {"q1": {"d1": 1}}
 N_QUERIES, N_DOCS = 100, 300  # several blocks: with these ids, their text has 3 MB
-CHANGED = "changed while it was read"
+CHANGE_MESSAGE = "changed while it was read"
 
 
 def cut_off(path: Path) -> None:
@@ -53,20 +53,20 @@ def the_run() -> Run:
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The same run in every format, as bytes."""
     folder = tmp_path_factory.mktemp("originals")
-    found = {}
+    bytes_of_suffix = {}
     suffixes = (".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".run.gz")
     for suffix in (*suffixes, ".run.zst", ".csv.bz2", ".parquet.gz"):
         the_run().write(folder / f"a{suffix}")
-        found[suffix] = (folder / f"a{suffix}").read_bytes()
-    lines = found[".jsonl"].decode().splitlines()
-    found[" list.json"] = f"[{', '.join(lines)}]".encode()
-    table = ipc.open_file(pa.BufferReader(found[".arrow"])).read_all()
+        bytes_of_suffix[suffix] = (folder / f"a{suffix}").read_bytes()
+    lines = bytes_of_suffix[".jsonl"].decode().splitlines()
+    bytes_of_suffix[" list.json"] = f"[{', '.join(lines)}]".encode()
+    table = ipc.open_file(pa.BufferReader(bytes_of_suffix[".arrow"])).read_all()
     for suffix, new in ((".arrow", ipc.new_file), (".arrows", ipc.new_stream)):
         sink = pa.BufferOutputStream()
         with new(sink, table.schema) as writer:
             writer.write_table(table, 1000)  # rows in each batch
-        found[suffix] = sink.getvalue().to_pybytes()
-    return found
+        bytes_of_suffix[suffix] = sink.getvalue().to_pybytes()
+    return bytes_of_suffix
 
 
 FORMS = [
@@ -82,16 +82,16 @@ def test_a_run_that_changes_while_it_is_read(
 ) -> None:
     path = tmp_path / f"a{form}"
     path.write_bytes(originals[form])
-    heard: list[int] = []
+    byte_counts: list[int] = []
 
     def progress(n_bytes: int) -> None:
-        if not heard:
+        if not byte_counts:
             change(path)
-        heard.append(n_bytes)
+        byte_counts.append(n_bytes)
 
-    with pytest.raises(InputError, match=CHANGED) as caught:
+    with pytest.raises(InputError, match=CHANGE_MESSAGE) as caught:
         evaluate(QRELS, read_run(path), "AP", progress=progress)
-    assert heard
+    assert byte_counts
     assert caught.value.source == str(path)
 
 
@@ -101,14 +101,14 @@ def test_whole_lines_that_come_or_go_are_a_change(
 ) -> None:
     path = tmp_path / "a.run"
     path.write_bytes(originals[".run"])
-    heard: list[int] = []
+    byte_counts: list[int] = []
 
     def progress(n_bytes: int) -> None:
-        if not heard:
+        if not byte_counts:
             change(path)
-        heard.append(n_bytes)
+        byte_counts.append(n_bytes)
 
-    with pytest.raises(InputError, match=CHANGED):
+    with pytest.raises(InputError, match=CHANGE_MESSAGE):
         evaluate(QRELS, read_run(path), "AP", progress=progress)
 
 
@@ -127,7 +127,7 @@ def test_a_line_that_is_gone_when_it_is_to_be_shown(
     path = tmp_path / name
     path.write_bytes(good + bad)
     run = read_run(path)
-    with pytest.raises(InputError, match=CHANGED):
+    with pytest.raises(InputError, match=CHANGE_MESSAGE):
         evaluate(QRELS, run, "AP", progress=lambda n: os.truncate(path, len(good)))
 
 
@@ -135,14 +135,14 @@ def test_a_line_that_is_not_there_any_more_is_a_change(write: Callable[..., str]
     """Where size and time of modification are as they were, too."""
     path = write("a.run", b"q1 Q0 d1 1 1.5 t\n")
     rows = read_trec_run(Source(path), b"q1 Q0 d1 1 1.5 t\n")
-    with pytest.raises(InputError, match=CHANGED):
+    with pytest.raises(InputError, match=CHANGE_MESSAGE):
         rows._find_line(0, 18, 1)
 
 
 def test_judgments_that_change_while_they_are_read(tmp_path: Path) -> None:
     path = tmp_path / "qrels.txt"
     path.write_bytes(b"q1 0 d1 1\nq1 0 d2 0\n")
-    with pytest.raises(InputError, match=CHANGED):
+    with pytest.raises(InputError, match=CHANGE_MESSAGE):
         read_qrels(path, progress=lambda n: os.truncate(path, 10))
 
 

@@ -15,11 +15,11 @@ from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
 # ---- a column has one role ----------------------------------------------------------------------
 
 # The third document is the first of the ranking, and has neither the highest nor the lowest id.
-PREDICTED = {"user": [1], "NAME": [[3, 9, 7]], "wanted": [[3]]}
+COLUMNS_OF_LISTS = {"user": [1], "NAME": [[3, 9, 7]], "wanted": [[3]]}
 
 
-def renamed(name: str) -> dict[str, Any]:
-    return {name if key == "NAME" else key: cells for key, cells in PREDICTED.items()}
+def rename_column(name: str) -> dict[str, Any]:
+    return {name if key == "NAME" else key: cells for key, cells in COLUMNS_OF_LISTS.items()}
 
 
 def as_json_lines(columns: dict[str, Any], tmp_path: Path) -> str:
@@ -59,7 +59,7 @@ EVERY_TABLE = pytest.mark.parametrize("make", TABLES_OF_COLUMNS.values(), ids=TA
 @EVERY_TABLE
 @pytest.mark.parametrize("name", ["prediction", "score", "similarity", "rank", "shown"])
 def test_a_list_of_ids_is_not_its_own_scores(make: Any, name: str, tmp_path: Path) -> None:
-    table = make(renamed(name), tmp_path)
+    table = make(rename_column(name), tmp_path)
     columns = {"query_id": "user", "expected_ids": "wanted", "retrieved_ids": name}
     assert evaluate(table, "RR", columns=columns)["RR"] == 1
     of_sides = {
@@ -72,8 +72,8 @@ def test_a_list_of_ids_is_not_its_own_scores(make: Any, name: str, tmp_path: Pat
 @EVERY_TABLE
 def test_lists_called_prediction_and_label_are_ids(make: Any, tmp_path: Path) -> None:
     columns = {"user": [1, 2], "prediction": [[3, 9, 7], [4, 8]], "label": [[3], [8]]}
-    for more in ({}, {"score": [0.5, 0.7]}):  # a single number is none of a document's
-        scores = evaluate(make(columns | more, tmp_path), "RR")
+    for extra_columns in ({}, {"score": [0.5, 0.7]}):  # a single number is none of a document's
+        scores = evaluate(make(columns | extra_columns, tmp_path), "RR")
         assert scores.per_query("RR") == {"1": 1, "2": 1 / 2}
         assert "list-cells" not in [note.code for note in scores.notes]
 
@@ -95,8 +95,8 @@ def test_a_list_stated_for_the_run_has_no_grades() -> None:
 def test_a_grade_called_score_does_not_rank(make: Any, tmp_path: Path) -> None:
     columns = {"span": ["q", "q", "q"], "doc": ["a", "b", "c"], "place": [1, 2, 3]}
     table = make(columns | {"score": [0, 0, 1]}, tmp_path)
-    stated = {"query_id": "span", "doc_id": "doc", "relevance": "score", "rank": "place"}
-    assert evaluate(table, "RR", columns=stated)["RR"] == 1 / 3
+    user_columns = {"query_id": "span", "doc_id": "doc", "relevance": "score", "rank": "place"}
+    assert evaluate(table, "RR", columns=user_columns)["RR"] == 1 / 3
     ids = {"query_id": "span", "doc_id": "doc"}
     of_sides = {"qrels": ids | {"relevance": "score"}, "run": ids | {"rank": "place"}}
     assert evaluate(table, table, "RR", columns=of_sides)["RR"] == 1 / 3
@@ -132,9 +132,9 @@ def test_a_text_beside_a_score_or_rank_is_one_id(
 def test_a_list_beside_a_score_is_a_fault_of_its_row(make: Any, docs: Any, tmp_path: Path) -> None:
     table = make({"query_id": ["q1", "q1"], "doc_id": docs, "score": [2, 1]}, tmp_path)
     read = read_run if isinstance(table, str) else Run
-    with pytest.raises(InputError, match=r"got \['a', 'b'\]") as refused:
+    with pytest.raises(InputError, match=r"got \['a', 'b'\]") as caught:
         read(table).to_dict()
-    assert "state columns={'expected_ids': ...} or {'retrieved_ids'" in str(refused.value)
+    assert "state columns={'expected_ids': ...} or {'retrieved_ids'" in str(caught.value)
     assert list(read(table, errors="skip").to_dict()["q1"]) == ["c"]
 
 

@@ -271,7 +271,7 @@ def test_a_run_has_no_rating_and_qrels_no_rank(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "stated"),
+    ("content", "user_columns"),
     [
         ("a,b,c\nq1,d1,1.5\nq1,d2,2\n", {"query_id": "a", "doc_id": "b", "score": "c"}),
         ("qid,b,c\nq1,d1,1.5\nq1,d2,2\n", {"doc_id": "b", "score": "c"}),
@@ -280,15 +280,17 @@ def test_a_run_has_no_rating_and_qrels_no_rank(write: Any) -> None:
         ("1.5 x d1 q1\n2 x d2 q1 y\n", {"query_id": 4, "doc_id": 3, "score": 1}),
     ],
 )
-def test_columns_may_be_stated(content: str, stated: dict[str, str | int], write: Any) -> None:
-    assert run_of(write("run", content), columns=stated) == TWO
+def test_columns_may_be_stated(
+    content: str, user_columns: dict[str, str | int], write: Any
+) -> None:
+    assert run_of(write("run", content), columns=user_columns) == TWO
 
 
 def test_numbered_columns_of_a_file_with_or_without_header(write: Any) -> None:
-    stated = {"query_id": 1, "doc_id": 3, "score": 2}
+    user_columns = {"query_id": 1, "doc_id": 3, "score": 2}
     for header in ("", "one,two,three\n"):
         path = write("a.csv", header + "q1,1.5,d1\nq1,2,d2\n")
-        assert run_of(path, columns=stated) == TWO
+        assert run_of(path, columns=user_columns) == TWO
 
 
 RANKS_CALLED_SCORE = [("q", "a", 1), ("q", "b", 2), ("q", "c", 3)]
@@ -297,7 +299,7 @@ AS_ROWS = [
 ]
 
 
-def _in_every_format(folder: Path) -> dict[str, Any]:
+def _write_every_format(folder: Path) -> dict[str, Any]:
     """Return a table of ranks whose column is called score, in each format that has columns."""
     frame = pd.DataFrame(AS_ROWS)
     frame.to_csv(folder / "a.csv", index=False)
@@ -326,7 +328,7 @@ def _in_every_format(folder: Path) -> dict[str, Any]:
     ],
 )
 def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> None:
-    data = _in_every_format(tmp_path)[name]
+    data = _write_every_format(tmp_path)[name]
     qrels = {"q": {"a": 1}}
 
     def run(columns: Any = None) -> Run:
@@ -347,7 +349,7 @@ def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("what", "stated", "missing"),
+    ("side", "user_columns", "missing"),
     [
         ("run", {"doc_id": "query_id"}, "query_id"),
         ("run", {"score": "doc_id"}, "doc_id"),
@@ -360,13 +362,13 @@ def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> N
 )
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "txt"])
 def test_a_column_has_one_role(
-    what: str, stated: dict[str, str], missing: str, suffix: str, write: Any
+    side: str, user_columns: dict[str, str], missing: str, suffix: str, write: Any
 ) -> None:
-    number = "score" if what == "run" else "relevance"
+    number = "score" if side == "run" else "relevance"
     content = f"query_id,doc_id,{number}\nq,a,1\nq,b,2\n"
     path = write(f"a.{suffix}", content.replace(",", "\t") if suffix == "tsv" else content)
     with pytest.raises(InputError, match=f"no column for '{missing}': '{missing}' is stated as"):
-        (run_of if what == "run" else qrels_of)(path, columns=stated)
+        (run_of if side == "run" else qrels_of)(path, columns=user_columns)
 
 
 def test_one_column_stated_for_two_roles_is_refused(write: Any) -> None:
@@ -381,8 +383,12 @@ def test_one_column_stated_for_two_roles_is_refused(write: Any) -> None:
 
 def test_what_is_stated_leaves_another_usual_name_free(write: Any) -> None:
     path = write("a.csv", "query_id,doc_id,item,score\nq1,x,d1,1.5\nq1,x,d2,2\n")
-    stated: dict[str, str | int] = {"query_id": "query_id", "score": "score", "doc_id": "item"}
-    assert run_of(path, columns=stated) == TWO
+    user_columns: dict[str, str | int] = {
+        "query_id": "query_id",
+        "score": "score",
+        "doc_id": "item",
+    }
+    assert run_of(path, columns=user_columns) == TWO
     path = write("b.csv", "qid,docno,relevance,label\nq,a,7,1\nq,b,8,0\n")
     assert qrels_of(path, columns={"stratum": "relevance"}) == {"q": {"a": 1, "b": 0}}
 
@@ -394,7 +400,7 @@ def test_ids_that_look_like_json_are_ids(query: str, write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "problem"),
+    ("user_columns", "problem"),
     [
         ({"scoer": "a"}, "'scoer' is not known"),
         ({"relevance": "a"}, "'relevance' is not known"),
@@ -404,13 +410,13 @@ def test_ids_that_look_like_json_are_ids(query: str, write: Any) -> None:
         ({"score": None}, "a column's name, or its number, from 1"),
     ],
 )
-def test_columns_that_cannot_be_are_refused(stated: Any, problem: str, write: Any) -> None:
+def test_columns_that_cannot_be_are_refused(user_columns: Any, problem: str, write: Any) -> None:
     with pytest.raises(OptionError, match=problem):
-        run_of(write("a.csv", "qid,docno,score\nq,d,1\n"), columns=stated)
+        run_of(write("a.csv", "qid,docno,score\nq,d,1\n"), columns=user_columns)
 
 
 @pytest.mark.parametrize(
-    ("content", "stated", "problem"),
+    ("content", "user_columns", "problem"),
     [
         ("qid,docno,score\nq,d,1\n", {"score": "x"}, "has no column 'x'; its columns are 'qid', "),
         ("qid,docno,s,s\nq,d,1,2\n", {"score": "s"}, "has two columns 's'"),
@@ -420,15 +426,15 @@ def test_columns_that_cannot_be_are_refused(stated: Any, problem: str, write: An
     ],
 )
 def test_columns_that_are_not_there_are_named(
-    content: str, stated: Any, problem: str, write: Any
+    content: str, user_columns: Any, problem: str, write: Any
 ) -> None:
     path = write("a.csv", content)
     with pytest.raises(InputError, match=problem) as caught:
-        run_of(path, columns=stated)
+        run_of(path, columns=user_columns)
     assert caught.value.source == path
 
 
-STATED = {
+CONTENTS = {
     "trec": "q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n",
     "csv": "qid,docno,score\nq1,d1,1.5\nq1,d2,2\n",
     "tsv": "qid\tdocno\tscore\nq1\td1\t1.5\nq1\td2\t2\n",
@@ -438,15 +444,15 @@ STATED = {
 
 
 @pytest.mark.parametrize("name", ["run", "run.csv", "run.json", "run.parquet", "run.trec"])
-@pytest.mark.parametrize("form", STATED)
+@pytest.mark.parametrize("form", CONTENTS)
 def test_a_stated_format_beats_the_name(form: Any, name: str, write: Any) -> None:
-    assert run_of(write(name, STATED[form]), format=form) == TWO
+    assert run_of(write(name, CONTENTS[form]), format=form) == TWO
 
 
-@pytest.mark.parametrize("form", [*STATED, "msmarco", "parquet", "arrow"])
-@pytest.mark.parametrize("content", STATED)
+@pytest.mark.parametrize("form", [*CONTENTS, "msmarco", "parquet", "arrow"])
+@pytest.mark.parametrize("content", CONTENTS)
 def test_a_stated_format_that_it_is_not_is_refused(form: Any, content: str, write: Any) -> None:
-    path = write("run", STATED[content])
+    path = write("run", CONTENTS[content])
     # CSV finds out its separator; JSON lines are often named JSON.
     if form != content and (form, content) not in {("csv", "tsv"), ("json", "jsonl")}:
         with pytest.raises(InputError) as caught:
@@ -457,7 +463,7 @@ def test_a_stated_format_that_it_is_not_is_refused(form: Any, content: str, writ
 
 def test_a_format_that_does_not_exist_is_refused(write: Any) -> None:
     with pytest.raises(OptionError, match="'xml' is not known; choose one of 'trec'"):
-        read_run(write("run", STATED["trec"]), format="xml")
+        read_run(write("run", CONTENTS["trec"]), format="xml")
 
 
 def test_ranks_of_three_columns_need_not_count_where_it_is_stated(write: Any) -> None:
@@ -583,7 +589,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "json lines, no documents": ("a.jsonl", '{"qid": "q", "hits": []}', 1, "'doc_id'", "hits"),
     "json lines, a document twice": ("a.jsonl", ROW + ROW, 2, "'d1' occurs twice", ROW[:-1]),
 }
-for _name, _field, _value, _said in (
+for _name, _field, _value, _message in (
     ("null as score", "score", "null", "expected a number as the score ('score')"),
     ("text as score", "score", '"2"', "expected a number as the score ('score')"),
     ("NaN", "score", "NaN", "expected a number as the score ('score')"),
@@ -598,20 +604,20 @@ for _name, _field, _value, _said in (
 ):
     _line = json.dumps({"query_id": "q", "doc_id": "a", "score": 1, _field: "?"})
     _line = _line.replace('"?"', _value)
-    BAD_RUNS[f"json lines, {_name}"] = ("a.jsonl", ROW + _line + "\n", 2, _said, _line)
+    BAD_RUNS[f"json lines, {_name}"] = ("a.jsonl", ROW + _line + "\n", 2, _message, _line)
 
 
 @pytest.mark.parametrize("size", [100, 2 << 20])
 @pytest.mark.parametrize(
-    ("name", "content", "line", "said", "shown"), BAD_RUNS.values(), ids=BAD_RUNS
+    ("name", "content", "line", "message", "excerpt"), BAD_RUNS.values(), ids=BAD_RUNS
 )
 def test_a_bad_line_is_refused_with_file_line_and_text(
     size: int,
     name: str,
     content: str,
     line: int | None,
-    said: str,
-    shown: str,
+    message: str,
+    excerpt: str,
     write: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -619,12 +625,12 @@ def test_a_bad_line_is_refused_with_file_line_and_text(
     path = write(name, content)
     with pytest.raises(InputError) as caught:
         evaluate({"q": {"a": 1}}, path, "RR", queries="both")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert len(str(caught.value)) < 2000
     if line is not None:
         assert (caught.value.source, caught.value.line) == (path, line)
         assert caught.value.text is not None
-        assert shown in str(caught.value)
+        assert excerpt in str(caught.value)
 
 
 BAD_QRELS: dict[str, tuple[str, str, int, str]] = {
@@ -661,20 +667,20 @@ def test_blanks_in_ids_of_judgments_get_the_hint_of_runs(row: str, write: Any) -
     assert caught.value.hint == "Write such ids in CSV, JSON, Parquet or Arrow."
 
 
-@pytest.mark.parametrize(("name", "content", "line", "said"), BAD_QRELS.values(), ids=BAD_QRELS)
+@pytest.mark.parametrize(("name", "content", "line", "message"), BAD_QRELS.values(), ids=BAD_QRELS)
 def test_bad_qrels_are_refused_with_file_and_line(
-    name: str, content: str, line: int, said: str, write: Any
+    name: str, content: str, line: int, message: str, write: Any
 ) -> None:
     path = write(name, content)
     with pytest.raises(InputError) as caught:
         qrels_of(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert (caught.value.source, caught.value.line) == (path, line)
     assert len(str(caught.value)) < 2000
 
 
 # what it is called: (name, content, what is left, how many rows are not, line of the first)
-SKIPPED: dict[str, tuple[str, str, Found, int, int]] = {
+FAULTY_RUNS: dict[str, tuple[str, str, Found, int, int]] = {
     "TREC": (
         "run",
         "q Q0 a 1 9 t\nq Q0 b x t\nq Q0 c 1 y t\nq Q0 d 1 7 t\n",
@@ -724,13 +730,13 @@ SKIPPED: dict[str, tuple[str, str, Found, int, int]] = {
 
 @pytest.mark.parametrize("size", [40, 2 << 20])
 @pytest.mark.parametrize(
-    ("name", "content", "left", "count", "line"), SKIPPED.values(), ids=SKIPPED
+    ("name", "content", "remaining_docs", "count", "line"), FAULTY_RUNS.values(), ids=FAULTY_RUNS
 )
 def test_skipping_leaves_out_what_is_bad_and_says_so(
     size: int,
     name: str,
     content: str,
-    left: Found,
+    remaining_docs: Found,
     count: int,
     line: int,
     write: Any,
@@ -740,13 +746,17 @@ def test_skipping_leaves_out_what_is_bad_and_says_so(
     path = write(name, content)
     qrels = {"q": dict.fromkeys("abcde", 1) | {"d\n": 1}}
     scores = evaluate(qrels, path, "NumRet NumRelRet RR", errors="skip")
-    assert scores.means() == {"NumRet": len(left["q"]), "NumRelRet": len(left["q"]), "RR": 1}
+    assert scores.means() == {
+        "NumRet": len(remaining_docs["q"]),
+        "NumRelRet": len(remaining_docs["q"]),
+        "RR": 1,
+    }
     assert scores.counts.rows_left_out == count
     rows = "1 row" if count == 1 else f"{count} rows"
-    said = f"{rows} of the run left out (errors='skip'); the first: {path}:{line}: "
-    assert said in str(scores)
-    whole = evaluate(qrels, left, "NumRet NumRelRet RR")
-    assert scores.to_dict() == whole.to_dict()
+    message = f"{rows} of the run left out (errors='skip'); the first: {path}:{line}: "
+    assert message in str(scores)
+    whole_scores = evaluate(qrels, remaining_docs, "NumRet NumRelRet RR")
+    assert scores.to_dict() == whole_scores.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -805,9 +815,9 @@ def test_json_alone_tells_a_query_without_documents(write: Any, tmp_path: Path) 
 
 def test_more_columns_than_six_are_the_tag_unless_an_id_holds_white_space(write: Any) -> None:
     assert run_of(write("a.run", "q Q0 a 1 2.5 my own tag\n" * 1)) == {"q": {"a": 2.5}}
-    for more in ("", "q Q0 b 2 1 t\n"):
+    for second_row in ("", "q Q0 b 2 1 t\n"):
         with pytest.raises(InputError, match="does an id hold white space"):
-            run_of(write("b.run", more + "q Q0 New York 1 9.5 t\n"))
+            run_of(write("b.run", second_row + "q Q0 New York 1 9.5 t\n"))
 
 
 def test_scores_are_not_taken_for_ranks(write: Any) -> None:
@@ -900,35 +910,35 @@ def test_the_parquet_files_of_a_folder_are_one_table(tmp_path: Path) -> None:
 # ---- compressed -----------------------------------------------------------------------------
 
 
-def packed(data: bytes, kind: str) -> bytes:
+def compress_bytes(content: bytes, kind: str) -> bytes:
     if kind in ("zst", "lz4"):
         sink = pa.BufferOutputStream()
         with pa.CompressedOutputStream(sink, {"zst": "zstd"}.get(kind, kind)) as stream:
-            stream.write(data)
+            stream.write(content)
         return bytes(sink.getvalue())
     compress: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress}
-    return compress[kind](data) if kind in compress else lzma.compress(data)
+    return compress[kind](content) if kind in compress else lzma.compress(content)
 
 
 KINDS = ["gz", "bz2", "xz", "zst", "lz4"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", STATED)
+@pytest.mark.parametrize("form", CONTENTS)
 def test_compressed_files_are_known_by_suffix_and_content(form: str, kind: str, write: Any) -> None:
     suffix = "" if form == "trec" else f".{form}"
-    data = packed(STATED[form].encode(), kind)
+    compressed = compress_bytes(CONTENTS[form].encode(), kind)
     for name in (f"run{suffix}.{kind}", f"run{suffix}", "run"):
-        path = write(name, data)
+        path = write(name, compressed)
         assert run_of(path) == TWO
         assert read_run(path).name == "run"
-    assert run_of(write(f"plain{suffix}.{kind}", STATED[form])) == TWO, "though it is not"
+    assert run_of(write(f"plain{suffix}.{kind}", CONTENTS[form])) == TWO, "though it is not"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_streams_one_behind_the_other_are_one_file(kind: str, write: Any) -> None:
     parts = [b"qid,docno,score\nq1,d1,1.5\n", b"q1,d2,2\n"]
-    assert run_of(write("run.csv", b"".join(packed(part, kind) for part in parts))) == TWO
+    assert run_of(write("run.csv", b"".join(compress_bytes(part, kind) for part in parts))) == TWO
 
 
 @pytest.mark.parametrize("by_pipe", [False, True])
@@ -938,16 +948,16 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     counts = {"readings": 0}
     readinto = Unclosable.readinto
 
-    def counted(self: Any, buffer: Any) -> int:
+    def count_readings(self: Any, buffer: Any) -> int:
         counts["readings"] += 1
         return readinto(self, buffer)
 
-    monkeypatch.setattr(Unclosable, "readinto", counted)
+    monkeypatch.setattr(Unclosable, "readinto", count_readings)
     path = write("run.gz", gzip.compress(b"q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n") + bytes(1 << 20))
-    found = Source(path)
+    source = Source(path)
     if by_pipe:
-        found._is_pipe = True
-    with watch_calls(lambda n: None), found.open(reports_progress=True) as stream:
+        source._is_pipe = True
+    with watch_calls(lambda n: None), source.open(reports_progress=True) as stream:
         assert stream.read().count(b"\n") == 2
     assert 1 <= counts["readings"] <= 2 * (1 << 20) / 4096
 
@@ -955,10 +965,14 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_cut_or_broken_is_refused(kind: str, write: Any) -> None:
     rows = "".join(f"q{i},d{i * 7919 % 1000},{i}\n" for i in range(3000))
-    data = packed(("qid,docno,score\n" + rows).encode(), kind)
-    assert len(run_of(write("whole.csv", data))) == 3000
-    for broken in (data[: len(data) // 2], data[:-9], data[:5000] + b"\xa5" * 50 + data[5050:]):
-        path = write("broken.csv", broken)
+    compressed = compress_bytes(("qid,docno,score\n" + rows).encode(), kind)
+    assert len(run_of(write("whole.csv", compressed))) == 3000
+    for broken_bytes in (
+        compressed[: len(compressed) // 2],
+        compressed[:-9],
+        compressed[:5000] + b"\xa5" * 50 + compressed[5050:],
+    ):
+        path = write("broken.csv", broken_bytes)
         with pytest.raises(InputError) as caught:
             run_of(path)
         assert caught.value.source == path
@@ -975,8 +989,8 @@ def save(table: pa.Table, path: Path, rows: int = 1 << 20) -> str:
         packing = "uncompressed" if views else "lz4"  # pyarrow before 26 crashes if it packs views
         feather.write_feather(table, path, compression=packing, chunksize=rows)
     else:
-        new = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
-        with pa.OSFile(str(path), "wb") as file, new(file, table.schema) as writer:
+        open_writer = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
+        with pa.OSFile(str(path), "wb") as file, open_writer(file, table.schema) as writer:
             writer.write_table(table, rows)
     return str(path)
 
@@ -1021,9 +1035,9 @@ def test_dictionaries_of_any_index(suffix: str, index: pa.DataType, tmp_path: Pa
 def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> None:
     entries: list[Any] = list(range(1000, 1200))
     if not pa.types.is_integer(kind):
-        entries = [str(entry).encode() for entry in entries]
+        entries = [str(text).encode() for text in entries]
     if kind in (pa.string(), pa.large_string(), pa.string_view()):
-        entries = [entry.decode() for entry in entries]
+        entries = [text.decode() for text in entries]
     codes = pa.array([7, 3, None, 199, 7, 5], pa.int16())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(entries, kind))
     ids, missing = read_ids(column.slice(1))
@@ -1095,7 +1109,7 @@ def test_whole_numbers_are_ids_and_scores(suffix: str, kind: str, tmp_path: Path
 
 @columnar_files
 @pytest.mark.parametrize(
-    "values",
+    "scores",
     [
         pa.array([1.5, -2.0], pa.float16() if hasattr(pa, "float16") else pa.float32()),
         pa.array([1.5, -2.0], pa.float32()),
@@ -1103,8 +1117,8 @@ def test_whole_numbers_are_ids_and_scores(suffix: str, kind: str, tmp_path: Path
     ],
     ids=["half", "single", "dictionary"],
 )
-def test_scores_of_any_type(suffix: str, values: pa.Array, tmp_path: Path) -> None:
-    table = pa.table({"qid": ["q", "q"], "docno": ["a", "b"], "score": values})
+def test_scores_of_any_type(suffix: str, scores: pa.Array, tmp_path: Path) -> None:
+    table = pa.table({"qid": ["q", "q"], "docno": ["a", "b"], "score": scores})
     assert run_of(save(table, tmp_path / f"run{suffix}")) == {"q": {"a": 1.5, "b": -2.0}}
 
 
@@ -1112,11 +1126,11 @@ def test_scores_of_any_type(suffix: str, values: pa.Array, tmp_path: Path) -> No
 @pytest.mark.parametrize("scale", [0, 2, 20])
 def test_decimals_are_numbers(suffix: str, scale: int, tmp_path: Path) -> None:
     """DuckDB's 0.1 is one; they become the nearest double, as in any text."""
-    written = ["1", "-3"] if scale == 0 else ["0.1", "-3.30"]
-    score = pa.array(written).cast(pa.decimal128(38, scale))
+    decimals = ["1", "-3"] if scale == 0 else ["0.1", "-3.30"]
+    score = pa.array(decimals).cast(pa.decimal128(38, scale))
     table = pa.table({"qid": ["q", "q"], "docno": ["a", "b"], "score": score})
     path = save(table, tmp_path / f"run{suffix}")
-    assert run_of(path) == {"q": {"a": float(written[0]), "b": float(written[1])}}
+    assert run_of(path) == {"q": {"a": float(decimals[0]), "b": float(decimals[1])}}
 
 
 def columnar_fault(**other: Any) -> pa.Table:
@@ -1140,21 +1154,21 @@ FAULTS = {
 
 @columnar_files
 @pytest.mark.parametrize("rows", [1, 100])
-@pytest.mark.parametrize(("table", "said"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("table", "message"), FAULTS.values(), ids=FAULTS)
 def test_a_bad_row_is_refused_or_left_out(
-    suffix: str, rows: int, table: pa.Table, said: str, tmp_path: Path
+    suffix: str, rows: int, table: pa.Table, message: str, tmp_path: Path
 ) -> None:
     path = save(table, tmp_path / f"run{suffix}", rows)
     with pytest.raises(InputError) as caught:
         run_of(path)
     assert caught.value.source == path
     assert "row 1: " in str(caught.value)
-    assert said in str(caught.value)
-    with pytest.raises(InputError, match="row 1: .*" + re.escape(said)):
+    assert message in str(caught.value)
+    with pytest.raises(InputError, match="row 1: .*" + re.escape(message)):
         Run(table).to_dict()
-    left = evaluate({"q": {"c": 1, "3": 1}}, path, "RR NumRet", errors="skip")
-    assert left.means() == {"RR": 1, "NumRet": 2}
-    assert f"1 row of the run left out (errors='skip'); the first: {path}: row 1: " in str(left)
+    scores = evaluate({"q": {"c": 1, "3": 1}}, path, "RR NumRet", errors="skip")
+    assert scores.means() == {"RR": 1, "NumRet": 2}
+    assert f"1 row of the run left out (errors='skip'); the first: {path}: row 1: " in str(scores)
 
 
 WRONG = {
@@ -1178,13 +1192,13 @@ WRONG = {
 
 
 @columnar_files
-@pytest.mark.parametrize(("table", "said"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("table", "message"), WRONG.values(), ids=WRONG)
 def test_a_table_of_other_columns_is_refused(
-    suffix: str, table: pa.Table, said: str, tmp_path: Path
+    suffix: str, table: pa.Table, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(InputError, match=re.escape(message)):
         run_of(save(table, tmp_path / f"run{suffix}"))
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(InputError, match=re.escape(message)):
         Run(table).to_dict()
 
 
@@ -1199,15 +1213,15 @@ def test_queries_across_row_groups_and_blocks(
     docs, scores = [f"d{i}" for i in range(24)], [float(-i % 5) for i in range(24)]
     together = pa.table({"qid": queries, "docno": docs, "score": scores})
     apart = together.take(list(range(0, 24, 2)) + list(range(1, 24, 2)))
-    nested: Found = {}
+    docs_of_query: Found = {}
     for query, doc, score in zip(queries, docs, scores, strict=True):
-        nested.setdefault(query, {})[doc] = score
+        docs_of_query.setdefault(query, {})[doc] = score
     qrels = {f"q{i}": {f"d{4 * i + 1}": 1, f"d{4 * i + 2}": 2} for i in range(6)}
     names = "nDCG@3 AP RR NumRet"
-    expected = evaluate(qrels, nested, names).to_dict()
+    expected = evaluate(qrels, docs_of_query, names).to_dict()
     for table in (together, apart):
         path = save(table, tmp_path / f"run{suffix}", rows)
-        assert run_of(path) == nested
+        assert run_of(path) == docs_of_query
         assert evaluate(qrels, path, names).to_dict() == expected
 
 
@@ -1215,9 +1229,9 @@ def test_queries_across_row_groups_and_blocks(
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_in_a_compressed_file(suffix: str, kind: str, tmp_path: Path, write: Any) -> None:
     path = save(texts(pa.string()), tmp_path / f"plain{suffix}")
-    data = packed(Path(path).read_bytes(), kind)
-    assert run_of(write(f"run{suffix}.{kind}", data)) == TEXTS
-    assert run_of(write("run", data)) == TEXTS, "known by its content"
+    compressed = compress_bytes(Path(path).read_bytes(), kind)
+    assert run_of(write(f"run{suffix}.{kind}", compressed)) == TEXTS
+    assert run_of(write("run", compressed)) == TEXTS, "known by its content"
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy", "gzip", "none"])
@@ -1272,10 +1286,10 @@ def test_columns_that_ask_for_too_much_memory_are_refused(
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_bytes_that_cannot_be_decompressed_leave_no_memory_behind(codec: str, write: Any) -> None:
-    packed = pa.compress(b"q Q0 a 1 9 t\n" * 100, codec=codec, asbytes=True)
-    path = write("run", packed[:-20] + b"\xff" * 20)
+    compressed = pa.compress(b"q Q0 a 1 9 t\n" * 100, codec=codec, asbytes=True)
+    path = write("run", compressed[:-20] + b"\xff" * 20)
 
-    def held() -> int:
+    def use_memory() -> int:
         for _ in range(20):
             with pytest.raises(InputError, match="cannot be read"):
                 run_of(path)
@@ -1283,7 +1297,7 @@ def test_bytes_that_cannot_be_decompressed_leave_no_memory_behind(codec: str, wr
 
     tracemalloc.start()
     try:
-        assert held() + (1 << 19) > held()
+        assert use_memory() + (1 << 19) > use_memory()
     finally:
         tracemalloc.stop()
 
@@ -1294,24 +1308,24 @@ def test_bytes_that_cannot_be_decompressed_leave_no_memory_behind(codec: str, wr
 PIECES = [b"\0", b"\xff" * 8, b'"', b"\n", b"\r", b"{", b","]
 
 
-def damaged(data: bytes, chance: random.Random) -> Iterator[bytes]:
-    for at in range(0, len(data), max(1, len(data) // 12)):
-        yield data[:at]
-        yield data[:at] + data[at + 3 :]
+def damage(content: bytes, chance: random.Random) -> Iterator[bytes]:
+    for offset in range(0, len(content), max(1, len(content) // 12)):
+        yield content[:offset]
+        yield content[:offset] + content[offset + 3 :]
     for _ in range(24):
-        at = chance.randrange(len(data))
-        yield data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
-        yield data[:at] + chance.choice(PIECES) + data[at:]
+        offset = chance.randrange(len(content))
+        yield content[:offset] + bytes([chance.randrange(256)]) + content[offset + 1 :]
+        yield content[:offset] + chance.choice(PIECES) + content[offset:]
 
 
-@pytest.mark.parametrize("more", [1, 2, 3])
+@pytest.mark.parametrize("n_bytes", [1, 2, 3])
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
-def test_offsets_may_end_within_one_that_is_not_needed(kind: pa.DataType, more: int) -> None:
+def test_offsets_may_end_within_one_that_is_not_needed(kind: pa.DataType, n_bytes: int) -> None:
     """As Arrow's own check allows, where a bit of a buffer's length is wrong."""
-    _, offsets, data = pa.array([b"a", b"bc", b"d"], kind).buffers()
+    _, offsets, text_buffer = pa.array([b"a", b"bc", b"d"], kind).buffers()
     width = 8 if kind == pa.large_binary() else 4
-    longer = pa.py_buffer(offsets.to_pybytes()[: 4 * width] + bytes(more))
-    column = pa.Array.from_buffers(kind, 3, [None, longer, data])
+    longer = pa.py_buffer(offsets.to_pybytes()[: 4 * width] + bytes(n_bytes))
+    column = pa.Array.from_buffers(kind, 3, [None, longer, text_buffer])
     column.validate(full=True)
     assert Ids.of_arrow(column.slice(1)).to_list() == [b"bc", b"d"]
 
@@ -1323,10 +1337,10 @@ def test_a_damaged_file_is_read_or_refused(
 ) -> None:
     suffix = os.path.splitext(name)[1]
     if suffix in COLUMNAR:
-        data = Path(save(texts(pa.string()), tmp_path / f"good{suffix}", 2)).read_bytes()
+        content_of_file = Path(save(texts(pa.string()), tmp_path / f"good{suffix}", 2)).read_bytes()
     else:
-        data = STATED[suffix[1:]].encode() * (1 if suffix == ".json" else 3)
-    for content in damaged(data, random.Random(name)):
+        content_of_file = CONTENTS[suffix[1:]].encode() * (1 if suffix == ".json" else 3)
+    for content in damage(content_of_file, random.Random(name)):
         path = write(name, content)
         with contextlib.suppress(InputError):
             scores = evaluate({"q1": {"d1": 1}, "q": {"a": 1}}, path, "NumRet", errors=errors)
@@ -1347,7 +1361,7 @@ def test_a_header_may_stand_behind_many_blank_lines(write: Any) -> None:
 
 
 ONE = {"q": {"a": 1}}
-REFUSED: dict[str, tuple[str, str, Callable[[Path], Any], str]] = {
+REFUSALS: dict[str, tuple[str, str, Callable[[Path], Any], str]] = {
     "no rank column": (
         "a.csv",
         "query_id,doc_id,score\nq,a,1\n",
@@ -1441,16 +1455,16 @@ REFUSED: dict[str, tuple[str, str, Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "text", "read", "said"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("name", "text", "read", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_what_is_refused_names_its_file(
-    name: str, text: str, read: Callable[[Path], Any], said: str, tmp_path: Path
+    name: str, text: str, read: Callable[[Path], Any], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(InputError) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}:")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_several_files_that_are_refused_are_named_by_the_first(write: Any) -> None:
@@ -1462,15 +1476,15 @@ def test_several_files_that_are_refused_are_named_by_the_first(write: Any) -> No
 
 def test_what_cannot_be_written_names_the_file_that_it_was_for(tmp_path: Path) -> None:
     path = tmp_path / "out.run"
-    for data, said in (
+    for subject, message in (
         (Run({"q": ["a b"]}), "the run: the id 'a b' cannot be written"),
         (Qrels({"q": {"a b": 1}}), f"{path}: the id 'a b' cannot be written"),
         (Qrels({"q q": {"g": {"a": 1}}}), f"{path}: the id 'q q' cannot be written"),
         (Qrels({"q": {"a": 1}, "r": {}}), f"{path}: the query 'r' has no judgment"),
     ):
         with pytest.raises(InputError) as caught:
-            data.write(path)
-        assert str(caught.value).startswith(said)
+            subject.write(path)
+        assert str(caught.value).startswith(message)
     with pytest.raises(InputError, match=r"out\.parquet: there are no rows to write"):
         Run({"q": {}}).write(tmp_path / "out.parquet")
 
@@ -1505,8 +1519,8 @@ def test_queries_called_as_columns_are_read_where_they_are_many(write: Any) -> N
     queries = {name: {"d": 1.0} for name in ("user", "item", *map(str, range(49)))}
     assert len(queries) == 51
     assert run_of(write("a.json", json.dumps(queries))) == Run(queries).to_dict() == queries
-    one = {"user": {"d": 1.0}, "other": {"d": 2.0}}
-    assert run_of(write("a.json", json.dumps(one))) == one
+    other_run = {"user": {"d": 1.0}, "other": {"d": 2.0}}
+    assert run_of(write("a.json", json.dumps(other_run))) == other_run
 
 
 def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
@@ -1521,25 +1535,27 @@ def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
 def test_files_of_one_table_all_have_a_column_or_none_has(write: Any) -> None:
     rows = "query_id,doc_id,relevance{}\nq1,d{},1{}\n"
     for name in ("probability", "stratum", "subtopic"):
-        one = write(f"{name}.csv", rows.format(f",{name}", 1, ",1"))
+        path = write(f"{name}.csv", rows.format(f",{name}", 1, ",1"))
         other = write("other.csv", rows.format("", 2, ""))
         with pytest.raises(InputError, match="either all files of one table have") as caught:
-            read_qrels([one, other])
+            read_qrels([path, other])
         assert caught.value.kind == "columns"
 
 
 def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
-    for name, one in FORMATS.items():
-        assert one.name == name
-        assert one.qrels is not None or one.runs is not None
-        assert [FORMAT_OF_SUFFIX[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)
+    for name, file_format in FORMATS.items():
+        assert file_format.name == name
+        assert file_format.qrels is not None or file_format.runs is not None
+        assert [FORMAT_OF_SUFFIX[suffix] for suffix in file_format.suffixes] == [name] * len(
+            file_format.suffixes
+        )
 
 
 def test_a_format_of_runs_alone_is_not_tried_for_judgments(write: Any, monkeypatch: Any) -> None:
-    asked: list[Side] = []
-    sniff = lambda file: asked.append(file.side)  # noqa: E731
+    sides: list[Side] = []
+    sniff = lambda file: sides.append(file.side)  # noqa: E731
     other = replace(FORMATS["csv"], name="other", qrels=None, sniff=sniff)
     monkeypatch.setattr("cranfield.formats.files.FORMATS", {"other": other, **FORMATS})
     read_qrels(write("qrels", "q1 0 d1 1\n"))
     assert read_run(write("run", "q1 Q0 d1 1 2.0 t\n")).to_dict() == {"q1": {"d1": 2.0}}
-    assert asked == [Side.RUN]
+    assert sides == [Side.RUN]

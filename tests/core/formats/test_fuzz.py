@@ -40,24 +40,24 @@ def spoilt(content: bytes, draw: random.Random) -> bytes:
     """Change some of the content."""
     for _ in range(draw.randint(1, 4)):
         lines = content.splitlines(keepends=True)
-        at = draw.randint(0, len(content))
-        to = min(len(content), at + draw.randint(0, 12))
+        begin = draw.randint(0, len(content))
+        end = min(len(content), begin + draw.randint(0, 12))
         line = draw.randrange(len(lines)) if lines else 0
         other = draw.choice(list(CASES.values())).content
         start = draw.randint(0, len(other))
         match draw.randrange(8):
             case 0 if content:  # flip a bit
                 i = draw.randrange(len(content))
-                flipped = content[i] ^ 1 << draw.randrange(8)
-                content = content[:i] + bytes([flipped]) + content[i + 1 :]
+                byte = content[i] ^ 1 << draw.randrange(8)
+                content = content[:i] + bytes([byte]) + content[i + 1 :]
             case 1:  # delete some
-                content = content[:at] + content[to:]
+                content = content[:begin] + content[end:]
             case 2:  # repeat some
-                content = content[:to] + content[at:]
+                content = content[:end] + content[begin:]
             case 3:  # put in a token
-                content = content[:at] + draw.choice(fuzz.TOKENS) + content[at:]
+                content = content[:begin] + draw.choice(fuzz.TOKENS) + content[begin:]
             case 4:  # take the end from another file
-                content = content[:at] + other[start:]
+                content = content[:begin] + other[start:]
             case 5:  # without a line
                 content = b"".join(lines[:line] + lines[line + 1 :])
             case 6:  # a line twice
@@ -86,7 +86,7 @@ def test_spoilt_files_are_read_or_refused(
         fuzz.check_case(fuzz.Case.decode(head + content), tmp_path)
 
 
-def known(case: fuzz.Case) -> bool:
+def is_known_format(case: fuzz.Case) -> bool:
     """Whether the library reads the format of the case."""
     formats = fuzz.list_choices(case.reader, "format") or (None,)
     if case.format is not None:
@@ -94,16 +94,16 @@ def known(case: fuzz.Case) -> bool:
     return None in formats or case.suffix in {"", ".run", ".qrels", ".txt", ".gz"}
 
 
-@pytest.mark.parametrize("name", [name for name, case in GOOD.items() if known(case)])
+@pytest.mark.parametrize("name", [name for name, case in GOOD.items() if is_known_format(case)])
 def test_the_good_files_are_good(name: str, tmp_path: Path) -> None:
     assert fuzz.check_case(GOOD[name], tmp_path) is None
 
 
 def test_there_is_a_good_file_of_every_format() -> None:
     for reader in fuzz.READERS:
-        named = {case.format for case in GOOD.values() if case.reader == reader}
+        formats = {case.format for case in GOOD.values() if case.reader == reader}
         for form in fuzz.list_choices(reader, "format")[1:]:  # the default is what all others have
-            assert form in named, (reader, form)
+            assert form in formats, (reader, form)
 
 
 def test_all_orders_are_tried() -> None:
@@ -224,7 +224,8 @@ LARGE = list(islice(fuzz.make_large_cases(1), 3 + 8 * len(fuzz.STRETCHES)))
 
 # Some, as each takes a fifth of a second: every way to stretch a file, of which there are nine.
 @pytest.mark.parametrize(
-    ("name", "case"), [pytest.param(*one, id=one[0]) for one in sample_cases(LARGE, step=5)]
+    ("name", "case"),
+    [pytest.param(*named_case, id=named_case[0]) for named_case in sample_cases(LARGE, step=5)],
 )
 def test_inputs_of_megabytes_are_read_or_refused_in_time(
     name: str, case: fuzz.Case, tmp_path: Path
@@ -240,8 +241,8 @@ def test_inputs_of_megabytes_are_read_or_refused_in_time(
 
 def test_every_kind_of_input_of_megabytes_is_made() -> None:
     assert max(len(case.content) for _, case in LARGE) > 1_000_000
-    for how in fuzz.STRETCHES:
-        assert any(name.endswith(how) for name, _ in LARGE), how
+    for stretch in fuzz.STRETCHES:
+        assert any(name.endswith(stretch) for name, _ in LARGE), stretch
     assert len({case.content for _, case in LARGE}) == len(LARGE)
 
 
@@ -251,5 +252,5 @@ def test_a_large_input_that_takes_too_long_is_found(
     monkeypatch.setitem(fuzz.READERS, "run", work_for_ever)
     assert fuzz.check_large(0, 1, tmp_path, limit=0.05, n_least=1) == 1
     assert "took longer than 0.05 seconds" in capsys.readouterr().out
-    kept = fuzz.Case.decode((tmp_path / "large-0").read_bytes())
-    assert (kept.reader, kept.content) == ("run", LARGE[0][1].content)
+    case = fuzz.Case.decode((tmp_path / "large-0").read_bytes())
+    assert (case.reader, case.content) == ("run", LARGE[0][1].content)

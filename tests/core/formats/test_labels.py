@@ -21,8 +21,8 @@ LANGUAGE = {"q1": "en", "q2": "de"}
 BOTH = {"type": TYPE, "language": LANGUAGE}
 
 
-def labels(data: Any) -> dict[str, dict[str, str]]:
-    return {name: dict(of) for name, of in read_labels(data).labels.items()}
+def labels(source: Any) -> dict[str, dict[str, str]]:
+    return {name: dict(of) for name, of in read_labels(source).labels.items()}
 
 
 def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
         writer.write_table(table)
     text = "query_id,type,language\nq1,long,en\nq2, short ,de\n\nq3,long,\n"
     frame.to_csv(tmp_path / "index.csv.gz")
-    for data in (
+    for labels_like in (
         write("a.csv", "\ufeff" + text.replace("\n", "\r\n")),
         write("a.tsv", text.replace(",", "\t").replace("query_id", "QID")),
         write("b.csv", text.replace(",", ";").replace("query_id", "_id")),
@@ -49,13 +49,13 @@ def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
         *(frame, frame.astype("category"), frame.set_index("query_id"), pl.DataFrame(rows), table),
         *(rows, iter(rows), BOTH),
     ):
-        found = read_labels(data)
-        assert found.labels == BOTH, data
-        assert codes(found.notes) == ["one-query-each"]  # of "language", which q3 has not
+        label_rows = read_labels(labels_like)
+        assert label_rows.labels == BOTH, labels_like
+        assert codes(label_rows.notes) == ["one-query-each"]  # of "language", which q3 has not
 
 
 def test_one_kind_needs_no_name(write: Write) -> None:
-    for data in (
+    for rows in (
         TYPE,
         list(TYPE.items()),
         write("a.tsv", "".join(f"{q}\t{label}\n" for q, label in TYPE.items())),
@@ -63,15 +63,15 @@ def test_one_kind_needs_no_name(write: Write) -> None:
         write("a.json", json.dumps(TYPE)),
         write("b.json", json.dumps({"slice": TYPE})),
     ):
-        assert labels(data) == {"slice": TYPE}
+        assert labels(rows) == {"slice": TYPE}
 
 
 def test_labels_are_text(write: Write) -> None:
     rows = [{"qid": 1, "hops": 2, "yes": True}, {"qid": 2, "hops": 3.0, "yes": False}]
     rows.append({"qid": 3, "hops": 2.5, "yes": None})
-    found = labels(rows)
-    assert found["hops"] == {"1": "2", "2": "3", "3": "2.5"}
-    assert found["yes"] == {"1": "True", "2": "False"}
+    labels_of_kind = labels(rows)
+    assert labels_of_kind["hops"] == {"1": "2", "2": "3", "3": "2.5"}
+    assert labels_of_kind["yes"] == {"1": "True", "2": "False"}
 
 
 def test_a_query_may_stand_twice_with_the_same_label(write: Write) -> None:
@@ -80,13 +80,13 @@ def test_a_query_may_stand_twice_with_the_same_label(write: Write) -> None:
 
 def test_ranges_by_hand() -> None:
     lengths = {f"q{n}": n for n in range(3, 15)}  # 3, ..., 14: twelve, three in each range
-    found = read_labels({"length": lengths})
+    label_rows = read_labels({"length": lengths})
     ranges = ["3-5", "6-8", "9-11", "12-14"]
-    assert list(dict.fromkeys(found.labels["length"].values())) == ranges
-    assert found.labels["length"]["q3"] == found.labels["length"]["q5"] == "3-5"
-    assert found.labels["length"]["q14"] == "12-14"
-    assert codes(found.notes) == ["ranges"]
-    assert "12 different numbers" in sentence(found.notes, "ranges")
+    assert list(dict.fromkeys(label_rows.labels["length"].values())) == ranges
+    assert label_rows.labels["length"]["q3"] == label_rows.labels["length"]["q5"] == "3-5"
+    assert label_rows.labels["length"]["q14"] == "12-14"
+    assert codes(label_rows.notes) == ["ranges"]
+    assert "12 different numbers" in sentence(label_rows.notes, "ranges")
 
 
 def test_ranges_against_a_slow_loop(write: Write) -> None:
@@ -97,16 +97,18 @@ def test_ranges_against_a_slow_loop(write: Write) -> None:
         if len(set(numbers.values())) <= 10:
             continue
         text = "".join(f"{q},{n}\n" for q, n in numbers.items())
-        found = read_labels(write(f"{seed}.csv", "qid,n\n" + text)).labels["n"]
-        assert set(found) == set(numbers)
-        values = sorted(numbers.values())
-        ends = [values[-(-count * i // 4) - 1] for i in (1, 2, 3, 4)]
-        place = {q: min(i for i in range(4) if n <= ends[i]) for q, n in numbers.items()}
-        for one in numbers:
+        ranges = read_labels(write(f"{seed}.csv", "qid,n\n" + text)).labels["n"]
+        assert set(ranges) == set(numbers)
+        sorted_numbers = sorted(numbers.values())
+        ends = [sorted_numbers[-(-count * i // 4) - 1] for i in (1, 2, 3, 4)]
+        quarter_of_query = {q: min(i for i in range(4) if n <= ends[i]) for q, n in numbers.items()}
+        for query in numbers:
             for other in numbers:
-                assert (found[one] == found[other]) == (place[one] == place[other])
-        for label in set(found.values()):
-            inside = [numbers[q] for q in numbers if found[q] == label]
+                assert (ranges[query] == ranges[other]) == (
+                    quarter_of_query[query] == quarter_of_query[other]
+                )
+        for label in set(ranges.values()):
+            inside = [numbers[q] for q in numbers if ranges[q] == label]
             assert [float(end) for end in re.split("(?<=[0-9])-| to ", label)] == sorted(
                 {min(inside), max(inside)}
             )
@@ -114,8 +116,8 @@ def test_ranges_against_a_slow_loop(write: Write) -> None:
 
 def test_equal_numbers_stay_together() -> None:
     numbers = {**{f"a{i}": 1 for i in range(30)}, **{f"b{i}": 2 + i for i in range(12)}}
-    found = read_labels({"n": numbers}).labels["n"]
-    assert list(dict.fromkeys(found.values())) == ["1", "2-3", "4-13"]
+    ranges = read_labels({"n": numbers}).labels["n"]
+    assert list(dict.fromkeys(ranges.values())) == ["1", "2-3", "4-13"]
 
 
 def test_few_numbers_stay_as_they_are() -> None:
@@ -124,10 +126,10 @@ def test_few_numbers_stay_as_they_are() -> None:
 
 
 def test_labels_of_one_query_each_are_said() -> None:
-    own = {f"q{i}": f"kind {i}" for i in range(10)}
-    assert read_labels(own).labels["slice"] == own
-    assert codes(read_labels(own).notes) == ["one-query-each"]
-    assert codes(read_labels({**own, "q10": "kind 0"}).notes) == []  # one label has two
+    distinct_labels = {f"q{i}": f"kind {i}" for i in range(10)}
+    assert read_labels(distinct_labels).labels["slice"] == distinct_labels
+    assert codes(read_labels(distinct_labels).notes) == ["one-query-each"]
+    assert codes(read_labels({**distinct_labels, "q10": "kind 0"}).notes) == []  # one label has two
     assert codes(read_labels({"q": "only"}).notes) == []
 
 
@@ -137,20 +139,20 @@ def test_texts_of_queries_are_no_labels(write: Write) -> None:
         read_labels(write("a.tsv", texts))
     assert "lengths, are put into ranges" in str(no.value)
     rows = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(60)]
-    found = read_labels(rows)
-    assert list(found.labels) == ["type"]
-    assert codes(found.notes) == ["labels-left-out"]
-    assert "60 labels of 60 queries" in sentence(found.notes, "labels-left-out")
-    few = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(11)]
-    assert list(read_labels(few).labels) == ["type"]
+    label_rows = read_labels(rows)
+    assert list(label_rows.labels) == ["type"]
+    assert codes(label_rows.notes) == ["labels-left-out"]
+    assert "60 labels of 60 queries" in sentence(label_rows.notes, "labels-left-out")
+    few_texts = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(11)]
+    assert list(read_labels(few_texts).labels) == ["type"]
     with pytest.raises(InputError, match="11 labels of 11 queries"):
-        read_labels({row["qid"]: row["text"] for row in few})
-    many = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
-    assert labels(many)["slice"] == many
+        read_labels({row["qid"]: row["text"] for row in few_texts})
+    many_kinds = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
+    assert labels(many_kinds)["slice"] == many_kinds
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         (
             "a.csv",
@@ -174,8 +176,8 @@ def test_texts_of_queries_are_no_labels(write: Write) -> None:
         ),
     ],
 )
-def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
-    with pytest.raises(InputError, match=said) as caught:
+def test_what_is_refused_says_where(name: str, text: str, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         read_labels(write(name, text))
     assert isinstance(caught.value, DuplicateError) == (" is 'b'" in str(caught.value))
 

@@ -38,27 +38,29 @@ def _csv(rows: Table, folder: Path, cell: Callable[[list[Any]], str]) -> str:
     writer = csv.writer(page)
     writer.writerow(rows[0])
     for row in rows:
-        writer.writerow([cell(one) if isinstance(one, list) else one for one in row.values()])
+        writer.writerow(
+            [cell(field) if isinstance(field, list) else field for field in row.values()]
+        )
     path = folder / "a.csv"
     path.write_text(page.getvalue())
     return str(path)
 
 
-def _written(name: str, text: str, folder: Path) -> str:
+def _write_text(name: str, text: str, folder: Path) -> str:
     (folder / name).write_text(text)
     return str(folder / name)
 
 
-def _cut(rows: Table) -> pa.Table:
+def _cut_chunks(rows: Table) -> pa.Table:
     """Return an Arrow table whose arrays begin in the middle of others, in several chunks."""
-    more = pa.Table.from_pylist([*rows[-2:], *rows, rows[0]])
-    return pa.concat_tables([more.slice(2, 4), more.slice(6, len(rows) - 4)])
+    longer_table = pa.Table.from_pylist([*rows[-2:], *rows, rows[0]])
+    return pa.concat_tables([longer_table.slice(2, 4), longer_table.slice(6, len(rows) - 4)])
 
 
 FORMS: dict[str, Callable[[Table, Path], Any]] = {
     "dicts": lambda rows, folder: rows,
     "Arrow": lambda rows, folder: pa.Table.from_pylist(rows),
-    "cut Arrow": lambda rows, folder: _cut(rows),
+    "cut Arrow": lambda rows, folder: _cut_chunks(rows),
     "large lists": lambda rows, folder: pa.Table.from_pylist(rows).cast(
         pa.schema(
             [
@@ -71,8 +73,8 @@ FORMS: dict[str, Callable[[Table, Path], Any]] = {
     ),
     "pandas": lambda rows, folder: pd.DataFrame(rows),
     "polars": lambda rows, folder: pl.DataFrame(rows),
-    "JSON": lambda rows, folder: _written("a.json", json.dumps(rows, indent=1), folder),
-    "JSON lines": lambda rows, folder: _written(
+    "JSON": lambda rows, folder: _write_text("a.json", json.dumps(rows, indent=1), folder),
+    "JSON lines": lambda rows, folder: _write_text(
         "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows), folder
     ),
     "CSV with JSON": lambda rows, folder: _csv(rows, folder, json.dumps),
@@ -86,20 +88,20 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     return int(request.param)
 
 
-def _by_rows(rows: Table) -> dict[str, Any]:
+def _evaluate_rows(rows: Table) -> dict[str, Any]:
     """Return what evaluate says of the same as dicts of dicts."""
     qrels: Any = {row["query_id"]: dict.fromkeys(row["expected_ids"], 1) for row in rows}
     run: Any = {
         row["query_id"]: dict(zip(row["retrieved_ids"], row["scores"], strict=True)) for row in rows
     }
-    found: dict[str, Any] = evaluate(qrels, run, "AP RR NumRet NumRel").to_dict()
-    return found
+    scores: dict[str, Any] = evaluate(qrels, run, "AP RR NumRet NumRel").to_dict()
+    return scores
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_table_of_lists_is_read_as_its_rows(form: str, size: int, tmp_path: Path) -> None:
-    found = evaluate(FORMS[form](ROWS, tmp_path), "AP RR NumRet NumRel")
-    assert found.to_dict() == _by_rows(ROWS)
+    scores = evaluate(FORMS[form](ROWS, tmp_path), "AP RR NumRet NumRel")
+    assert scores.to_dict() == _evaluate_rows(ROWS)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -113,11 +115,11 @@ def test_whole_numbers_as_ids_are_their_texts(form: str, size: int, tmp_path: Pa
         | {name: list(map(str, row[name])) for name in ("expected_ids", "retrieved_ids")}
         for row in rows
     ]
-    found = evaluate(FORMS[form](rows, tmp_path), "AP RR NumRet NumRel")
-    assert found.to_dict() == _by_rows(texts)
+    scores = evaluate(FORMS[form](rows, tmp_path), "AP RR NumRet NumRel")
+    assert scores.to_dict() == _evaluate_rows(texts)
 
 
-BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+BROKEN_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "an empty id": ({"retrieved_ids": ["a", ""]}, "empty"),
     "a null byte": ({"retrieved_ids": ["a", "b\0"]}, "column 'retrieved_ids'"),
     "a null in a list": ({"retrieved_ids": ["a", None]}, "empty or missing"),
@@ -129,21 +131,21 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("form", ["dicts", "Arrow", "cut Arrow", "pandas", "JSON lines"])
-@pytest.mark.parametrize(("cells", "said"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("cells", "message"), BROKEN_ROWS.values(), ids=BROKEN_ROWS)
 def test_a_broken_row_is_named_by_its_own_number(
-    form: str, cells: dict[str, Any], said: str, size: int, tmp_path: Path
+    form: str, cells: dict[str, Any], message: str, size: int, tmp_path: Path
 ) -> None:
     good = {"expected_ids": ["a"], "retrieved_ids": ["a", "b"], "scores": [2.0, 1.0]}
     rows: Table = [{"query_id": f"q{i}", **good} for i in range(12)]
     rows[9] |= cells
-    place = r"a.jsonl:10\b" if form == "JSON lines" else r"row 9\b"
-    with pytest.raises(InputError, match=said) as refused:
+    row_pattern = r"a.jsonl:10\b" if form == "JSON lines" else r"row 9\b"
+    with pytest.raises(InputError, match=message) as caught:
         evaluate(FORMS[form](rows, tmp_path), "RR")
-    refused.match(place)
-    found = evaluate(FORMS[form](rows, tmp_path), "RR", errors="skip")
+    caught.match(row_pattern)
+    scores = evaluate(FORMS[form](rows, tmp_path), "RR", errors="skip")
     is_judged = not {"expected_ids", "query_id"} & cells.keys()
-    assert found["RR"] == 11 / (12 if is_judged else 11)
-    assert "left-out" in codes(found.notes)
+    assert scores["RR"] == 11 / (12 if is_judged else 11)
+    assert "left-out" in codes(scores.notes)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -160,9 +162,9 @@ def test_a_list_that_is_missing_is_a_query_without_results() -> None:
     table = pa.table(
         {"query_id": ["a", "b"], "retrieved_ids": pa.array([None, ["x"]], pa.list_(pa.string()))}
     )
-    found = evaluate({"a": {"x"}, "b": {"x"}}, Run(table), "RR")
-    assert found.per_query("RR") == {"a": 0, "b": 1}
-    assert found.counts.without_results == 1
+    scores = evaluate({"a": {"x"}, "b": {"x"}}, Run(table), "RR")
+    assert scores.per_query("RR") == {"a": 0, "b": 1}
+    assert scores.counts.without_results == 1
 
 
 def test_lists_of_one_length_are_lists_as_well() -> None:
@@ -174,7 +176,7 @@ def test_lists_of_one_length_are_lists_as_well() -> None:
 def test_a_frame_of_several_kinds_says_which_column_and_what_to_do() -> None:
     good = {"query_id": "q", "expected_ids": ["a"], "retrieved_ids": ["a"]}
     for ids in ([{"id": "a"}], [1.5, "a"], "a"):
-        with pytest.raises(InputError, match="column retrieved_ids") as refused:
+        with pytest.raises(InputError, match="column retrieved_ids") as caught:
             evaluate(pd.DataFrame([good, {**good, "query_id": "r", "retrieved_ids": ids}]), "RR")
-        assert "several types" in (refused.value.hint or "")
-        assert "('" not in refused.value.problem
+        assert "several types" in (caught.value.hint or "")
+        assert "('" not in caught.value.problem

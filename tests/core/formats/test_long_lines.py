@@ -21,21 +21,21 @@ def score(path: Path, content: str) -> float:
 EXPECTED = evaluate(QRELS, Run(ROWS), "nDCG")["nDCG"]
 
 
-def separated(n: int, separator: str, ids_last: bool) -> str:
+def join_cells(n: int, separator: str, ids_last: bool) -> str:
     """Return a table with so many other columns."""
     lines = []
-    for ids, others in (
+    for ids, other_cells in (
         (("query_id", "doc_id", "score"), [f"column {i}" for i in range(n)]),
         *((tuple(map(str, row)), ["0"] * n) for row in ROWS),
     ):
-        lines.append(separator.join([*others, *ids] if ids_last else [*ids, *others]))
+        lines.append(separator.join([*other_cells, *ids] if ids_last else [*ids, *other_cells]))
     return "\n".join(lines) + "\n"
 
 
 def objects(n: int) -> list[str]:
-    others = {f"key {i}": i for i in range(n)}
+    other_keys = {f"key {i}": i for i in range(n)}
     names = ("query_id", "doc_id", "score")
-    return [json.dumps({**others, **dict(zip(names, row, strict=True))}) for row in ROWS]
+    return [json.dumps({**other_keys, **dict(zip(names, row, strict=True))}) for row in ROWS]
 
 
 @pytest.mark.parametrize("ids_last", [False, True])
@@ -43,7 +43,7 @@ def objects(n: int) -> list[str]:
 def test_a_header_longer_than_the_sample_is_read(
     suffix: str, separator: str, ids_last: bool, tmp_path: Path
 ) -> None:
-    content = separated(12_000, separator, ids_last)
+    content = join_cells(12_000, separator, ids_last)
     assert 1 << 16 < content.index("\n") < LONGEST_LINE
     assert score(tmp_path / f"run.{suffix}", content) == EXPECTED
 
@@ -65,7 +65,7 @@ def test_a_line_that_is_too_long_is_refused_as_that(
     elif suffix == "run":
         content = "".join(f"{q} Q0 {d} 1 {s} tag" + " x" * 600_000 + "\n" for q, d, s in ROWS)
     else:
-        content = separated(120_000, "," if suffix == "csv" else "\t", ids_last=False)
+        content = join_cells(120_000, "," if suffix == "csv" else "\t", ids_last=False)
     path = tmp_path / f"run.{suffix}"
     with pytest.raises(InputError, match=r"the line is longer than 1,048,576 bytes") as caught:
         score(path, above + content)

@@ -98,7 +98,7 @@ def test_a_list_of_rows_is_one_run_and_a_list_of_runs_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "stated"),
+    ("rows", "user_columns"),
     [
         ([{"u": "q", "i": "a", "p": 1}], {"query_id": "u", "doc_id": "i", "score": "p"}),
         ([("a", 1, "q")], {"query_id": 3, "doc_id": 1, "score": 2}),
@@ -111,8 +111,8 @@ def test_a_list_of_rows_is_one_run_and_a_list_of_runs_several() -> None:
         (pa.table({"i": ["a"], "u": ["q"], "p": [1]}), {"query_id": 2, "doc_id": 1, "score": "p"}),
     ],
 )
-def test_columns_in_memory_may_be_stated(rows: Any, stated: dict[str, str | int]) -> None:
-    assert Run(rows, columns=stated).to_dict() == {"q": {"a": 1}}
+def test_columns_in_memory_may_be_stated(rows: Any, user_columns: dict[str, str | int]) -> None:
+    assert Run(rows, columns=user_columns).to_dict() == {"q": {"a": 1}}
 
 
 BAD_ROWS: dict[str, tuple[Any, str]] = {
@@ -145,9 +145,9 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("rows", "said"), BAD_ROWS.values(), ids=BAD_ROWS)
-def test_bad_rows_are_refused(rows: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize(("rows", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_are_refused(rows: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Run(rows).to_dict()
 
 
@@ -208,7 +208,7 @@ def test_fields_that_are_not_needed_may_hold_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ([("qid", "M8[s]"), ("docno", "i4"), ("score", "f8")], "'qid' holds datetime64"),
         ([("qid", "c8"), ("docno", "i4"), ("score", "f8")], "'qid' holds complex64"),
@@ -217,8 +217,8 @@ def test_fields_that_are_not_needed_may_hold_anything() -> None:
         ([("qid", "i4"), ("docno", "i4"), ("score", "U3")], "'score' holds <U3, expected numbers"),
     ],
 )
-def test_fields_of_other_types_are_refused(kind: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_fields_of_other_types_are_refused(kind: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Run(np.zeros(1, np.dtype(kind)))
 
 
@@ -228,8 +228,8 @@ SPARSE = ["csr", "csc", "coo", "lil", "bsr", "dok"]
 @pytest.mark.parametrize("form", SPARSE)
 @pytest.mark.parametrize("of", [sparse.coo_matrix, sparse.coo_array])
 def test_sparse_matrices_are_users_by_items(form: str, of: Any) -> None:
-    data = [2.0, 1.5, -3.0], ([2, 0, 0], [0, 2, 1])
-    matrix = of(data, shape=(3, 4)).asformat(form)
+    entries = [2.0, 1.5, -3.0], ([2, 0, 0], [0, 2, 1])
+    matrix = of(entries, shape=(3, 4)).asformat(form)
     expected = {"0": {"1": -3.0, "2": 1.5}, "2": {"0": 2.0}}
     assert Run(matrix).to_dict() == expected
     assert evaluate({0: {1: 1}, 1: {1: 1}, 2: {0: 1}}, matrix, "RR").per_query("RR") == {
@@ -253,7 +253,7 @@ def test_what_occurs_twice_in_a_matrix_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("matrix", "said"),
+    ("matrix", "message"),
     [
         (sparse.csr_array((3, 3)), "holds no rows"),
         (sparse.csr_array(np.array([[1j]])), "complex128, expected real numbers"),
@@ -261,8 +261,8 @@ def test_what_occurs_twice_in_a_matrix_is_refused() -> None:
         (sparse.csr_array(np.array([[np.nan]])), "a number in column 'relevance', got nan"),
     ],
 )
-def test_bad_matrices_are_refused(matrix: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_matrices_are_refused(matrix: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Qrels(matrix)
 
 
@@ -278,9 +278,9 @@ def frame(**kinds: str) -> pd.DataFrame:
 
 def relation(kind: str) -> Any:
     """Return a DuckDB relation; its connection lives as long."""
-    values = "('q', 'a', 1.0), ('q', repeat('b', 20), 2.5), ('r', 'a', 3.0)"
+    row_texts = "('q', 'a', 1.0), ('q', repeat('b', 20), 2.5), ('r', 'a', 3.0)"
     return duckdb.connect().sql(
-        f"select qid, docno, score::{kind} as score from (values {values}) t(qid, docno, score)"  # noqa: S608
+        f"select qid, docno, score::{kind} as score from (values {row_texts}) t(qid, docno, score)"  # noqa: S608
     )
 
 
@@ -365,7 +365,7 @@ def test_whole_numbers_are_ids_in_every_library(make: Callable[[], Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         (pd.DataFrame(NUMBERS | {"user": [7.0, np.nan, 1]}), "'user' holds double, expected text"),
         (pd.DataFrame(NUMBERS | {"user": [7, "x", 1]}), "ids are all texts or all whole numbers"),
@@ -380,8 +380,8 @@ def test_whole_numbers_are_ids_in_every_library(make: Callable[[], Any]) -> None
         (pa.array([1, 2]), "row 0: expected"),
     ],
 )
-def test_bad_tables_of_every_library_are_refused(table: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said) as caught:
+def test_bad_tables_of_every_library_are_refused(table: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         Run(table).to_dict()
     assert "Traceback" not in str(caught.value)
 
@@ -399,16 +399,18 @@ def test_a_reader_that_fails_is_an_error_without_a_traceback() -> None:
 def test_streams_that_come_once_are_read_once() -> None:
     judged = pa.table({"query_id": ["q1", "q1"], "doc_id": ["a", "b"], "relevance": [0, 1]})
     ranked = pa.table({"query_id": ["q1", "q1"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
-    both = pa.table({"query_id": ["q1"], "expected_ids": [["b"]], "retrieved_ids": [["a", "b"]]})
+    two_sided_table = pa.table(
+        {"query_id": ["q1"], "expected_ids": [["b"]], "retrieved_ids": [["a", "b"]]}
+    )
 
     def stream(table: pa.Table) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches()))
 
     assert evaluate(stream(judged), stream(ranked), "RR")["RR"] == 1 / 2
     assert evaluate(stream(judged), ranked, "RR")["RR"] == 1 / 2
-    assert evaluate(stream(both), measures="RR")["RR"] == 1 / 2
-    several = evaluate(stream(judged), {"one": stream(ranked), "two": stream(ranked)}, "RR")
-    assert [scores["RR"] for scores in several.values()] == [1 / 2] * 2
+    assert evaluate(stream(two_sided_table), measures="RR")["RR"] == 1 / 2
+    systems = evaluate(stream(judged), {"one": stream(ranked), "two": stream(ranked)}, "RR")
+    assert [scores["RR"] for scores in systems.values()] == [1 / 2] * 2
 
 
 def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,9 +420,9 @@ def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> No
     table = pa.table({"qid": queries, "docno": docs, "score": np.arange(1000.0)})
     # Of the last block, a word would reach beyond the data.
     block = next(Run(table).blocks())()
-    at = block.doc._buffer.__array_interface__["data"][0]
+    address = block.doc._buffer.__array_interface__["data"][0]
     buffer = docs.buffers()[2]
-    assert buffer.address <= at < buffer.address + buffer.size
+    assert buffer.address <= address < buffer.address + buffer.size
     assert block.score_or_grade is not None
     assert (
         block.score_or_grade.__array_interface__["data"][0]
@@ -433,23 +435,25 @@ def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> No
 SPELLINGS = [("1", "1.0"), ("7", "007"), ("d1", "D1"), ("d1", " d1"), ("10", "10."), ("0", "000")]
 
 
-@pytest.mark.parametrize(("one", "other"), [*SPELLINGS, *((b, a) for a, b in SPELLINGS)])
+@pytest.mark.parametrize(
+    ("spelling", "other_spelling"), [*SPELLINGS, *((b, a) for a, b in SPELLINGS)]
+)
 @pytest.mark.parametrize("as_table", [False, True])
 def test_ids_of_other_spelling_are_said_and_not_scored(
-    one: str, other: str, as_table: bool
+    spelling: str, other_spelling: str, as_table: bool
 ) -> None:
     def run(query: str, doc: str) -> Any:
         rows = {"qid": [query, query], "docno": ["other", doc], "score": [2.0, 1.0]}
         return pa.table(rows) if as_table else {query: {"other": 2.0, doc: 1.0}}
 
-    for qrels, other_run, shown in (
-        ({one: {"d": 1}}, run(other, "d"), "share no query"),
-        ({"q": {one: 1}}, run("q", other), "share no document as they are written"),
+    for qrels, other_run, message in (
+        ({spelling: {"d": 1}}, run(other_spelling, "d"), "share no query"),
+        ({"q": {spelling: 1}}, run("q", other_spelling), "share no document as they are written"),
     ):
-        with pytest.raises(InputError, match=shown) as caught:
+        with pytest.raises(InputError, match=message) as caught:
             evaluate(qrels, other_run, "RR")
-        assert repr(one) in str(caught.value)
-        assert repr(other) in str(caught.value)
+        assert repr(spelling) in str(caught.value)
+        assert repr(other_spelling) in str(caught.value)
         assert "They differ only in" in str(caught.value)
 
 
@@ -492,8 +496,10 @@ def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
         "assert evaluate(qrels, data, 'RR')['RR'] == 1\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & (OTHERS - {library})
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not set(process.stdout.split()) & (OTHERS - {library})
 
 
 # ---- numbers of 16 bits ---------------------------------------------------------------------
@@ -505,16 +511,19 @@ def half(number: float) -> Any:
 
 def test_numbers_of_16_bits_are_taken_as_what_they_are() -> None:
     plain, ranking = {"q": {"a": 2, "b": 1, "c": 0}}, {"q": {"c": 2.5, "a": 1.25, "b": 0.5}}
-    few_bits = {"q": {doc: half(grade) for doc, grade in plain["q"].items()}}
+    short_floats = {"q": {doc: half(grade) for doc, grade in plain["q"].items()}}
     scores_16 = {"q": {doc: half(score) for doc, score in ranking["q"].items()}}
     expected = evaluate(plain, ranking, "nDCG AP")
-    assert evaluate(few_bits, scores_16, "nDCG AP").means() == expected.means()
-    assert Qrels(few_bits).to_dict() == plain
+    assert evaluate(short_floats, scores_16, "nDCG AP").means() == expected.means()
+    assert Qrels(short_floats).to_dict() == plain
     assert Qrels({"q": {"g": scores_16["q"]}}).to_dict() == {"q": {"g": [ranking["q"]]}}
     assert nDCG([half(0), half(2), half(1)]) == nDCG([0, 2, 1])
     assert nDCG(gain={1: half(0.5)}) == nDCG(gain={1: 0.5})
-    saved: Any = {"x": {"1": half(0.5), "2": half(0.25)}, "y": {"1": half(0.75), "2": half(0)}}
-    assert compare(saved, test="sign").rows()[0]["difference"] == (0.25 - 0.25) / 2
+    saved_scores: Any = {
+        "x": {"1": half(0.5), "2": half(0.25)},
+        "y": {"1": half(0.75), "2": half(0)},
+    }
+    assert compare(saved_scores, test="sign").rows()[0]["difference"] == (0.25 - 0.25) / 2
 
 
 @pytest.mark.parametrize("grade", [half(np.nan), half(np.inf), np.float32(2**31)])
@@ -547,8 +556,8 @@ def test_a_lazy_frame_is_collected(tmp_path: Path) -> None:
     assert Run(lazy).to_dict() == EXPECTED
     expected = {"q": 1 / 2, "r": 1}
     assert evaluate(qrels, lazy, "RR").per_query("RR") == expected
-    for several in ([lazy, lazy], {"one": lazy, "two": lazy}):
-        systems = evaluate(qrels, several, "RR")
+    for lazy_tables in ([lazy, lazy], {"one": lazy, "two": lazy}):
+        systems = evaluate(qrels, lazy_tables, "RR")
         assert [scores.per_query("RR") for scores in systems.values()] == [expected] * 2
     with pytest.raises(InputError, match=r"the run: cannot be collected: .*nothing"):
         Run(pl.LazyFrame(FRAME).select("nothing"))
@@ -622,8 +631,8 @@ class Long(dict):  # type: ignore[type-arg]
 class Other(Mapping):  # type: ignore[type-arg]
     """A mapping that is no dict."""
 
-    def __init__(self, data: Any) -> None:
-        self._data = data
+    def __init__(self, mapping: Any) -> None:
+        self._data = mapping
 
     def __getitem__(self, key: Any) -> Any:
         return self._data[key]
@@ -639,9 +648,9 @@ class Other(Mapping):  # type: ignore[type-arg]
 def test_a_mapping_that_contradicts_itself_is_refused(kind: Any) -> None:
     plain = {"a": 1, "b": 0}
     for make in (Qrels, Run):
-        for data in ({"q": kind(plain)}, kind({"q": plain})):
+        for mapping in ({"q": kind(plain)}, kind({"q": plain})):
             with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
-                make(data).to_dict()
+                make(mapping).to_dict()
     with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
         Qrels({"q": {"g": kind(plain)}})
     with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
@@ -771,30 +780,30 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def reading_of_runs(data: Any) -> tuple[str, Any]:
-    found = make_several_runs(data, "strict")
-    if found is None:
-        return ONE, Run(data).to_dict()
+def reading_of_runs(source: Any) -> tuple[str, Any]:
+    runs = make_several_runs(source, "strict")
+    if runs is None:
+        return ONE, Run(source).to_dict()
     return SEVERAL, {
         name: f"the file {run.sources[0].path}" if run.sources else run.to_dict()
-        for name, run in found.items()
+        for name, run in runs.items()
     }
 
 
-@pytest.mark.parametrize(("data", "expected"), READINGS.values(), ids=READINGS)
-def test_every_shape_has_its_reading_or_none(data: Any, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("source", "expected"), READINGS.values(), ids=READINGS)
+def test_every_shape_has_its_reading_or_none(source: Any, expected: dict[str, Any]) -> None:
     takers: list[Callable[[], tuple[str, Any]]] = [
-        lambda: (Q, Qrels(data).to_dict()),
-        lambda: reading_of_runs(data),
-        lambda: (G, grades(data).qrels.to_dict()),
-        lambda: (AP_OF, AP(data)),
+        lambda: (Q, Qrels(source).to_dict()),
+        lambda: reading_of_runs(source),
+        lambda: (G, grades(source).qrels.to_dict()),
+        lambda: (AP_OF, AP(source)),
     ]
-    found = {}
+    reading_of_taker = {}
     for take in takers:
         with contextlib.suppress(InputError, MeasureError, TypeError):
             taker, reading = take()
-            found[taker] = reading
-    assert found == expected
+            reading_of_taker[taker] = reading
+    assert reading_of_taker == expected
 
 
 NO_VALUE = None
@@ -821,12 +830,12 @@ CALLS: dict[str, tuple[Any, Any, float | None]] = {
 }
 
 
-@pytest.mark.parametrize(("truth", "ranking", "value"), CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(("truth", "ranking", "expected"), CALLS.values(), ids=CALLS)
 def test_every_call_of_a_measure_has_its_reading_or_none(
-    truth: Any, ranking: Any, value: float | None
+    truth: Any, ranking: Any, expected: float | None
 ) -> None:
-    if value is not NO_VALUE:
-        assert AP(truth, ranking) == pytest.approx(value, rel=1e-15)
+    if expected is not NO_VALUE:
+        assert AP(truth, ranking) == pytest.approx(expected, rel=1e-15)
         return
     with pytest.raises((InputError, MeasureError)):
         AP(truth, ranking)
@@ -851,19 +860,21 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
     assert evaluate(truth, ranking, "AP@3")["AP@3"] == pytest.approx(expected, rel=1e-15)
     rows: Any = [tuple(row) for row in qrels]
     assert Qrels(rows).to_dict() == {"1": {"3": 5}, "2": {"4": 6}, "7": {"8": 9}}
-    stated = {"query_id": 1, "doc_id": 2, "relevance": 3}
-    assert Qrels(qrels, columns=stated).to_dict() == Qrels(rows).to_dict(), "they are rows, then"
+    user_columns = {"query_id": 1, "doc_id": 2, "relevance": 3}
+    assert Qrels(qrels, columns=user_columns).to_dict() == Qrels(rows).to_dict(), (
+        "they are rows, then"
+    )
 
 
 def test_truth_and_ranking_swapped_are_refused() -> None:
-    one = nDCG(gain="exp2") @ 5
+    measure = nDCG(gain="exp2") @ 5
     with pytest.raises(InputError) as caught:
-        one(["a", "b"], {"a": 1, "b": 3})
+        measure(["a", "b"], {"a": 1, "b": 3})
     assert "got a list, and then a dict of whole numbers" in str(caught.value)
-    assert f"{one}({{document: grade}}, [document, ...])" in str(caught.value)
-    assert one({"a": 1, "b": 3}, ["a", "b"]) == one([1, 3])
-    whole: Any = {"q": {"a": 1, "b": 3}}
-    assert evaluate({"q": ["a"]}, whole, "RR")["RR"] == 1 / 2, "there it is no mistake"
+    assert f"{measure}({{document: grade}}, [document, ...])" in str(caught.value)
+    assert measure({"a": 1, "b": 3}, ["a", "b"]) == measure([1, 3])
+    numbers: Any = {"q": {"a": 1, "b": 3}}
+    assert evaluate({"q": ["a"]}, numbers, "RR")["RR"] == 1 / 2, "there it is no mistake"
 
 
 def test_a_query_may_go_on_in_a_batch_with_another_dictionary() -> None:
@@ -875,9 +886,9 @@ def test_a_query_may_go_on_in_a_batch_with_another_dictionary() -> None:
         columns = {"query_id": ["q"] * n, "doc_id": docs, "score": [1.0 * i for i in range(n)]}
         return pa.RecordBatch.from_pydict(columns)
 
-    data = pa.Table.from_batches([batch("a"), batch("b")])
+    table = pa.Table.from_batches([batch("a"), batch("b")])
     expected = {f"{name}{i}": 1.0 * i for name in "ab" for i in range(n)}
-    assert Run(data).to_dict() == {"q": expected}
+    assert Run(table).to_dict() == {"q": expected}
 
 
 # ---- bytes, empty tables, and what was read already --------------------------------------------
@@ -887,12 +898,12 @@ BYTE_TYPES = [pa.binary(16), pa.binary(), pa.large_binary(), pa.binary_view()]
 
 
 @pytest.mark.parametrize("kind", BYTE_TYPES, ids=str)
-@pytest.mark.parametrize("what", [Qrels, Run])
-def test_ids_of_bytes_that_are_no_text_are_refused(what: Any, kind: Any) -> None:
-    number = {"relevance" if what is Qrels else "score": [3, 2, 1]}
+@pytest.mark.parametrize("side", [Qrels, Run])
+def test_ids_of_bytes_that_are_no_text_are_refused(side: Any, kind: Any) -> None:
+    number = {"relevance" if side is Qrels else "score": [3, 2, 1]}
     table = pa.table({"query_id": ["1"] * 3, "doc_id": pa.array(UUIDS, kind), **number})
     with pytest.raises(InputError, match=r"frame\['doc_id'\]\.map\(bytes\.hex\)"):
-        what(table).to_dict()
+        side(table).to_dict()
 
 
 def test_the_remedy_for_ids_of_bytes_works() -> None:
@@ -937,26 +948,26 @@ def test_ids_that_are_no_text_are_read_from_what_cranfield_wrote(
 EMPTY: dict[str, list[Any]] = {"user_id": [], "item_id": [], "score": []}
 
 
-@pytest.mark.parametrize("what", [Qrels, Run])
-def test_an_empty_frame_holds_no_rows(what: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("side", [Qrels, Run])
+def test_an_empty_frame_holds_no_rows(side: Any, tmp_path: Path) -> None:
     frames: list[Any] = [pd.DataFrame(columns=[*EMPTY]), pd.DataFrame(EMPTY), pl.DataFrame(EMPTY)]
     for frame in frames:
         with pytest.raises(InputError, match="holds no rows"):
-            what(frame)
+            side(frame)
     frames[0].to_parquet(tmp_path / "e.parquet")
     with pytest.raises(InputError, match=r"e\.parquet: holds no rows"):
-        (read_run if what is Run else read_qrels)(tmp_path / "e.parquet").to_dict()
+        (read_run if side is Run else read_qrels)(tmp_path / "e.parquet").to_dict()
 
 
-@pytest.mark.parametrize("what", [Qrels, Run])
-def test_an_iterator_that_was_read_already_is_named(what: Any) -> None:
+@pytest.mark.parametrize("side", [Qrels, Run])
+def test_an_iterator_that_was_read_already_is_named(side: Any) -> None:
     rows = iter([("q", "a", 1)])
     lists = {"q": iter(["a"]), "p": iter(["b"])}
     batches = pa.table({"query_id": ["q"], "doc_id": ["a"], "score": [1]}).to_reader()
-    for given in (rows, lists, batches):
-        what(given)
+    for source in (rows, lists, batches):
+        side(source)
         with pytest.raises(InputError, match="Was it read already"):
-            what(given)
+            side(source)
 
 
 def test_an_iterator_may_hold_nothing_for_a_query() -> None:
@@ -981,10 +992,10 @@ def test_decimals_without_a_fraction_are_whole_numbers() -> None:
     from decimal import Decimal
 
     judged = {"7": {"3": 1}, "8": {"4": 1}}
-    whole = [Decimal(7), Decimal("7.0"), Decimal(8)]
+    decimal_ids = [Decimal(7), Decimal("7.0"), Decimal(8)]
     rows = [
-        {"user": user, "item": Decimal(item), "score": score}
-        for user, item, score in zip(whole, (3, 9, 4), (0.1, 0.2, 0.3), strict=True)
+        {"user": user, "item": Decimal(doc), "score": score}
+        for user, doc, score in zip(decimal_ids, (3, 9, 4), (0.1, 0.2, 0.3), strict=True)
     ]
     mean = (1 / 2 + 1) / 2
     assert evaluate(judged, Run(rows), "RR")["RR"] == mean

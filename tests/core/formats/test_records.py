@@ -33,17 +33,17 @@ def rows_of(width: int) -> list[tuple[str, str, float]]:
     return rows
 
 
-def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+def group_by_query(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
+    docs_of_query: dict[str, dict[str, float]] = {}
     for query, doc, score in rows:
-        found.setdefault(query, {})[doc] = score
-    return found
+        docs_of_query.setdefault(query, {})[doc] = score
+    return docs_of_query
 
 
 def judged(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, int]]:
     return {
         query: {doc: i % 3 for i, doc in enumerate(sorted(docs)[::2])}
-        for query, docs in nested(rows).items()
+        for query, docs in group_by_query(rows).items()
     }
 
 
@@ -54,30 +54,30 @@ def test_rows_in_any_order_are_those_of_a_dict(
 ) -> None:
     monkeypatch.setattr(SIZES, "rows", size)
     rows = rows_of(width)
-    expected = evaluate(judged(rows), nested(rows), MEASURES)
+    expected = evaluate(judged(rows), group_by_query(rows), MEASURES)
     columns = dict(zip(("query_id", "doc_id", "score"), zip(*rows, strict=True), strict=True))
     table = pa.table({name: list(column) for name, column in columns.items()})
-    found = evaluate(judged(rows), table, MEASURES)
-    assert found.values.tobytes() == expected.values.tobytes()
-    assert found.counts == expected.counts
-    assert "apart" in codes(found.notes)
+    scores = evaluate(judged(rows), table, MEASURES)
+    assert scores.values.tobytes() == expected.values.tobytes()
+    assert scores.counts == expected.counts
+    assert "apart" in codes(scores.notes)
 
 
 @pytest.mark.parametrize("size", [1, 50, SIZES.rows])
 def test_rows_keep_their_order_within_a_query(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SIZES, "rows", size)
     rows = rows_of(4)
-    lists = {query: list(docs) for query, docs in nested(rows).items()}
+    lists = {query: list(docs) for query, docs in group_by_query(rows).items()}
     table = pa.table({"query_id": [row[0] for row in rows], "doc_id": [row[1] for row in rows]})
-    scored = table.append_column("score", pa.array([1.0] * len(rows)))
+    table_with_scores = table.append_column("score", pa.array([1.0] * len(rows)))
     expected = evaluate(judged(rows), lists, MEASURES)
-    each: list[tuple[Any, dict[str, Any]]] = [
+    runs_with_options: list[tuple[Any, dict[str, Any]]] = [
         (table, {"order": "given"}),
-        (scored, {"ties": "given"}),
+        (table_with_scores, {"ties": "given"}),
     ]
-    for run, options in each:
-        found = evaluate(judged(rows), run, MEASURES, **options)
-        assert found.values.tobytes() == expected.values.tobytes()
+    for run, options in runs_with_options:
+        scores = evaluate(judged(rows), run, MEASURES, **options)
+        assert scores.values.tobytes() == expected.values.tobytes()
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100])
@@ -90,9 +90,9 @@ def test_small_batches_are_blocks_of_whole_queries(
     table = pa.table({"query_id": [row[0] for row in rows], "doc_id": [row[1] for row in rows]})
     small = pa.Table.from_batches(table.to_batches(batch))
     blocks = [load() for load in Run(small).read_columns([])]
-    held = [(block.query[i], block.doc[i]) for block in blocks for i in range(len(block))]
-    assert held == [(query.encode(), doc.encode()) for query, doc, _ in rows]
-    assert all(one.query[len(one) - 1] != other.query[0] for one, other in pairwise(blocks))
+    ids = [(block.query[i], block.doc[i]) for block in blocks for i in range(len(block))]
+    assert ids == [(query.encode(), doc.encode()) for query, doc, _ in rows]
+    assert all(block.query[len(block) - 1] != other.query[0] for block, other in pairwise(blocks))
     assert len(blocks) <= 4 * len(rows) / size + 2  # each piece has half of that size at least
 
 
@@ -100,31 +100,37 @@ def test_dictionaries_of_small_batches_differ() -> None:
     rows = sorted(rows_of(3), key=lambda row: row[0])
     batches = []
     for begin in range(0, len(rows), 11):
-        part = rows[begin : begin + 11]
+        rows_of_batch = rows[begin : begin + 11]
         ids = [
-            pa.array([row[at] for row in part])
+            pa.array([row[column] for row in rows_of_batch])
             .dictionary_encode()
             .cast(pa.dictionary(pa.int8(), pa.string()))
-            for at in (0, 1)
+            for column in (0, 1)
         ]
-        batches.append(pa.record_batch([*ids, pa.array([row[2] for row in part])], names="qds"))
+        batches.append(
+            pa.record_batch([*ids, pa.array([row[2] for row in rows_of_batch])], names="qds")
+        )
     names = {"query_id": "q", "doc_id": "d", "score": "s"}
-    found = Run(pa.Table.from_batches(batches), columns=names).to_dict()
-    assert found == nested(rows)
+    docs_of_query = Run(pa.Table.from_batches(batches), columns=names).to_dict()
+    assert docs_of_query == group_by_query(rows)
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint16", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("n", [1, 3, 40])
 def test_whole_numbers_are_their_texts(kind: str, n: int) -> None:
-    values = np.array([0, 0, 7, 100, 7] * n, kind)
+    numbers_of_rows = np.array([0, 0, 7, 100, 7] * n, kind)
     table = pa.table(
-        {"query_id": np.sort(values), "doc_id": np.arange(len(values)), "rank": [1] * len(values)}
+        {
+            "query_id": np.sort(numbers_of_rows),
+            "doc_id": np.arange(len(numbers_of_rows)),
+            "rank": [1] * len(numbers_of_rows),
+        }
     )
-    found = Run(table.slice(1)).to_dict()
+    docs_of_query = Run(table.slice(1)).to_dict()
     expected: dict[str, list[str]] = {}
-    for doc, query in list(enumerate(np.sort(values).tolist()))[1:]:
+    for doc, query in list(enumerate(np.sort(numbers_of_rows).tolist()))[1:]:
         expected.setdefault(str(query), []).append(str(doc))
-    assert {query: list(docs) for query, docs in found.items()} == expected
+    assert {query: list(docs) for query, docs in docs_of_query.items()} == expected
 
 
 def test_a_number_below_a_missing_one_is_its_text() -> None:
@@ -139,20 +145,22 @@ def test_records_are_the_columns_they_were_made_of_in_any_layout() -> None:
     queries, docs = [b"q", b"a longer one"], [b"d" * 70, b"e", b"f" * 9]
     numbers: dict[str, Any] = {"score": np.array([1.5, -np.inf, 0.0]), "rank": np.arange(3)}
     query = Ids.of([queries[i % 2] for i in range(3)])
-    own = Layout.of(query, Ids.of(docs), numbers)
-    wide = own.merge(Layout(5, 5, {"score": np.dtype(float), "rank": np.dtype(float)}))
+    layout_of_rows = Layout.of(query, Ids.of(docs), numbers)
+    wide = layout_of_rows.merge(Layout(5, 5, {"score": np.dtype(float), "rank": np.dtype(float)}))
     assert (wide.query_words, wide.doc_words) == (5, 0)  # the documents are too long for a record
     rows = chance.permutation(3)
-    for layout in (own, wide):
-        made = Records.of(own, query, Ids.of(docs), numbers, np.array([4, 2**32 - 1, 0]))
-        found = Records.concatenate([made.change_layout(layout), made.change_layout(layout)]).take(
-            rows + 3
+    for layout in (layout_of_rows, wide):
+        records = Records.of(
+            layout_of_rows, query, Ids.of(docs), numbers, np.array([4, 2**32 - 1, 0])
         )
-        assert found.query.to_list() == [query[i] for i in rows]
-        assert found.doc.to_list() == [docs[i] for i in rows]
-        assert found.position.tolist() == [[4, 2**32 - 1, 0][i] for i in rows]
+        joined_records = Records.concatenate(
+            [records.change_layout(layout), records.change_layout(layout)]
+        ).take(rows + 3)
+        assert joined_records.query.to_list() == [query[i] for i in rows]
+        assert joined_records.doc.to_list() == [docs[i] for i in rows]
+        assert joined_records.position.tolist() == [[4, 2**32 - 1, 0][i] for i in rows]
         for name, column in numbers.items():
-            assert found.numbers[name].tolist() == column[rows].tolist()
+            assert joined_records.numbers[name].tolist() == column[rows].tolist()
 
 
 def test_files_with_and_without_scores_that_are_whole_are_dealt_alike(tmp_path: Path) -> None:

@@ -45,38 +45,38 @@ P_5                   \tall\t0.1000
 
 
 def test_trec_eval(write: Write) -> None:
-    found = read_saved(write("bm25.txt", TREC_EVAL))
-    assert found.scores == EXPECTED
-    assert found.summaries == {"all": 4}
-    assert found.text_counts == {"relstring": 2}
-    assert codes(found.notes()) == ["over-all", "texts"]
-    assert found.notes()[0].count == 4
-    assert "relstring" in sentence(found.notes(), "texts")
-    spaced = "".join(" ".join(line.split()) + "\r\n" for line in TREC_EVAL.splitlines())
-    assert read_score_dicts(write("spaced.txt", spaced)) == EXPECTED
+    scores = read_saved(write("bm25.txt", TREC_EVAL))
+    assert scores.scores == EXPECTED
+    assert scores.summaries == {"all": 4}
+    assert scores.text_counts == {"relstring": 2}
+    assert codes(scores.notes()) == ["over-all", "texts"]
+    assert scores.notes()[0].count == 4
+    assert "relstring" in sentence(scores.notes(), "texts")
+    text = "".join(" ".join(line.split()) + "\r\n" for line in TREC_EVAL.splitlines())
+    assert read_score_dicts(write("spaced.txt", text)) == EXPECTED
     alone = "".join(line + "\n" for line in TREC_EVAL.splitlines() if "\tall\t" not in line)
     assert read_score_dicts(write("alone.txt", alone)) == EXPECTED
 
 
 def test_trec_evals_own_output(data: Path) -> None:
     path = data / "dl19" / "trec_eval" / "bm25.out.gz"
-    found = read_score_dicts(path)
+    score_dicts = read_score_dicts(path)
     by_hand: dict[str, dict[str, float]] = {}
     with gzip.open(path, "rt") as stream:
         for line in stream:
-            measure, query, value = line.split()
+            measure, query, score = line.split()
             if query != "all" and measure != "relstring":
-                by_hand.setdefault(measure, {})[query] = float(value)
-    assert found == {(None, measure): values for measure, values in by_hand.items()}
-    assert len(found[None, "map"]) == 43
+                by_hand.setdefault(measure, {})[query] = float(score)
+    assert score_dicts == {(None, measure): scores for measure, scores in by_hand.items()}
+    assert len(score_dicts[None, "map"]) == 43
 
 
 def test_a_measure_of_ones_own_is_told_by_the_row_of_all(write: Write) -> None:
     lines = "mine\tq1\t1\nmine\tq2\t0\n"
     expected = {(None, "mine"): {"q1": 1.0, "q2": 0.0}}
     assert read_score_dicts(write("a.txt", lines + "mine\tall\t0.5\n")) == expected
-    turned = "q1\tmine\t1\nq2\tmine\t0\nall\tmine\t0.5\n"
-    assert read_score_dicts(write("b.txt", turned)) == expected
+    text = "q1\tmine\t1\nq2\tmine\t0\nall\tmine\t0.5\n"
+    assert read_score_dicts(write("b.txt", text)) == expected
     with pytest.raises(InputError, match=r"c.txt:1: which of the first two columns is the measure"):
         read_saved(write("c.txt", lines))
 
@@ -85,9 +85,9 @@ def test_ir_measures(write: Write) -> None:
     lines = (
         "q1\tmap\t0.25\nq1\tP_5\t0.2\nq2\tmap\t0.5\nq2\tP_5\t0\nall\tmap\t0.375\nall\tP_5\t0.1\n"
     )
-    found = read_saved(write("bm25.tsv", lines))
-    assert found.scores == EXPECTED
-    assert found.summaries == {"all": 2}
+    scores = read_saved(write("bm25.tsv", lines))
+    assert scores.scores == EXPECTED
+    assert scores.summaries == {"all": 2}
     rows = [line.split("\t") for line in lines.splitlines()]
     objects = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in rows]
     assert (
@@ -103,19 +103,19 @@ def test_ir_measures(write: Write) -> None:
 def test_pytrec_eval(write: Write) -> None:
     import pytrec_eval
 
-    result = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "ndcg_cut.10"}).evaluate(RUN)
-    own = evaluate(QRELS, RUN, "AP nDCG@10")
+    pytrec_scores = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "ndcg_cut.10"}).evaluate(RUN)
+    scores = evaluate(QRELS, RUN, "AP nDCG@10")
     expected = {
-        (None, "map"): pytest.approx(own.per_query("AP")),
-        (None, "ndcg_cut_10"): pytest.approx(own.per_query("nDCG@10")),
+        (None, "map"): pytest.approx(scores.per_query("AP")),
+        (None, "ndcg_cut_10"): pytest.approx(scores.per_query("nDCG@10")),
     }
-    for data in (result, write("a.json", json.dumps(result))):
-        assert read_score_dicts(data) == expected
-    by_system = {"bm25": result, "dense": result}
-    for several in (by_system, write("b.json", json.dumps(by_system, indent=2))):
-        found = read_score_dicts(several)
-        assert set(found) == {(s, m) for s in by_system for m in ("map", "ndcg_cut_10")}
-        assert found["dense", "map"] == expected[None, "map"]
+    for source in (pytrec_scores, write("a.json", json.dumps(pytrec_scores))):
+        assert read_score_dicts(source) == expected
+    by_system = {"bm25": pytrec_scores, "dense": pytrec_scores}
+    for systems_source in (by_system, write("b.json", json.dumps(by_system, indent=2))):
+        score_dicts = read_score_dicts(systems_source)
+        assert set(score_dicts) == {(s, m) for s in by_system for m in ("map", "ndcg_cut_10")}
+        assert score_dicts["dense", "map"] == expected[None, "map"]
 
 
 def test_ranx() -> None:
@@ -135,17 +135,17 @@ def test_frames_and_tables_of_one_row_each() -> None:
 
     rows = [
         {"name": "bm25", "qid": q, "measure": m, "value": v}  # pyterrier's, with perquery=True
-        for m, values in (("map", MAP), ("P_5", P5))
-        for q, v in values.items()
+        for m, scores in (("map", MAP), ("P_5", P5))
+        for q, v in scores.items()
     ]
-    for data in (
+    for source in (
         rows,
         iter(rows),
         pd.DataFrame(rows),
         pl.DataFrame(rows),
         pa.table(pl.DataFrame(rows)),
     ):
-        assert read_score_dicts(data) == NAMED
+        assert read_score_dicts(source) == NAMED
     assert (
         read_score_dicts(pd.DataFrame(rows).astype({"qid": "category", "name": "category"}))
         == NAMED
@@ -160,8 +160,8 @@ def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
 
     systems = evaluate(QRELS, {"bm25": RUN, "other": {"q1": {"d1": 1.0}}}, "AP P@2")
     expected = {
-        (name, measure): one.per_query(measure)
-        for name, one in systems.items()
+        (name, measure): scores.per_query(measure)
+        for name, scores in systems.items()
         for measure in ("AP", "P@2")
     }
     frame, table = systems.to_pandas(), systems.to_arrow()
@@ -175,29 +175,32 @@ def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
         writer.write_table(table)
     files = list(tmp_path.iterdir())
     assert len(files) == 7
-    for data in (frame, table, systems.to_polars(), *files):
-        assert read_score_dicts(data) == {
-            key: pytest.approx(own) for key, own in expected.items()
-        }, data
+    for source in (frame, table, systems.to_polars(), *files):
+        assert read_score_dicts(source) == {
+            key: pytest.approx(score) for key, score in expected.items()
+        }, source
     wide = pd.DataFrame({"map": MAP, "P_5": P5})  # the queries are its index
     wide.to_csv(tmp_path / "wide.csv")
-    for data in (wide, wide.rename_axis("qid"), tmp_path / "wide.csv"):
-        assert read_score_dicts(data) == EXPECTED
-    numbered = pl.DataFrame({"query_id": [7, 8], "AP": [1, None], "BP": [1.5, None]})
-    assert read_score_dicts(numbered) == {(None, "AP"): {"7": 1.0}, (None, "BP"): {"7": 1.5}}
-    assert read_saved(numbered).n_missing == 2
+    for source in (wide, wide.rename_axis("qid"), tmp_path / "wide.csv"):
+        assert read_score_dicts(source) == EXPECTED
+    frame_of_numbers = pl.DataFrame({"query_id": [7, 8], "AP": [1, None], "BP": [1.5, None]})
+    assert read_score_dicts(frame_of_numbers) == {
+        (None, "AP"): {"7": 1.0},
+        (None, "BP"): {"7": 1.5},
+    }
+    assert read_saved(frame_of_numbers).n_missing == 2
 
 
 def test_gdeval_has_a_row_of_means(write: Write) -> None:
     path = write(
         "a.csv", "runid,topic,ndcg@20,err@20\nx,51,0.5,0.25\nx,52,0,0\nx,amean,0.25,0.125\n"
     )
-    found = read_saved(path)
-    assert found.scores == {
+    scores = read_saved(path)
+    assert scores.scores == {
         ("x", "ndcg@20"): {"51": 0.5, "52": 0.0},
         ("x", "err@20"): {"51": 0.25, "52": 0.0},
     }
-    assert found.summaries == {"amean": 2}
+    assert scores.summaries == {"amean": 2}
 
 
 def test_a_column_for_each_system(write: Write) -> None:
@@ -205,8 +208,8 @@ def test_a_column_for_each_system(write: Write) -> None:
     expected = {("bm25", None): {"q1": 0.25, "q2": 0.5}, ("dense", None): {"q1": 0.5}}
     assert read_score_dicts(path, "systems") == expected
     assert set(read_score_dicts(path)) == {(None, "bm25"), (None, "dense")}
-    both = write("b.csv", "query,measure,a,b\nq1,map,.25,.5\nq1,P_5,.2,0\n")
-    assert read_score_dicts(both, "systems") == {
+    second_path = write("b.csv", "query,measure,a,b\nq1,map,.25,.5\nq1,P_5,.2,0\n")
+    assert read_score_dicts(second_path, "systems") == {
         ("a", "map"): {"q1": 0.25},
         ("b", "map"): {"q1": 0.5},
         ("a", "P_5"): {"q1": 0.2},
@@ -230,13 +233,13 @@ def test_what_evaluate_prints_is_read(form: str, demo_folder: Path, tmp_path: Pa
         "--format",
         form,
     ]
-    printed = CliRunner().invoke(cli, command)
-    assert printed.exit_code == 0
-    (tmp_path / "out").write_text(printed.stdout, "utf-8")
-    own = evaluate(qrels, paths, "AP")
-    expected = {(run, "AP"): own[run].per_query("AP") for run in runs}
+    process = CliRunner().invoke(cli, command)
+    assert process.exit_code == 0
+    (tmp_path / "out").write_text(process.stdout, "utf-8")
+    scores = evaluate(qrels, paths, "AP")
+    expected = {(run, "AP"): scores[run].per_query("AP") for run in runs}
     assert read_score_dicts(tmp_path / "out") == expected
-    without = CliRunner().invoke(cli, [one for one in command if one != "-q"])
+    without = CliRunner().invoke(cli, [word for word in command if word != "-q"])
     (tmp_path / "out").write_text(without.stdout, "utf-8")
     with pytest.raises(InputError, match=r"--per-query|-q of trec_eval"):
         read_saved(tmp_path / "out")
@@ -260,35 +263,39 @@ ROWS = st.dictionaries(
 @example({("a", "AP", "all"): 0.5, ("a", "AP", "q"): 0.5})
 def test_own_forms_keep_every_row(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
     folder = tmp_path_factory.getbasetemp()
-    listed = [(*key, value) for key, value in rows.items()]
+    rows_of_scores = [(*key, score) for key, score in rows.items()]
     names = ("run", "measure", "query_id", "value")
-    kept = {row for row in listed if row[2] not in {"all", "amean"}}
+    rows_of_queries = {row for row in rows_of_scores if row[2] not in {"all", "amean"}}
     for form in ("tsv", "csv", "jsonl"):
         path = folder / f"rows.{form}"
         if form == "jsonl":
-            text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in listed)
+            text = "".join(
+                json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows_of_scores
+            )
         else:
-            text = to_delimited([names, *listed], "," if form == "csv" else "\t")
+            text = to_delimited([names, *rows_of_scores], "," if form == "csv" else "\t")
         path.write_bytes(text.encode())
-        if not kept:
+        if not rows_of_queries:
             with pytest.raises(InputError, match="over all queries only"):
                 read_saved(path)
             continue
-        found = read_saved(path).scores.items()
-        assert {(*key, query, value) for key, of in found for query, value in of.items()} == kept
+        columns = read_saved(path).scores.items()
+        assert {
+            (*key, query, score) for key, of in columns for query, score in of.items()
+        } == rows_of_queries
 
 
 def test_a_query_called_all_is_one_where_it_cannot_be_a_mean(write: Write) -> None:
     run = {"run": "bm25", "all": {"map": 0.5}, "queries": {"all": {"map": 0.5}}}
-    found = read_score_dicts(write("a.json", json.dumps({"recipe": {}, "runs": [run]})))
-    assert found == {("bm25", "map"): {"all": 0.5}}
+    score_dicts = read_score_dicts(write("a.json", json.dumps({"recipe": {}, "runs": [run]})))
+    assert score_dicts == {("bm25", "map"): {"all": 0.5}}
 
 
 HEADER = "run,measure,query_id,value\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a.txt", "map\tq1\t0.5\nmap\tq2\tx\n", "a.txt:2: expected a number as map of query 'q2'"),
         ("a.txt", "map\tq1\t0.5\nmap\tq2\tnan\n", "a.txt:2: expected a finite number as map"),
@@ -329,9 +336,9 @@ HEADER = "run,measure,query_id,value\n"
         ("a.json", '{\n"q1": [', "a.json:2: is not valid JSON"),
     ],
 )
-def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
-    kind = DuplicateError if "second" in said or "twice" in said else InputError
-    with pytest.raises(InputError, match=said) as caught:
+def test_what_is_refused_says_where(name: str, text: str, message: str, write: Write) -> None:
+    kind = DuplicateError if "second" in message or "twice" in message else InputError
+    with pytest.raises(InputError, match=message) as caught:
         read_saved(write(name, text))
     assert type(caught.value) is kind
 
@@ -376,9 +383,9 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 def test_quotation_marks_are_ids_where_nobody_quotes(write: Write) -> None:
     assert read_score_dicts(write("a.txt", 'map\t"q1\t1\n')) == {(None, "map"): {'"q1': 1.0}}
-    quoted = io.StringIO()
-    csv.writer(quoted).writerows([["map", 'a"b,c', 1]])
-    assert read_score_dicts(write("b.csv", quoted.getvalue())) == {(None, "map"): {'a"b,c': 1.0}}
+    page = io.StringIO()
+    csv.writer(page).writerows([["map", 'a"b,c', 1]])
+    assert read_score_dicts(write("b.csv", page.getvalue())) == {(None, "map"): {'a"b,c': 1.0}}
 
 
 def test_a_file_is_a_systems_name() -> None:

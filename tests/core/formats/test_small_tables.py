@@ -45,11 +45,11 @@ def test_a_row_knows_its_line(rows: list[list[str]]) -> None:
     stream = io.StringIO()
     stream.write("\nquery_id,label\n\n")
     lines = []
-    for one, other in rows:
+    for name, other in rows:
         lines.append(stream.getvalue().count("\n") + 1)
-        csv.writer(stream, lineterminator="\n\n").writerow([one, f"{other}\n,"])
+        csv.writer(stream, lineterminator="\n\n").writerow([name, f"{other}\n,"])
     table = read_text_table("t", stream.getvalue(), TableForm("t", ()))
-    assert list(table.rows()) == [(one, f"{other}\n,") for one, other in rows]
+    assert list(table.rows()) == [(name, f"{other}\n,") for name, other in rows]
     assert table.find_line is not None
     assert [table.find_line(row)[0] for row in range(len(rows))] == lines
     assert table.row_error(len(rows) - 1, "no").line == lines[-1]
@@ -84,7 +84,7 @@ def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> Non
 
 # Some, as each unpacks megabytes.
 @pytest.mark.parametrize(
-    ("name", "read_file", "begin", "repeated"),
+    ("name", "read_file", "begin", "second_line"),
     sample_cases(
         [
             ("a.csv", read_chunks, "c1,d1\n", f"{'c' * 999},d1\n"),
@@ -99,9 +99,9 @@ def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> Non
     ),
 )
 def test_a_small_file_that_would_fill_the_memory_is_refused(
-    name: str, read_file: Callable[[str], Any], begin: str, repeated: str, tmp_path: Path
+    name: str, read_file: Callable[[str], Any], begin: str, second_line: str, tmp_path: Path
 ) -> None:
-    check_bomb(name, read_file, begin, repeated, tmp_path)
+    check_bomb(name, read_file, begin, second_line, tmp_path)
 
 
 def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:

@@ -25,18 +25,18 @@ ROWS = [("q1", "d1", 3.5), ("q1", "d2", 2.5), ("q2", "d1", 0.001)]
 
 
 def rows(path: str) -> list[tuple[str, str, float | None]]:
-    found = []
+    rows_of_blocks = []
     for load in read_run(path).blocks():
         block = load()
-        values = (
+        scores = (
             [None] * len(block) if block.score_or_grade is None else block.score_or_grade.tolist()
         )
         queries, docs = block.query.to_list(), block.doc.to_list()
-        found += [
+        rows_of_blocks += [
             (q.decode("utf-8", "surrogateescape"), d.decode("utf-8", "surrogateescape"), v)
-            for q, d, v in zip(queries, docs, values, strict=True)
+            for q, d, v in zip(queries, docs, scores, strict=True)
         ]
-    return found
+    return rows_of_blocks
 
 
 SPELLINGS = {
@@ -89,12 +89,12 @@ def test_any_ids_and_scores_come_back(
     path = Path(tempfile.gettempdir(), f"cranfield-{os.getpid()}.run")
     text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in expected)
     path.write_text(text, "utf-8", newline="")
-    saved = SIZES.bytes, SIZES.tail
+    saved_sizes = SIZES.bytes, SIZES.tail
     try:
         SIZES.bytes, SIZES.tail = size, max(8, size // 2)
         assert rows(str(path)) == expected
     finally:
-        SIZES.bytes, SIZES.tail = saved
+        SIZES.bytes, SIZES.tail = saved_sizes
         path.unlink()
 
 
@@ -207,26 +207,26 @@ def test_the_line_number_is_right_in_every_block(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", size)
     monkeypatch.setattr(SIZES, "tail", 64)
-    written = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
-    written[bad - 1] = "q Q0 this-is-bad 1 x t"
+    lines = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
+    lines[bad - 1] = "q Q0 this-is-bad 1 x t"
     with pytest.raises(InputError) as caught:
-        rows(write("run", "\n".join(written)))
+        rows(write("run", "\n".join(lines)))
     assert caught.value.line == bad
-    assert caught.value.text == written[bad - 1]
+    assert caught.value.text == lines[bad - 1]
 
 
 def test_a_carriage_return_alone_ends_a_line_and_is_counted(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 50)
-    written = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
-    written[33] = "q34 Q0 d34 1 x t"
+    lines = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
+    lines[33] = "q34 Q0 d34 1 x t"
     ends = ["\r", "\n", "\r\n", "\n"]
-    text = "".join(line + ends[i % 4] for i, line in enumerate(written))
+    text = "".join(line + ends[i % 4] for i, line in enumerate(lines))
     with pytest.raises(InputError) as caught:
         rows(write("run", text))
     assert caught.value.line == 34
-    assert caught.value.text == written[33]
+    assert caught.value.text == lines[33]
 
 
 def test_lone_carriage_returns_also_where_the_layout_is_chosen(write: Any) -> None:
@@ -235,10 +235,10 @@ def test_lone_carriage_returns_also_where_the_layout_is_chosen(write: Any) -> No
 
 
 def test_whole_numbers_are_read_alike_by_arrow_and_line_by_line(write: Any) -> None:
-    written = [f"q 0 d{g} {g}\n" for g in ("+5", "-0", "007", "2147483647", "0" * 20 + "1")]
+    lines = [f"q 0 d{g} {g}\n" for g in ("+5", "-0", "007", "2147483647", "0" * 20 + "1")]
     grades = {"d+5": 5, "d-0": 0, "d007": 7, "d2147483647": 2**31 - 1, "d" + "0" * 20 + "1": 1}
-    assert read_qrels(write("qrels", "".join(written))).to_dict() == {"q": grades}
-    by_line = "".join(written) + "q 0 x\x1c 1\n"  # which Arrow's block is not clean with
+    assert read_qrels(write("qrels", "".join(lines))).to_dict() == {"q": grades}
+    by_line = "".join(lines) + "q 0 x\x1c 1\n"  # which Arrow's block is not clean with
     assert read_qrels(write("qrels", by_line)).to_dict() == {"q": {**grades, "x\x1c": 1}}
     for grade in ("2147483648", "1e10", "0x1", "1_0", "9" * 5000):
         with pytest.raises(InputError, match="expected a number"):
@@ -335,22 +335,22 @@ HASH_ROWS = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize(("verb", "qrels", "run"), HASH_ROWS.values(), ids=HASH_ROWS.keys())
 def test_a_row_that_begins_with_a_hash_is_no_comment(
-    tmp_path: Path, verb: str, qrels: str, run: str, packed: bool
+    tmp_path: Path, verb: str, qrels: str, run: str, is_compressed: bool
 ) -> None:
-    pack = gzip.compress if packed else bytes
+    pack = gzip.compress if is_compressed else bytes
     paths = [str(tmp_path / name) for name in ("a.qrels", "a.run", "b.run")]
     for path, text in zip(paths, (qrels, run, "sun Q0 d3 1 2 t\n"), strict=True):
         Path(path).write_bytes(pack(text.encode()))
-    refused = invoke(verb, *paths, "-m", "AP")
+    process = invoke(verb, *paths, "-m", "AP")
     line = next(n for n, text in enumerate((qrels + run).split("\n"), 1) if "#" in text)
     line -= qrels.count("\n") if "#" in run else 0
-    assert refused.exit_code == 2
-    assert f":{line}: a line that begins with # has the columns of a row" in refused.stderr
-    assert "A comment has a blank behind #" in refused.stderr
-    assert "CSV or JSON" in refused.stderr
+    assert process.exit_code == 2
+    assert f":{line}: a line that begins with # has the columns of a row" in process.stderr
+    assert "A comment has a blank behind #" in process.stderr
+    assert "CSV or JSON" in process.stderr
 
 
 def test_rows_that_begin_with_a_hash_are_counted_where_faults_are_skipped(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ class Handler(BaseHTTPRequestHandler):
         elif content is None:
             self.send_response(404)
             content = b""
-        elif wanted := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
-            begin, end = int(wanted[1]), min(int(wanted[2]) + 1, len(content))
+        elif byte_range := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
+            begin, end = int(byte_range[1]), min(int(byte_range[2]) + 1, len(content))
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
             content = content[begin:end]
@@ -144,9 +144,9 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def nowhere() -> Iterator[int]:
     """A port that refuses connections: it is taken, and nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener.getsockname()[1]
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
@@ -185,10 +185,10 @@ def test_qrels_are_read_by_a_file_url(tmp_path: Path) -> None:
 
 
 def test_qrels_are_written_to_a_file_url_compressed_as_its_suffix_says(tmp_path: Path) -> None:
-    data = {"q": {"a": 1}}
-    Qrels(data).write(f"file://{tmp_path}/qrels.csv.gz")
+    docs_of_query = {"q": {"a": 1}}
+    Qrels(docs_of_query).write(f"file://{tmp_path}/qrels.csv.gz")
     assert (tmp_path / "qrels.csv.gz").read_bytes().startswith(b"\x1f\x8b")
-    assert read_qrels(tmp_path / "qrels.csv.gz").to_dict() == data
+    assert read_qrels(tmp_path / "qrels.csv.gz").to_dict() == docs_of_query
 
 
 def test_an_error_names_the_line_of_an_object(server: Server) -> None:
@@ -252,7 +252,7 @@ def test_a_run_is_read_from_a_web_server(name: str, folder: str, server: Server)
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("bucket/wrong.run", r"wrong\.run:3: expected 6 columns"),
         ("bucket/missing.run", "the server says 404"),
@@ -260,8 +260,10 @@ def test_a_run_is_read_from_a_web_server(name: str, folder: str, server: Server)
         ("short/a.run", f"the answer ends {len(RUN)} bytes too early"),
     ],
 )
-def test_what_a_web_server_does_not_give_is_an_error(place: str, said: str, server: Server) -> None:
-    assert re.search(said, refusal(f"http://127.0.0.1:{server.server_port}/{place}"))
+def test_what_a_web_server_does_not_give_is_an_error(
+    place: str, message: str, server: Server
+) -> None:
+    assert re.search(message, refusal(f"http://127.0.0.1:{server.server_port}/{place}"))
 
 
 @pytest.mark.parametrize("is_read", [False, True])
@@ -272,10 +274,10 @@ def test_what_a_web_server_gave_is_sent_along_with_a_run(
     run = read_run(f"http://127.0.0.1:{server.server_port}/bucket/once.run")
     if is_read:
         assert evaluate(QRELS, run, "AP")["AP"] == 0.5
-    copied, sent = copy.deepcopy(run), pickle.dumps(run)
+    run_copy, sent = copy.deepcopy(run), pickle.dumps(run)
     monkeypatch.delitem(OBJECTS, "once.run")  # it cannot be fetched again
-    for one in (run, copied, pickle.loads(sent)):  # noqa: S301 - our own
-        assert evaluate(QRELS, one, "AP")["AP"] == 0.5
+    for same_run in (run, run_copy, pickle.loads(sent)):  # noqa: S301 - our own
+        assert evaluate(QRELS, same_run, "AP")["AP"] == 0.5
 
 
 def test_an_object_that_changed_since_the_run_was_sent_is_refused(
@@ -301,9 +303,9 @@ def test_a_web_server_that_says_nothing_is_an_error(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_password_for_a_web_server_is_neither_sent_nor_shown(server: Server) -> None:
-    said = refusal(f"http://me:secret@127.0.0.1:{server.server_port}/bucket/plain.run")
-    assert "Download the file" in said
-    assert "secret" not in said
+    message = refusal(f"http://me:secret@127.0.0.1:{server.server_port}/bucket/plain.run")
+    assert "Download the file" in message
+    assert "secret" not in message
 
 
 # ---- what is not there -------------------------------------------------------------------------
@@ -321,8 +323,8 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("fsspec", "huggingface_hub"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Without(), *sys.meta_path])
-    said = refusal("hf://datasets/someone/something/plain.run")
-    assert "pip install fsspec huggingface_hub" in said
+    message = refusal("hf://datasets/someone/something/plain.run")
+    assert "pip install fsspec huggingface_hub" in message
 
 
 def test_a_url_of_an_unknown_kind_names_those_that_are_known() -> None:
@@ -353,16 +355,16 @@ def test_a_null_byte_in_a_file_url_is_no_files_name(stored_run: Path, tmp_path: 
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     path, qrels = str(stored_run), str(tmp_path / "qrels.txt")
     for arguments in (["evaluate", qrels, url], ["convert", url, path], ["convert", path, url]):
-        refused = invoke(*arguments)
-        assert refused.exit_code == 2
-        assert "run%00: is no file's name: it holds a null byte" in refused.stderr
+        process = invoke(*arguments)
+        assert process.exit_code == 2
+        assert "run%00: is no file's name: it holds a null byte" in process.stderr
 
 
 @pytest.mark.parametrize("spelling", range(3))
 def test_a_run_is_recognised_by_a_file_url(spelling: int, stored_run: Path, tmp_path: Path) -> None:
     for source in (str(stored_run), spellings(stored_run)[spelling]):
-        done = invoke("convert", source, str(tmp_path / "out.csv"))
-        assert done.exit_code == 0, done.stderr
+        process = invoke("convert", source, str(tmp_path / "out.csv"))
+        assert process.exit_code == 0, process.stderr
         assert (tmp_path / "out.csv").read_text().splitlines()[1] == "q1,d1,2.5,1"
 
 
@@ -380,9 +382,9 @@ def test_a_file_url_that_is_read_is_not_written(
         ("convert", "--run", other, url, "--without", path),
     ]
     for command in commands:
-        refused = invoke(*command)
-        assert refused.exit_code == 2, command
-        assert "is read by this command; name another file" in refused.stderr, command
+        process = invoke(*command)
+        assert process.exit_code == 2, command
+        assert "is read by this command; name another file" in process.stderr, command
         assert stored_run.read_text() == RUN_TEXT, command
 
 
@@ -395,9 +397,9 @@ def test_a_result_is_not_written_over_what_is_read_by_its_url(
     run.write_text(content := '{"q1": {"d1": 2.5, "d2": 1.5}}')
     qrels = tmp_path / "qrels.txt"
     qrels.write_text("q1 0 d1 1\n")
-    refused = invoke(command, str(qrels), str(run), "-o", spellings(run)[spelling])
-    assert refused.exit_code == 2
-    assert "is read by this command; name another file" in refused.stderr
+    process = invoke(command, str(qrels), str(run), "-o", spellings(run)[spelling])
+    assert process.exit_code == 2
+    assert "is read by this command; name another file" in process.stderr
     assert run.read_text() == content
 
 
@@ -418,24 +420,26 @@ def test_an_error_in_the_input_leaves_what_was_at_a_file_url(
     stored_run: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.run").write_text(RUN_TEXT + "q2 Q0 d1 1\n")
-    refused = invoke("convert", "--run", str(tmp_path / "wrong.run"), stored_run.as_uri())
-    assert refused.exit_code == 2
-    assert "wrong.run: expected 6 columns" in refused.stderr
+    process = invoke("convert", "--run", str(tmp_path / "wrong.run"), stored_run.as_uri())
+    assert process.exit_code == 2
+    assert "wrong.run: expected 6 columns" in process.stderr
     assert stored_run.read_text() == RUN_TEXT
 
 
 def test_a_result_is_written_to_a_file_url(stored_run: Path, tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     url = (tmp_path / "page one.csv").as_uri()
-    done = invoke("evaluate", str(tmp_path / "qrels.txt"), str(stored_run), "-m", "RR", "-o", url)
-    assert done.exit_code == 0, done.stderr
+    process = invoke(
+        "evaluate", str(tmp_path / "qrels.txt"), str(stored_run), "-m", "RR", "-o", url
+    )
+    assert process.exit_code == 0, process.stderr
     assert (tmp_path / "page one.csv").read_text().splitlines()[1].endswith(",1.0")
 
 
 def test_a_file_url_of_no_file_here_is_refused(stored_run: Path) -> None:
     url = "file://elsewhere/out.run"
     for command in (("--run", str(stored_run), url), ("--run", url, str(stored_run) + ".csv")):
-        refused = invoke("convert", *command)
-        assert refused.exit_code == 2
-        assert refused.stderr.startswith(f"Error: {url}: cannot be opened: ")
+        process = invoke("convert", *command)
+        assert process.exit_code == 2
+        assert process.stderr.startswith(f"Error: {url}: cannot be opened: ")
     assert "no such file" in invoke("convert", f"{stored_run.as_uri()}.none", "-").stderr.lower()

@@ -22,7 +22,7 @@ from pyarrow import feather, parquet
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
 
 SUFFIXES = [".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".arrows", ".feather"]
-PACKED = ["", ".gz", ".bz2", ".xz", ".zst", ".lz4"]
+COMPRESSIONS = ["", ".gz", ".bz2", ".xz", ".zst", ".lz4"]
 IN_A_FOLDER = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -50,7 +50,7 @@ def bytes_ids() -> st.SearchStrategy[str]:
     return of.map(lambda b: b.decode("utf-8", "surrogateescape"))
 
 
-def of_one_line(ids: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def one_line_ids(ids: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Ids without line breaks, which CSV and TSV can hold."""
     return ids.filter(lambda text: "\n" not in text and "\r" not in text)
 
@@ -59,63 +59,69 @@ scores = st.floats(allow_nan=False) | st.integers(-(2**70), 2**70).map(float)
 grades = st.integers(1 - 2**31, 2**31 - 1)
 
 
-def nested(ids: st.SearchStrategy[str], values: Any) -> st.SearchStrategy[dict[str, Any]]:
+def nested_dicts(ids: st.SearchStrategy[str], numbers: Any) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(
-        ids, st.dictionaries(ids, values, min_size=1, max_size=5), min_size=1, max_size=4
+        ids, st.dictionaries(ids, numbers, min_size=1, max_size=5), min_size=1, max_size=4
     )
 
 
-def signed(data: Any) -> Any:
+def show_signs(docs_of_query: Any) -> Any:
     """Numbers as texts, so that -0.0 is not 0.0."""
-    return {q: {d: repr(s) for d, s in docs.items()} for q, docs in data.items()}
+    return {q: {d: repr(s) for d, s in docs.items()} for q, docs in docs_of_query.items()}
 
 
 def same_run(run: dict[str, Any], path: Path) -> None:
     Run(run).write(path)
-    found = read_run(path).to_dict()
-    assert signed(found) == signed(run)
-    assert [list(docs) for docs in found.values()] == [list(run[q]) for q in found]
+    docs_of_query = read_run(path).to_dict()
+    assert show_signs(docs_of_query) == show_signs(run)
+    assert [list(docs) for docs in docs_of_query.values()] == [list(run[q]) for q in docs_of_query]
 
 
-def of_any_ids(values: Any) -> st.SearchStrategy[tuple[dict[str, Any], str]]:
+def data_with_suffix(numbers: Any) -> st.SearchStrategy[tuple[dict[str, Any], str]]:
     """Data and the suffix of a format that can hold its ids."""
-    every_text = texts() | bytes_ids()
+    any_text = texts() | bytes_ids()
     return (
-        st.tuples(nested(every_text, values), st.sampled_from(SUFFIXES[3:]))
-        | st.tuples(nested(of_one_line(every_text), values), st.sampled_from([".csv", ".tsv"]))
-        | st.tuples(nested(plain_ids(), values), st.just(".trec"))
+        st.tuples(nested_dicts(any_text, numbers), st.sampled_from(SUFFIXES[3:]))
+        | st.tuples(
+            nested_dicts(one_line_ids(any_text), numbers), st.sampled_from([".csv", ".tsv"])
+        )
+        | st.tuples(nested_dicts(plain_ids(), numbers), st.just(".trec"))
     )
 
 
 @settings(IN_A_FOLDER, max_examples=examples(200))
-@given(of_any_ids(scores), st.sampled_from(PACKED))
-def test_a_run_of_any_ids_comes_back(tmp_path: Path, made: Any, packed: str) -> None:
-    run, suffix = made
-    same_run(run, tmp_path / f"run{suffix}{packed}")
+@given(data_with_suffix(scores), st.sampled_from(COMPRESSIONS))
+def test_a_run_of_any_ids_comes_back(
+    tmp_path: Path, table_and_suffix: Any, compression: str
+) -> None:
+    run, suffix = table_and_suffix
+    same_run(run, tmp_path / f"run{suffix}{compression}")
 
 
 @settings(IN_A_FOLDER, max_examples=examples(200))
-@given(of_any_ids(grades), st.sampled_from(PACKED))
-def test_qrels_of_any_ids_come_back(tmp_path: Path, made: Any, packed: str) -> None:
-    qrels, suffix = made
-    path = tmp_path / f"qrels{suffix}{packed}"
+@given(data_with_suffix(grades), st.sampled_from(COMPRESSIONS))
+def test_qrels_of_any_ids_come_back(
+    tmp_path: Path, table_and_suffix: Any, compression: str
+) -> None:
+    qrels, suffix = table_and_suffix
+    path = tmp_path / f"qrels{suffix}{compression}"
     Qrels(qrels).write(path)
     assert read_qrels(path).to_dict() == qrels
 
 
 @IN_A_FOLDER
-@given(nested(of_one_line(texts()), grades), st.booleans())
-def test_beir_comes_back(tmp_path: Path, qrels: dict[str, Any], stated: bool) -> None:
+@given(nested_dicts(one_line_ids(texts()), grades), st.booleans())
+def test_beir_comes_back(tmp_path: Path, qrels: dict[str, Any], states_format: bool) -> None:
     path = tmp_path / "test.tsv"
     Qrels(qrels).write(path, format="beir")
     assert path.read_bytes().startswith(b"query-id\tcorpus-id\tscore\n")
-    assert read_qrels(path, "beir" if stated else None).to_dict() == qrels
+    assert read_qrels(path, "beir" if states_format else None).to_dict() == qrels
 
 
 @IN_A_FOLDER
 @given(
     st.dictionaries(
-        of_one_line(texts()), st.lists(of_one_line(texts()), min_size=1, unique=True), min_size=1
+        one_line_ids(texts()), st.lists(one_line_ids(texts()), min_size=1, unique=True), min_size=1
     ),
     st.sampled_from(SUFFIXES[1:]),
 )
@@ -123,8 +129,10 @@ def test_an_order_comes_back(tmp_path: Path, run: dict[str, Any], suffix: str) -
     """Rows without scores are a ranking; every format keeps its order."""
     path = tmp_path / f"run{suffix}"
     Run([(query, doc) for query, docs in run.items() for doc in docs]).write(path)
-    found = read_run(path).to_dict()
-    assert {query: sorted(docs, key=lambda d: -docs[d]) for query, docs in found.items()} == run
+    docs_of_query = read_run(path).to_dict()
+    assert {
+        query: sorted(docs, key=lambda d: -docs[d]) for query, docs in docs_of_query.items()
+    } == run
 
 
 SPOILT = ["a b", " a", "a ", "a\tb", "a\nb", "a\r", "a\x0bb", "a\x0cb"]
@@ -132,48 +140,52 @@ SPOILT = ["a b", " a", "a ", "a\tb", "a\nb", "a\r", "a\x0bb", "a\x0cb"]
 
 @pytest.mark.parametrize("bad", SPOILT)
 @pytest.mark.parametrize("form", ["trec", "msmarco"])
-@pytest.mark.parametrize("where", ["query", "doc"])
+@pytest.mark.parametrize("column", ["query", "doc"])
 def test_an_id_that_columns_of_text_cannot_hold_is_refused(
-    bad: str, form: Any, where: str, tmp_path: Path
+    bad: str, form: Any, column: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
     path.write_text("what stood there")
-    data = {"q": {"good": 1}, bad: {"d": 1}} if where == "query" else {"q": {"good": 1, bad: 1}}
-    for thing in (Qrels(data), Run(data)):
+    docs_of_query = (
+        {"q": {"good": 1}, bad: {"d": 1}} if column == "query" else {"q": {"good": 1, bad: 1}}
+    )
+    for qrels_or_run in (Qrels(docs_of_query), Run(docs_of_query)):
         with pytest.raises(InputError, match=ID_FAULTS) as caught:
-            thing.write(path, format=form)
+            qrels_or_run.write(path, format=form)
         assert repr(bad) in str(caught.value)
         assert path.read_text() == "what stood there"
         assert list(tmp_path.iterdir()) == [path], "nothing else is left behind"
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-@pytest.mark.parametrize("broken", ["a\nb", "\n", "a\r"])
-@pytest.mark.parametrize("where", ["query", "doc"])
+@pytest.mark.parametrize("bad_id", ["a\nb", "\n", "a\r"])
+@pytest.mark.parametrize("column", ["query", "doc"])
 def test_an_id_with_a_line_break_is_not_written_as_csv(
-    broken: str, suffix: str, where: str, tmp_path: Path
+    bad_id: str, suffix: str, column: str, tmp_path: Path
 ) -> None:
-    data = {broken: {"d": 1}} if where == "query" else {"q": {"d": 1, broken: 1}}
-    for thing in (Qrels(data), Run(data)):
+    docs_of_query = {bad_id: {"d": 1}} if column == "query" else {"q": {"d": 1, bad_id: 1}}
+    for qrels_or_run in (Qrels(docs_of_query), Run(docs_of_query)):
         with pytest.raises(InputError, match="holds a line break") as caught:
-            thing.write(tmp_path / f"out{suffix}")
-        assert repr(broken) in str(caught.value)
+            qrels_or_run.write(tmp_path / f"out{suffix}")
+        assert repr(bad_id) in str(caught.value)
     assert not any(tmp_path.iterdir())
 
 
 @IN_A_FOLDER
-@given(nested(texts(), grades))
-def test_columns_of_text_hold_ids_or_refuse_them(tmp_path: Path, data: dict[str, Any]) -> None:
+@given(nested_dicts(texts(), grades))
+def test_columns_of_text_hold_ids_or_refuse_them(
+    tmp_path: Path, docs_of_query: dict[str, Any]
+) -> None:
     for path, write, read in (
-        (tmp_path / "a.run", Run(data).write, lambda p: read_run(p).to_dict()),
-        (tmp_path / "a.qrels", Qrels(data).write, lambda p: read_qrels(p).to_dict()),
+        (tmp_path / "a.run", Run(docs_of_query).write, lambda p: read_run(p).to_dict()),
+        (tmp_path / "a.qrels", Qrels(docs_of_query).write, lambda p: read_qrels(p).to_dict()),
     ):
         try:
             write(path)
         except InputError as error:
             assert ID_FAULTS in str(error)  # noqa: PT017 - either this, or it comes back
         else:
-            assert read(path) == data
+            assert read(path) == docs_of_query
 
 
 def test_a_comment_is_no_query(tmp_path: Path) -> None:
@@ -188,22 +200,22 @@ DATA = {"q1": {"d1": 1.5, 'd"2,\t': -2.0}, "q2": {"é;": 1e300}}
 ROWS = [(q, d, s) for q, docs in DATA.items() for d, s in docs.items()]
 
 
-def unpacked(path: Path) -> bytes:
-    data = path.read_bytes()
-    opened = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+def decompress_file(path: Path) -> bytes:
+    content = path.read_bytes()
+    decompressors = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
     if path.suffix in (".zst", ".lz4"):
         codec = {".zst": "zstd", ".lz4": "lz4"}[path.suffix]
-        with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+        with pa.CompressedInputStream(pa.BufferReader(content), codec) as stream:
             return bytes(stream.read())
-    return opened[path.suffix](data) if path.suffix in opened else data
+    return decompressors[path.suffix](content) if path.suffix in decompressors else content
 
 
-@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
-def test_others_read_the_csv(suffix: str, separator: str, packed: str, tmp_path: Path) -> None:
-    path = tmp_path / f"run{suffix}{packed}"
+def test_others_read_the_csv(suffix: str, separator: str, compression: str, tmp_path: Path) -> None:
+    path = tmp_path / f"run{suffix}{compression}"
     Run(DATA).write(path)
-    text = unpacked(path).decode()
+    text = decompress_file(path).decode()
     header, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     assert header == ["query_id", "doc_id", "score"]
     assert [(q, d, float(s)) for q, d, s in rows] == ROWS
@@ -211,14 +223,14 @@ def test_others_read_the_csv(suffix: str, separator: str, packed: str, tmp_path:
     assert list(frame.itertuples(index=False, name=None)) == ROWS
 
 
-@pytest.mark.parametrize("packed", PACKED)
-def test_others_read_the_json(packed: str, tmp_path: Path) -> None:
-    path = tmp_path / f"run.json{packed}"
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_others_read_the_json(compression: str, tmp_path: Path) -> None:
+    path = tmp_path / f"run.json{compression}"
     Run(DATA).write(path)
-    assert json.loads(unpacked(path)) == DATA
-    path = tmp_path / f"run.jsonl{packed}"
+    assert json.loads(decompress_file(path)) == DATA
+    path = tmp_path / f"run.jsonl{compression}"
     Run(DATA).write(path)
-    objects = map(json.loads, unpacked(path).decode().splitlines())
+    objects = map(json.loads, decompress_file(path).decode().splitlines())
     assert [(row["query_id"], row["doc_id"], row["score"]) for row in objects] == ROWS
 
 
@@ -291,9 +303,9 @@ def test_a_run_is_written_onto_the_file_that_it_is_read_from(suffix: str, tmp_pa
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("packed", PACKED)
-def test_the_same_data_are_the_same_bytes(suffix: str, packed: str, tmp_path: Path) -> None:
-    paths = [tmp_path / f"{i}{suffix}{packed}" for i in range(2)]
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_the_same_data_are_the_same_bytes(suffix: str, compression: str, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}{suffix}{compression}" for i in range(2)]
     for path in paths:
         Run({"q": {"a": 1.5}}, "x").write(path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
@@ -304,7 +316,7 @@ def test_a_run_with_a_fault_is_not_written(suffix: str, write: Any, tmp_path: Pa
     path = write("bad.csv", "qid,docno,score\nq,a,1\nq,b,x\n")
     with pytest.raises(InputError, match=r"bad\.csv:3: expected a number"):
         read_run(path).write(tmp_path / f"a{suffix}")
-    assert [one.name for one in tmp_path.iterdir()] == ["bad.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
     read_run(path, errors="skip").write(tmp_path / f"a{suffix}")
     assert read_run(tmp_path / f"a{suffix}").to_dict() == {"q": {"a": 1}}
 
@@ -319,13 +331,13 @@ def test_queries_that_stand_apart_are_written(suffix: str, tmp_path: Path) -> No
 
 @IN_A_FOLDER
 @given(st.data())
-def test_any_format_leads_to_any_other(tmp_path: Path, data: Any) -> None:
-    run = data.draw(nested(plain_ids(), scores))
+def test_any_format_leads_to_any_other(tmp_path: Path, draws: Any) -> None:
+    run = draws.draw(nested_dicts(plain_ids(), scores))
     assume(any(docs for docs in run.values()))
-    one, other = (data.draw(st.sampled_from(SUFFIXES)) for _ in range(2))
-    Run(run).write(tmp_path / f"one{one}")
-    read_run(tmp_path / f"one{one}").write(tmp_path / f"other{other}")
-    assert signed(read_run(tmp_path / f"other{other}").to_dict()) == signed(run)
+    suffix, other = (draws.draw(st.sampled_from(SUFFIXES)) for _ in range(2))
+    Run(run).write(tmp_path / f"one{suffix}")
+    read_run(tmp_path / f"one{suffix}").write(tmp_path / f"other{other}")
+    assert show_signs(read_run(tmp_path / f"other{other}").to_dict()) == show_signs(run)
 
 
 def test_many_rows_are_written_in_blocks(tmp_path: Path) -> None:
@@ -349,6 +361,6 @@ def test_many_rows_are_written_in_blocks(tmp_path: Path) -> None:
 def test_ranks_are_made_of_scores_that_the_format_has_no_place_for(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("query_id,doc_id,score\nq1,d1,0.5\nq1,d2,2.0\n")
-    written = read_run(path).write(tmp_path / "marco.tsv", "msmarco")
+    path_of_run = read_run(path).write(tmp_path / "marco.tsv", "msmarco")
     assert (tmp_path / "marco.tsv").read_text() == "q1\td2\t1\nq1\td1\t2\n"
-    assert written.lost_roles == ["score"]
+    assert path_of_run.lost_roles == ["score"]

@@ -33,13 +33,13 @@ def query_of(line: bytes) -> bytes:
 
 def changes_of(text: bytes) -> list[int]:
     """Return where lines begin whose query is not that of the line above."""
-    found, begin, last = [], 0, None
+    starts, begin, last = [], 0, None
     for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
         if last is not None and query_of(line) != last:
-            found.append(begin)
+            starts.append(begin)
         last = query_of(line)
         begin += len(line)
-    return found
+    return starts
 
 
 def lines_of(chance: random.Random) -> list[bytes]:
@@ -73,9 +73,9 @@ def test_one_other_query_between_rows_of_the_last_is_found() -> None:
         assert find_query_change(text, query_of) in changes_of(text)
 
 
-@pytest.mark.parametrize("given", [None, "3"])
+@pytest.mark.parametrize("n_threads", [None, "3"])
 def test_the_command_line_starts_no_threads_for_algebra_unless_it_is_told_to(
-    given: str | None,
+    n_threads: str | None,
 ) -> None:
     code = (
         "import os, sys, cranfield, cranfield.cli\n"
@@ -84,12 +84,12 @@ def test_the_command_line_starts_no_threads_for_algebra_unless_it_is_told_to(
         "try:\n    cranfield.cli.main()\n"
         "finally:\n    print(before, os.environ['OPENBLAS_NUM_THREADS'])\n"
     )
-    env = {name: one for name, one in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    env |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
-    done = subprocess.run(
+    env = {name: setting for name, setting in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env |= {} if n_threads is None else {"OPENBLAS_NUM_THREADS": n_threads}
+    process = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == f"{given} {given or '1'}"
+    assert process.stdout.splitlines()[-1] == f"{n_threads} {n_threads or '1'}"
 
 
 def test_one_thread_is_that_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -99,16 +99,20 @@ def test_one_thread_is_that_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_p
     Qrels(judged).write(qrels, "trec")
     monkeypatch.setattr(SIZES, "bytes", 1 << 10)
     usual = evaluate(judged, str(run), "AP RR")
-    few = evaluate(judged, str(run), "AP RR", threads=2)
+    scores_in_two_threads = evaluate(judged, str(run), "AP RR", threads=2)
 
-    def refused(*_: object) -> None:
+    def refuse_threads(*_: object) -> None:
         raise AssertionError("a thread was started")
 
-    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", refused)
-    one = evaluate(judged, str(run), "AP RR", threads=1)
-    assert usual.values.tobytes() == few.values.tobytes() == one.values.tobytes()
-    done = invoke("evaluate", str(qrels), str(run), "-m", "AP", "--threads", "1")
-    assert done.exit_code == 0
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", refuse_threads)
+    scores_in_one_thread = evaluate(judged, str(run), "AP RR", threads=1)
+    assert (
+        usual.values.tobytes()
+        == scores_in_two_threads.values.tobytes()
+        == scores_in_one_thread.values.tobytes()
+    )
+    process = invoke("evaluate", str(qrels), str(run), "-m", "AP", "--threads", "1")
+    assert process.exit_code == 0
     with pytest.raises(AssertionError, match="a thread was started"):
         evaluate(judged, str(run), "AP RR")
     with pytest.raises(OptionError, match="threads=0"):

@@ -32,18 +32,18 @@ ACTUAL = [
     *(4, 79, 32, 45, 14, 46, 53, 15, 3, 54, 68, 99, 75, 82, 35),
     *(27, 73, 20, 25, 66, 11, 58, 31, 8, 85),
 ]
-PREDICTED = [1, 2, 62, 84, 3, 4, 81, 14, 5, 67]
+RANKING = [1, 2, 62, 84, 3, 4, 81, 14, 5, 67]
 
 
 def test_three_things_called_ap_at_k() -> None:
     """Of 25 relevant documents the first 5 ranks hold one, at rank 5."""
-    assert (AP @ 5)(ACTUAL, PREDICTED) == (1 / 5) / 25
-    assert (AP(over="retrieved") @ 5)(ACTUAL, PREDICTED) == (1 / 5) / 1
-    assert (AP(over="reachable") @ 5)(ACTUAL, PREDICTED) == (1 / 5) / min(5, 25)
+    assert (AP @ 5)(ACTUAL, RANKING) == (1 / 5) / 25
+    assert (AP(over="retrieved") @ 5)(ACTUAL, RANKING) == (1 / 5) / 1
+    assert (AP(over="reachable") @ 5)(ACTUAL, RANKING) == (1 / 5) / min(5, 25)
     precisions = [1 / 5, 2 / 6, 3 / 8]
-    assert (AP(over="retrieved") @ 10)(ACTUAL, PREDICTED) == sum(precisions) / 3
-    assert (AP(over="reachable") @ 10)(ACTUAL, PREDICTED) == sum(precisions) / 10
-    assert AP(over="reachable")(ACTUAL, PREDICTED) == AP(ACTUAL, PREDICTED) == sum(precisions) / 25
+    assert (AP(over="retrieved") @ 10)(ACTUAL, RANKING) == sum(precisions) / 3
+    assert (AP(over="reachable") @ 10)(ACTUAL, RANKING) == sum(precisions) / 10
+    assert AP(over="reachable")(ACTUAL, RANKING) == AP(ACTUAL, RANKING) == sum(precisions) / 25
     assert AP(over="retrieved")([0, 0]) == 0
 
 
@@ -52,9 +52,9 @@ def test_an_average_over_those_found_has_no_best_order_of_ties() -> None:
     for ties in ("best", "worst", "expected"):
         with pytest.raises(MeasureError, match="ties"):
             evaluate(qrels, run, "AP(over='retrieved')@2", ties=ties)
-    found = evaluate(qrels, run, "AP(over='reachable')@2", ties="expected")
+    scores = evaluate(qrels, run, "AP(over='reachable')@2", ties="expected")
     # b is second in one of two orders, and then has precision 2 / 2.
-    assert found["AP(over='reachable')@2"] == (1 / 1 + (2 / 2) / 2) / min(2, 2)
+    assert scores["AP(over='reachable')@2"] == (1 / 1 + (2 / 2) / 2) / min(2, 2)
 
 
 def test_the_sides_by_name() -> None:
@@ -63,14 +63,14 @@ def test_the_sides_by_name() -> None:
 
 
 def test_sets_where_the_order_does_not_matter() -> None:
-    truth, found = {"d1", "d3", "d5"}, {"d1", "d2", "d3", "d4"}
-    assert SetP(truth, found) == 2 / 4
-    assert SetR(truth, found) == 2 / 3
-    assert SetF(truth, found) == pytest.approx(2 * (2 / 4) * (2 / 3) / (2 / 4 + 2 / 3), rel=1e-15)
+    truth, ranking = {"d1", "d3", "d5"}, {"d1", "d2", "d3", "d4"}
+    assert SetP(truth, ranking) == 2 / 4
+    assert SetR(truth, ranking) == 2 / 3
+    assert SetF(truth, ranking) == pytest.approx(2 * (2 / 4) * (2 / 3) / (2 / 4 + 2 / 3), rel=1e-15)
     assert SetP(truth, set()) == 0
-    for one in (AP, P @ 2, nDCG, RR, R @ 3):
+    for measure in (AP, P @ 2, nDCG, RR, R @ 3):
         with pytest.raises(InputError, match="a set has no order"):
-            one(truth, found)
+            measure(truth, ranking)
 
 
 # Their values of these judgments are the same in every order, for another reason.
@@ -83,12 +83,14 @@ def test_which_measures_need_no_order() -> None:
         groups = definition.traits.takes_groups and not definition.traits.of_sets
         if not groups and not definition.is_user_defined and definition.cutoff != "required":
             try:
-                values = {Measure(definition.name)(truth, order) for order in permutations("abdx")}
+                values_of_orders = {
+                    Measure(definition.name)(truth, order) for order in permutations("abdx")
+                }
             except MeasureError:
                 continue  # of groups
             free = definition.traits.of_sets
-            assert free or len(values) > 1 or definition.name in ALIKE, definition.name
-            assert not free or len(values) == 1, definition.name
+            assert free or len(values_of_orders) > 1 or definition.name in ALIKE, definition.name
+            assert not free or len(values_of_orders) == 1, definition.name
 
 
 def test_the_number_of_relevant_documents() -> None:
@@ -111,7 +113,7 @@ def test_the_number_of_relevant_documents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: _ap({1}, [2, 1], 5), r"\(AP@5\)\(truth, ranking\)"),
         (lambda: _ap({1}, [2, 1], k=5), r"\(AP@5\)\(truth, ranking\)"),
@@ -125,8 +127,8 @@ def test_the_number_of_relevant_documents() -> None:
         (lambda: _ap([3, 0, 2], ["a", "b", "c"]), r"whole numbers(.|\n)*AP\(\[1, 0\]\)"),
     ],
 )
-def test_calls_that_are_misunderstood(call: Any, said: str) -> None:
-    with pytest.raises((TypeError, MeasureError, InputError), match=said):
+def test_calls_that_are_misunderstood(call: Any, message: str) -> None:
+    with pytest.raises((TypeError, MeasureError, InputError), match=message):
         call()
 
 
@@ -137,8 +139,8 @@ def test_grades_with_a_number_of_relevant_documents() -> None:
     qrels, run = grades([1, 1, 0], n_relevant=5)
     assert evaluate(qrels, run, "AP NumRel")["AP"] == (1 / 1 + 2 / 2) / 5
     assert codes(qrels) == ["n-relevant"]
-    each = grades({"a": [1, 0], "b": [0, 1]}, n_relevant={"b": 4, "a": 1})
-    assert evaluate(*each, "AP").per_query("AP") == {"a": 1, "b": (1 / 2) / 4}
+    lists = grades({"a": [1, 0], "b": [0, 1]}, n_relevant={"b": 4, "a": 1})
+    assert evaluate(*lists, "AP").per_query("AP") == {"a": 1, "b": (1 / 2) / 4}
     assert grades([[1, 0], [0, 1]], n_relevant=[1, 4]).qrels.to_dict().keys() == {"1", "2"}
     with pytest.raises(InputError, match="query '2' has a list, and no number"):
         grades([[1], [1]], n_relevant=[3])
@@ -151,21 +153,21 @@ def test_a_collection_may_leave_out_what_gains_nothing() -> None:
     assert evaluate(qrels, run, "AP")["AP"] == (1 / 1 + 2 / 2) / 5
     assert codes(qrels) == ["collection"]
     assert "3 documents" in qrels.notes[0].text
-    whole = grades([1, 1, 0, 0, 0], collection=[1] * 5 + [0] * 3)
-    assert whole.qrels.to_dict() == qrels.to_dict()
+    lists = grades([1, 1, 0, 0, 0], collection=[1] * 5 + [0] * 3)
+    assert lists.qrels.to_dict() == qrels.to_dict()
     with pytest.raises(InputError, match=r"lacks grades that were retrieved: 1 \(1 more\)"):
         grades([1, 1, 0], collection=[1, 0])
 
 
 def test_two_lists_as_two_systems() -> None:
     qrels, runs = grades({"A": [5, 2, 4, 0, 1], "B": [2, 0, 5, 1, 4]}, systems=True)
-    found = evaluate(qrels, runs, "CG@5 nDCG@5")
-    assert list(found) == ["A", "B"]
-    cg = {name: one["CG@5"] for name, one in found.items()}
+    systems = evaluate(qrels, runs, "CG@5 nDCG@5")
+    assert list(systems) == ["A", "B"]
+    cg = {name: scores["CG@5"] for name, scores in systems.items()}
     assert cg == {"A": 5 + 2 + 4 + 0 + 1, "B": 2 + 0 + 5 + 1 + 4}
-    assert found["A"]["nDCG@5"] == evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5")["nDCG@5"]
-    assert found["B"]["nDCG@5"] == evaluate(*grades([2, 0, 5, 1, 4]), "nDCG@5")["nDCG@5"]
-    assert "systems" in codes(found)
+    assert systems["A"]["nDCG@5"] == evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5")["nDCG@5"]
+    assert systems["B"]["nDCG@5"] == evaluate(*grades([2, 0, 5, 1, 4]), "nDCG@5")["nDCG@5"]
+    assert "systems" in codes(systems)
     difference = explain(qrels, runs, "CG@5", "1")
     assert difference.to_dict()["difference"] == 0
 
@@ -177,11 +179,14 @@ def test_systems_share_as_many_documents_as_their_grades_allow() -> None:
         "A": {"NumRel": 3, "NumRet": 3},
         "B": {"NumRel": 3, "NumRet": 2},
     }
-    several = grades({"A": [[1], [0, 1]], "B": {"1": [1], "2": [1, 0]}}, systems=True)
-    values = evaluate(*several, "RR").per_query("RR")
-    assert values == {"A": {"1": 1, "2": 1 / 2}, "B": {"1": 1, "2": 1}}
-    known = grades({"A": [1, 0], "B": [0, 1]}, systems=True, n_relevant=4)
-    assert evaluate(*known, "AP").means() == {"A": {"AP": 1 / 4}, "B": {"AP": (1 / 2) / 4}}
+    graded_systems = grades({"A": [[1], [0, 1]], "B": {"1": [1], "2": [1, 0]}}, systems=True)
+    reciprocal_ranks = evaluate(*graded_systems, "RR").per_query("RR")
+    assert reciprocal_ranks == {"A": {"1": 1, "2": 1 / 2}, "B": {"1": 1, "2": 1}}
+    graded_with_count = grades({"A": [1, 0], "B": [0, 1]}, systems=True, n_relevant=4)
+    assert evaluate(*graded_with_count, "AP").means() == {
+        "A": {"AP": 1 / 4},
+        "B": {"AP": (1 / 2) / 4},
+    }
     with pytest.raises(InputError, match="system 'A' has a list of query '2', and 'B' none"):
         grades({"A": [[1], [1]], "B": [[1]]}, systems=True)
     with pytest.raises(InputError, match="system: list of grades"):
@@ -189,13 +194,13 @@ def test_systems_share_as_many_documents_as_their_grades_allow() -> None:
 
 
 def test_on_the_command_line() -> None:
-    one = invoke(
+    process = invoke(
         "evaluate", "--grades", "1 1 0", "--n-relevant", "5", "-m", "AP", "--format", "csv"
     )
-    assert one.stdout.splitlines()[1] == f"grades,AP,all,{(1 / 1 + 2 / 2) / 5}"
+    assert process.stdout.splitlines()[1] == f"grades,AP,all,{(1 / 1 + 2 / 2) / 5}"
     lists = ("--grades", "A: 5 2 4", "--grades", "B: 2 5 4")
-    both = invoke("evaluate", *lists, "--systems", "-m", "CG@1", "--format", "csv")
-    assert both.stdout.splitlines()[1:] == [
+    csv_process = invoke("evaluate", *lists, "--systems", "-m", "CG@1", "--format", "csv")
+    assert csv_process.stdout.splitlines()[1:] == [
         "A,DCG(discount='none')@1,all,5.0",
         "B,DCG(discount='none')@1,all,2.0",
     ]
@@ -204,22 +209,22 @@ def test_on_the_command_line() -> None:
 
 
 def test_grades_in_the_place_of_judgments_are_hinted_at() -> None:
-    for call, said in (
+    for call, message in (
         (lambda: explain([5, 2, 4], "DCG@5"), r"\*grades\(\[5, 2, 4\]\)"),
         (lambda: evaluate([5, 2, 4], "DCG@5"), r"\*grades\(\[5, 2, 4\]\)"),
         (lambda: evaluate(grades([5, 2]), "DCG@5"), r"\*grades\(\.\.\.\)"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             call()
 
 
 def test_an_explanation_is_a_table_of_documents() -> None:
-    found = explain(*grades([5, 2, 4, 0, 1]), "DCG@5").to_arrow()
-    rows = [row for row in found.to_pylist() if row["document"] is not None]
+    table = explain(*grades([5, 2, 4, 0, 1]), "DCG@5").to_arrow()
+    rows = [row for row in table.to_pylist() if row["document"] is not None]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["grade"] for row in rows] == [5, 2, 4, 0, 1]
     assert rows[2]["discount"] == 2
     assert [row["gain / discount"] for row in rows][2] == 4 / 2
-    assert rows[-1]["sum so far"] == found.to_pylist()[-1]["value"]
-    assert found.to_pylist()[-1]["step"] == "DCG@5"
-    assert found.to_pandas()["rank"].dropna().tolist() == [1, 2, 3, 4, 5]
+    assert rows[-1]["sum so far"] == table.to_pylist()[-1]["value"]
+    assert table.to_pylist()[-1]["step"] == "DCG@5"
+    assert table.to_pandas()["rank"].dropna().tolist() == [1, 2, 3, 4, 5]

@@ -30,18 +30,18 @@ from cranfield import (
 from cranfield.cli import cli
 
 
-def dcg(listed: list[int]) -> float:
-    return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(listed, 1))
+def dcg(grades: list[int]) -> float:
+    return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
-def ndcg(listed: list[int], every: list[int], k: int) -> float:
-    return dcg(listed[:k]) / dcg(sorted(every, reverse=True)[:k])
+def ndcg(grades: list[int], collection: list[int], k: int) -> float:
+    return dcg(grades[:k]) / dcg(sorted(collection, reverse=True)[:k])
 
 
 def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    done = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
-    assert done.exit_code == 0, done.stderr
-    run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    process = invoke_evaluate(*arguments, "--format", "json", "-q", stdin=stdin)
+    assert process.exit_code == 0, process.stderr
+    run: dict[str, Any] = json.loads(process.stdout)["runs"][0]
     return run
 
 
@@ -83,25 +83,25 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("listed", "name", "value", "printed"), EXAMPLES)
+@pytest.mark.parametrize(("grade_list", "name", "score", "rounded_score"), EXAMPLES)
 def test_every_spelling_gives_the_value(
-    listed: list[int | None], name: str, value: float, printed: float
+    grade_list: list[int | None], name: str, score: float, rounded_score: float
 ) -> None:
-    exact = evaluate(*grades(listed), name)[name]
-    assert exact == pytest.approx(value, rel=1e-15)
-    decimals = len(str(printed).partition(".")[2])
-    assert round(exact, decimals if decimals < 10 else 12) == round(printed, 12)
-    assert parse(name)(listed) == exact
-    text = "1: " + " ".join("-" if one is None else str(one) for one in listed)
+    exact = evaluate(*grades(grade_list), name)[name]
+    assert exact == pytest.approx(score, rel=1e-15)
+    decimals = len(str(rounded_score).partition(".")[2])
+    assert round(exact, decimals if decimals < 10 else 12) == round(rounded_score, 12)
+    assert parse(name)(grade_list) == exact
+    text = "1: " + " ".join("-" if grade is None else str(grade) for grade in grade_list)
     run = document("--grades", text, "-m", name)
     assert run["all"] == run["queries"]["1"] == {str(parse(name)): exact}
 
 
 def test_average_precision_by_what_the_collection_has() -> None:
     first, later = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 1, 0, 0, 0, 0, 1]
-    for listed, value in ((first, (1 / 1 + 2 / 2) / 5), (later, (1 / 2 + 2 / 5 + 3 / 10) / 5)):
-        every = [*listed, *[1] * (5 - sum(listed))]
-        assert evaluate(*grades(listed, collection=every), AP)[AP] == pytest.approx(value)
+    for grade_list, score in ((first, (1 / 1 + 2 / 2) / 5), (later, (1 / 2 + 2 / 5 + 3 / 10) / 5)):
+        collection = [*grade_list, *[1] * (5 - sum(grade_list))]
+        assert evaluate(*grades(grade_list, collection=collection), AP)[AP] == pytest.approx(score)
     assert AP(first) == 1
 
 
@@ -113,11 +113,11 @@ def test_the_ideal_of_the_collection_against_a_slow_loop() -> None:
         collections[query] = [draw.randint(0, 4) for _ in range(draw.randint(1, 20))]
         lists[query] = draw.sample(collections[query], draw.randint(0, len(collections[query])))
         draw.shuffle(collections[query])
-    found = evaluate(*grades(lists, collection=collections), nDCG @ 5).per_query("nDCG@5")
+    scores = evaluate(*grades(lists, collection=collections), nDCG @ 5).per_query("nDCG@5")
     alone = evaluate(*grades(lists), nDCG @ 5).per_query("nDCG@5")
-    for query, every in collections.items():
-        best = any(every)
-        assert found[query] == pytest.approx(ndcg(lists[query], every, 5) if best else 0)
+    for query, collection in collections.items():
+        best = any(collection)
+        assert scores[query] == pytest.approx(ndcg(lists[query], collection, 5) if best else 0)
         best = any(lists[query])
         assert alone[query] == pytest.approx(ndcg(lists[query], lists[query], 5) if best else 0)
 
@@ -131,20 +131,20 @@ def test_the_documents_have_names_to_read() -> None:
 
 
 def test_many_lists() -> None:
-    listed = [[1, 0], [0, 1], []]
-    for one in (listed, dict(zip("abc", listed, strict=True)), map(iter, listed)):
-        scores = evaluate(*grades(one), RR)
+    grade_lists = [[1, 0], [0, 1], []]
+    for lists in (grade_lists, dict(zip("abc", grade_lists, strict=True)), map(iter, grade_lists)):
+        scores = evaluate(*grades(lists), RR)
         assert list(scores.per_query(RR).values()) == [1, 1 / 2, 0]
         assert scores.counts.without_results == scores.counts.without_relevant == 1
-    scores = evaluate(*grades(listed, collection=[[1, 0], [0, 1], [1]]), RR)
+    scores = evaluate(*grades(grade_lists, collection=[[1, 0], [0, 1], [1]]), RR)
     assert (scores[RR], scores.counts.without_relevant) == (1 / 2, 0)
     assert list(scores.query_ids) == ["1", "2", "3"]
-    named = grades({7: [1]}, collection={"7": [1, 1]})
-    assert list(evaluate(*named, AP).per_query(AP)) == ["7"]
+    pair = grades({7: [1]}, collection={"7": [1, 1]})
+    assert list(evaluate(*pair, AP).per_query(AP)) == ["7"]
 
 
 def test_what_holds_a_list() -> None:
-    for one in (
+    for lists in (
         np.array([0, 1]),
         np.array([0.0, 1.0]),
         (0, 1),
@@ -152,14 +152,14 @@ def test_what_holds_a_list() -> None:
         [np.int8(0), True],
         [False, 1.0],
     ):
-        assert evaluate(*grades(one), RR)[RR] == 1 / 2  # type: ignore[arg-type] # whole floats
+        assert evaluate(*grades(lists), RR)[RR] == 1 / 2  # type: ignore[arg-type] # whole floats
     assert list(evaluate(*grades(np.array([[0, 1], [1, 0]])), RR).values[:, 0]) == [1 / 2, 1]
     assert RR(np.array([0, 1])) == 1 / 2
 
 
 def test_a_grade_may_be_negative() -> None:
-    every = evaluate(*grades([-1, 1]), "P@2 P@2", judged_only=True)
-    assert every["P@2"] == 1 / 2
+    scores = evaluate(*grades([-1, 1]), "P@2 P@2", judged_only=True)
+    assert scores["P@2"] == 1 / 2
     assert evaluate(*grades([-1, 1]), RR, judged_only=True)[RR] == 1
 
 
@@ -180,17 +180,17 @@ def test_the_top_grade_of_the_scale() -> None:
 def test_the_result_says_which_ideal_it_used() -> None:
     alone = evaluate(*grades([1, 0]), nDCG).notes
     assert codes(alone) == ["grades", "ideal-sorted"]
-    each = evaluate(*grades([[1], [0]]), nDCG).notes
-    assert sentence(alone, "grades") != sentence(each, "grades")
+    notes_of_lists = evaluate(*grades([[1], [0]]), nDCG).notes
+    assert sentence(alone, "grades") != sentence(notes_of_lists, "grades")
     pair = grades([1, 0], collection=[0, 1, 2])
-    both = evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").notes
-    assert codes(both) == ["collection", "ideal-retrieved", "ideal-sorted"]
-    assert sentence(both, "ideal-retrieved").startswith("nDCG(ideal='retrieved')@5: ")
-    one = evaluate(*pair, "nDCG(ideal='retrieved')@5")
-    assert codes(one.notes) == ["collection", "ideal-retrieved"]
-    assert f"\n\n1 query averaged.\n{sentence(one.notes, 'collection')}\n" in str(one)
-    shown = document("--grades", "1 0", "-m", "nDCG")["notes"]
-    assert [note["code"] for note in shown] == ["queries", "grades", "ideal-sorted"]
+    notes_of_pair = evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").notes
+    assert codes(notes_of_pair) == ["collection", "ideal-retrieved", "ideal-sorted"]
+    assert sentence(notes_of_pair, "ideal-retrieved").startswith("nDCG(ideal='retrieved')@5: ")
+    scores = evaluate(*pair, "nDCG(ideal='retrieved')@5")
+    assert codes(scores.notes) == ["collection", "ideal-retrieved"]
+    assert f"\n\n1 query averaged.\n{sentence(scores.notes, 'collection')}\n" in str(scores)
+    json_notes = document("--grades", "1 0", "-m", "nDCG")["notes"]
+    assert [note["code"] for note in json_notes] == ["queries", "grades", "ideal-sorted"]
     assert f"note: {sentence(alone, 'grades')}\n" in invoke_evaluate("--grades", "1 0").stderr
 
 
@@ -200,9 +200,11 @@ def test_the_names_of_documents_survive_every_form(write: Any) -> None:
         *(("table", "#2"), ("markdown", "`#`2"), ("latex", "\\#2"), ("html", ">#2<")),
         *(("csv", ",#2,"), ("tsv", "\t#2\t"), ("json", '"#2"')),
     ):
-        done = CliRunner().invoke(cli, ["explain", "--grades", path, "-m", "RR", "--format", form])
-        assert done.exit_code == 0
-        assert name in done.stdout, form
+        process = CliRunner().invoke(
+            cli, ["explain", "--grades", path, "-m", "RR", "--format", form]
+        )
+        assert process.exit_code == 0
+        assert name in process.stdout, form
     qrels, run = grades([1, 0], collection=[1, 0, 1])
     for form in ("csv", "json"):  # a name with a blank is refused in columns of text
         qrels.write(f"{path}.{form}")
@@ -247,9 +249,9 @@ NUMBER = "expected a number as the grade, or None for an unjudged document, got 
     ],
 )
 def test_what_are_no_grades(lists: Any, problem: str) -> None:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         grades(lists)
-    assert str(refused.value).startswith(problem)
+    assert str(caught.value).startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -266,9 +268,9 @@ def test_what_are_no_grades(lists: Any, problem: str) -> None:
     ],
 )
 def test_what_is_no_collection_of_these(lists: Any, collection: Any, problem: str) -> None:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         grades(lists, collection=collection)
-    assert str(refused.value).startswith(problem)
+    assert str(caught.value).startswith(problem)
 
 
 @pytest.mark.parametrize("top", [2, 2.0, 2.5, "3", True, 2**31])
@@ -301,9 +303,9 @@ def test_a_measure_refuses_what_is_no_list_of_grades() -> None:
     ],
 )
 def test_a_measure_says_what_was_wrong(lists: Any, parameters: Any, problem: str) -> None:
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as caught:
         (nDCG @ 5)(lists, **parameters)
-    assert str(refused.value).startswith(problem)
+    assert str(caught.value).startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -323,10 +325,10 @@ def test_a_measure_says_what_was_wrong(lists: Any, parameters: Any, problem: str
 )
 def test_nulls_of_tables_are_unjudged(lists: Any) -> None:
     expected = grades([1, None, 2])
-    one: list[Any] = [lists]
-    for found in (grades(lists), grades({"1": lists}), grades(one)):
-        assert found.qrels.to_dict() == expected.qrels.to_dict()
-        assert found.run.to_dict() == expected.run.to_dict()
+    single_list: list[Any] = [lists]
+    for pair in (grades(lists), grades({"1": lists}), grades(single_list)):
+        assert pair.qrels.to_dict() == expected.qrels.to_dict()
+        assert pair.run.to_dict() == expected.run.to_dict()
     assert cranfield.DCG(lists) == cranfield.DCG([1, None, 2])
     two: list[list[int | None]] = [[1, None, 2], [0]]
     assert grades(pa.array(two)).qrels.to_dict() == grades(two).qrels.to_dict()
@@ -334,9 +336,9 @@ def test_nulls_of_tables_are_unjudged(lists: Any) -> None:
 
 def test_a_measure_takes_lists_and_names() -> None:
     assert (nDCG @ 5)([5, 2, 4, 0, 1]) == evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5")["nDCG@5"]
-    named = cranfield.CWL("INST")  # a text is a parameter, as ever
-    assert isinstance(named, cranfield.Measure)
-    assert isinstance(named([1, 0]), float)
+    measure = cranfield.CWL("INST")  # a text is a parameter, as ever
+    assert isinstance(measure, cranfield.Measure)
+    assert isinstance(measure([1, 0]), float)
 
 
 # ---- the command line -----------------------------------------------------------------------
@@ -363,12 +365,12 @@ def test_a_collection_by_place_or_by_name(write: Any) -> None:
     path = write("collection.txt", "b: 1 1\na: 3 2 1")
     lists = ["--grades", "a: 2 1", "--grades", "b: 1", "-m", "nDCG", "-m", "AP"]
     expected = grades({"a": [2, 1], "b": [1]}, collection={"a": [3, 2, 1], "b": [1, 1]})
-    for stated in (
+    for stated_options in (
         ["--collection", "1 2 3", "--collection", "1 1"],
         ["--collection", "b: 1 1", "--collection", "a: 1 2 3"],
         ["--collection", path],
     ):
-        run = document(*lists, *stated)
+        run = document(*lists, *stated_options)
         assert run["queries"] == evaluate(*expected, "nDCG AP").to_dict()
 
 
@@ -421,16 +423,16 @@ HINT = "Write a list as '5 2 4 - 1', best rank first"
     ],
 )
 def test_the_command_refuses(arguments: list[str], problem: str) -> None:
-    done = invoke_evaluate(*arguments, stdin="")
-    assert done.exit_code == 2
-    assert done.stderr.startswith(f"Error: {problem}"), done.stderr
-    assert done.stdout == ""
+    process = invoke_evaluate(*arguments, stdin="")
+    assert process.exit_code == 2
+    assert process.stderr.startswith(f"Error: {problem}"), process.stderr
+    assert process.stdout == ""
 
 
 def test_a_line_of_a_file_is_named(write: Any) -> None:
     path = write("lists.txt", "# grades\na: 1 0\nb: 1 y\n")
-    done = invoke_evaluate("--grades", path)
-    assert done.stderr.startswith(f"Error: {path}:3: expected numbers or -, got 'y'\n    b: 1 y")
+    process = invoke_evaluate("--grades", path)
+    assert process.stderr.startswith(f"Error: {path}:3: expected numbers or -, got 'y'\n    b: 1 y")
     assert "is not text in UTF-8" in invoke_evaluate("--grades", write("x.txt", b"\xff 1")).stderr
 
 
@@ -445,10 +447,10 @@ def test_a_line_of_a_file_is_named(write: Any) -> None:
     ],
 )
 def test_wrong_usage(arguments: list[str], problem: str) -> None:
-    done = invoke_evaluate(*arguments)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("Usage: ")
-    assert problem in done.stderr
+    process = invoke_evaluate(*arguments)
+    assert process.exit_code == 2
+    assert process.stderr.startswith("Usage: ")
+    assert problem in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -466,9 +468,9 @@ def test_wrong_usage(arguments: list[str], problem: str) -> None:
     ],
 )
 def test_an_option_without_effect_is_refused(arguments: list[str]) -> None:
-    done = invoke_evaluate("--grades", "5 2", *arguments)
-    assert done.exit_code == 2
-    assert done.stderr.startswith(f"Error: {arguments[0]} has no effect on --grades")
+    process = invoke_evaluate("--grades", "5 2", *arguments)
+    assert process.exit_code == 2
+    assert process.stderr.startswith(f"Error: {arguments[0]} has no effect on --grades")
 
 
 def test_a_folder_is_no_file_of_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,9 +484,9 @@ def test_the_highest_grade_of_judgments_is_stated(tmp_path: Path) -> None:
     assert evaluate(judged, run, "ERR")["ERR"] == (2**1 - 1) / 2**1
     assert evaluate(Qrels(judged, top_grade=3), run, "ERR")["ERR"] == (2**1 - 1) / 2**3
     Qrels(judged).write(path := tmp_path / "qrels.txt")
-    held = read_qrels(path, top_grade=3)
-    assert held.top_grade == held.with_top_grade(3).top_grade == 3
-    assert evaluate(held, run, "ERR")["ERR"] == 1 / 8
+    qrels = read_qrels(path, top_grade=3)
+    assert qrels.top_grade == qrels.with_top_grade(3).top_grade == 3
+    assert evaluate(qrels, run, "ERR")["ERR"] == 1 / 8
     with pytest.raises(InputError, match=r"grade 1 is above top_grade=0\.5"):
         Qrels(judged, top_grade=0.5)
     with pytest.raises(OptionError, match="top_grade"):

@@ -30,8 +30,8 @@ from cranfield.cli import cli
 CLICKS = pd.DataFrame({"user": ["u1", "u2"], "item": ["a", "b"]})
 RECS = pd.DataFrame({"member": ["u1", "u2"], "sku": ["x", "b"], "guess": [0.4, 0.5]})
 USUAL = RECS.rename(columns={"member": "user", "sku": "item", "guess": "score"})
-STATED = {"query_id": "member", "doc_id": "sku", "score": "guess"}
-ACTUAL, PREDICTED = [[1, 3], [2]], [[3, 9, 1], [9, 2]]
+COLUMNS = {"query_id": "member", "doc_id": "sku", "score": "guess"}
+ACTUAL, RANKINGS = [[1, 3], [2]], [[3, 9, 1], [9, 2]]
 
 
 # ---- columns ------------------------------------------------------------------------------------
@@ -41,40 +41,43 @@ def test_the_error_shows_columns_of_its_side_in_a_form_that_every_call_takes() -
     with pytest.raises(InputError) as caught:
         evaluate(CLICKS, RECS, "RR")
     assert "columns={'run': {'query_id': ..., 'doc_id': ..., 'score': ...}}" in str(caught.value)
-    assert evaluate(CLICKS, RECS, "RR", columns={"run": STATED})["RR"] == 1 / 2
-    nested: Any = {"run": STATED}
-    assert evaluate(CLICKS, Run(RECS, columns=nested), "RR")["RR"] == 1 / 2
+    assert evaluate(CLICKS, RECS, "RR", columns={"run": COLUMNS})["RR"] == 1 / 2
+    user_columns: Any = {"run": COLUMNS}
+    assert evaluate(CLICKS, Run(RECS, columns=user_columns), "RR")["RR"] == 1 / 2
     mine: Any = {"qrels": {"query_id": "member", "doc_id": "sku", "relevance": None}}
     assert len(Qrels(RECS, columns=mine)) == 2
 
 
 def test_columns_of_the_run_alone_are_said_whole() -> None:
     with pytest.raises(InputError) as caught:
-        evaluate(CLICKS, RECS, "RR", columns=STATED)
-    said = "columns={'run': {'query_id': 'member', 'doc_id': 'sku', ...}}"
-    assert said in str(caught.value.hint)
+        evaluate(CLICKS, RECS, "RR", columns=COLUMNS)
+    message = "columns={'run': {'query_id': 'member', 'doc_id': 'sku', ...}}"
+    assert message in str(caught.value.hint)
     assert "--run-columns query_id=member,doc_id=sku," in str(caught.value.hint)
 
 
 def test_runs_with_columns_of_their_own_are_read_by_themselves(tmp_path: Path) -> None:
-    usual, own, clicks = (tmp_path / name for name in ("usual.csv", "own.csv", "clicks.csv"))
-    for frame, path in ((USUAL, usual), (RECS, own), (CLICKS, clicks)):
+    usual, own_names, clicks = (tmp_path / name for name in ("usual.csv", "own.csv", "clicks.csv"))
+    for frame, path in ((USUAL, usual), (RECS, own_names), (CLICKS, clicks)):
         frame.to_csv(path, index=False)
-    typed = "query_id=member,doc_id=sku,score=guess"
-    done = CliRunner().invoke(
-        cli, ["evaluate", str(clicks), str(usual), str(own), "-m", "RR", "--run-columns", typed]
+    option = "query_id=member,doc_id=sku,score=guess"
+    process = CliRunner().invoke(
+        cli,
+        ["evaluate", str(clicks), str(usual), str(own_names), "-m", "RR", "--run-columns", option],
     )
-    assert done.exit_code != 0
-    assert f"cranfield convert IN OUT --columns {typed}" in done.stderr
+    assert process.exit_code != 0
+    assert f"cranfield convert IN OUT --columns {option}" in process.stderr
     out = str(tmp_path / "converted.csv")
-    assert not CliRunner().invoke(cli, ["convert", str(own), out, "--columns", typed]).exit_code
-    done = CliRunner().invoke(cli, ["evaluate", str(clicks), str(usual), out, "-m", "RR"])
-    assert done.exit_code == 0, done.stderr
+    assert (
+        not CliRunner().invoke(cli, ["convert", str(own_names), out, "--columns", option]).exit_code
+    )
+    process = CliRunner().invoke(cli, ["evaluate", str(clicks), str(usual), out, "-m", "RR"])
+    assert process.exit_code == 0, process.stderr
 
 
 def test_a_name_is_a_text() -> None:
     with pytest.raises(OptionError, match="columns="):
-        Run(RECS, STATED)  # type: ignore[arg-type]
+        Run(RECS, COLUMNS)  # type: ignore[arg-type]
 
 
 def test_ids_that_became_fractions() -> None:
@@ -85,43 +88,43 @@ def test_ids_that_became_fractions() -> None:
 
 def test_labels_may_be_a_column_with_an_index() -> None:
     labels = pd.Series(["old", "new"], index=["u1", "u2"], name="kind")
-    for given, label in ((labels, "kind"), (labels.rename(None), "slice")):
-        found = evaluate(CLICKS, USUAL, "RR", slices=given)
-        assert [(one, name) for one, name, _ in found.slices] == [(label, "old"), (label, "new")]
-        assert found.slice("new")["RR"] == 1
+    for labels_of_queries, label in ((labels, "kind"), (labels.rename(None), "slice")):
+        scores = evaluate(CLICKS, USUAL, "RR", slices=labels_of_queries)
+        assert [(kind, name) for kind, name, _ in scores.slices] == [(label, "old"), (label, "new")]
+        assert scores.slice("new")["RR"] == 1
 
 
 # ---- lists --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
-        (lambda: AP(ACTUAL, PREDICTED), "evaluate(actual, predicted, 'AP')"),
-        (lambda: (AP @ 5)(ACTUAL, PREDICTED), "evaluate(actual, predicted, 'AP@5')"),
-        (lambda: explain(ACTUAL[0], PREDICTED[0], "AP"), "explain([qrels], [run], ...)"),
+        (lambda: AP(ACTUAL, RANKINGS), "evaluate(actual, predicted, 'AP')"),
+        (lambda: (AP @ 5)(ACTUAL, RANKINGS), "evaluate(actual, predicted, 'AP@5')"),
+        (lambda: explain(ACTUAL[0], RANKINGS[0], "AP"), "explain([qrels], [run], ...)"),
         (lambda: evaluate(["a", "b"], ["b"], "AP"), "evaluate([qrels], [runs], ...)"),
         (lambda: evaluate([3, 2, 0, 1], "nDCG"), "evaluate(*grades([3, 2, 0, 1]), 'nDCG')"),
         (lambda: explain([3, 2, 0, 1], "nDCG"), "explain(*grades([3, 2, 0, 1]), 'nDCG')"),
     ],
 )
-def test_one_list_or_several(call: Callable[[], Any], said: str) -> None:
+def test_one_list_or_several(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
-    assert said in str(caught.value.hint)
+    assert message in str(caught.value.hint)
 
 
 def test_what_they_are_told_works() -> None:
-    assert evaluate(ACTUAL, PREDICTED, "AP")["AP"] == ((1 + 2 / 3) / 2 + 1 / 2) / 2
-    found = explain([ACTUAL[0]], [PREDICTED[0]], "AP")
-    assert isinstance(found, Explanation)
-    assert found.value == (1 + 2 / 3) / 2
-    assert AP(ACTUAL[0], PREDICTED[0]) == (1 + 2 / 3) / 2
+    assert evaluate(ACTUAL, RANKINGS, "AP")["AP"] == ((1 + 2 / 3) / 2 + 1 / 2) / 2
+    explanation = explain([ACTUAL[0]], [RANKINGS[0]], "AP")
+    assert isinstance(explanation, Explanation)
+    assert explanation.value == (1 + 2 / 3) / 2
+    assert AP(ACTUAL[0], RANKINGS[0]) == (1 + 2 / 3) / 2
 
 
 def test_a_query_in_the_place_of_the_measure() -> None:
     with pytest.raises(MeasureError, match="qrels, run, measure, query"):
-        explain(ACTUAL, PREDICTED, "1", "AP")
+        explain(ACTUAL, RANKINGS, "1", "AP")
 
 
 @pytest.mark.parametrize("verb", [evaluate, compare, cranfield.gate])
@@ -145,13 +148,13 @@ def test_a_list_of_ids_in_a_file(tmp_path: Path) -> None:
     assert "[[1, 3, 5]]" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("listed", ["[3, 2, 0, 1]", "[3,2,0,1]", "q1: [3 2 0 1]"])
-def test_grades_with_brackets(listed: str) -> None:
-    done = CliRunner().invoke(
-        cli, ["evaluate", "--grades", listed, "-m", "nDCG", "--format", "json"]
+@pytest.mark.parametrize("grade_text", ["[3, 2, 0, 1]", "[3,2,0,1]", "q1: [3 2 0 1]"])
+def test_grades_with_brackets(grade_text: str) -> None:
+    process = CliRunner().invoke(
+        cli, ["evaluate", "--grades", grade_text, "-m", "nDCG", "--format", "json"]
     )
-    assert done.exit_code == 0, done.stderr
-    assert f"{nDCG([3, 2, 0, 1])!r}" in done.stdout
+    assert process.exit_code == 0, process.stderr
+    assert f"{nDCG([3, 2, 0, 1])!r}" in process.stdout
 
 
 # ---- names --------------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ def test_ml_metrics_names(name: str) -> None:
     with pytest.raises(AttributeError, match=r"AP\(over='reachable'\)@k"):
         getattr(cranfield, name)
     with pytest.raises(MeasureError, match=r"AP\(over='reachable'\)@k"):
-        evaluate(ACTUAL, PREDICTED, f"{name}@2")
+        evaluate(ACTUAL, RANKINGS, f"{name}@2")
 
 
 def test_help_says_how_a_measure_is_called() -> None:
@@ -182,18 +185,21 @@ def test_help_says_how_a_measure_is_called() -> None:
 
 
 def _family(**options: Any) -> list[tuple[int | None, str]]:
-    old = {f"q{i}": 0.2 for i in range(12)}
-    new = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
-    given = {name: {"AP": one, "RR": one, "P@1": one} for name, one in (("a", old), ("b", new))}
-    found = compare(given, **options)
-    return [(one.count, one.text) for one in found.notes if one.code == "family"]
+    baseline_scores = {f"q{i}": 0.2 for i in range(12)}
+    system_scores = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
+    scores_of_system = {
+        name: {"AP": scores, "RR": scores, "P@1": scores}
+        for name, scores in (("a", baseline_scores), ("b", system_scores))
+    }
+    comparison = compare(scores_of_system, **options)
+    return [(note.count, note.text) for note in comparison.notes if note.code == "family"]
 
 
 def test_corrections_are_within_a_measure_and_that_is_said() -> None:
     ((count, text),) = _family()
     assert count == 3
-    each = compare({"a": {"q": 1.0}, "b": {"q": 0.0}}).notes
-    assert "family" not in {note.code for note in each}  # one measure
+    notes = compare({"a": {"q": 1.0}, "b": {"q": 0.0}}).notes
+    assert "family" not in {note.code for note in notes}  # one measure
     assert not _family(family="all")
     assert not _family(correction="none")
     assert "--family all" in text
@@ -203,11 +209,15 @@ def test_what_all_together_would_leave_is_what_it_leaves() -> None:
     old = {f"q{i}": 0.1 for i in range(8)}
     sure = {f"q{i}": 0.1 + 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
     less = {**sure, "q0": 0.0, "q1": 0.0}
-    given = {"a": {"AP": old, "RR": old, "P@1": old}, "b": {"AP": sure, "RR": less, "P@1": less}}
-    alone, together = compare(given), compare(given, family="all")
-    marked, left = (
-        sum(one["b"].verdict is not None for one in found.results) for found in (alone, together)
+    scores_of_system = {
+        "a": {"AP": old, "RR": old, "P@1": old},
+        "b": {"AP": sure, "RR": less, "P@1": less},
+    }
+    alone, together = compare(scores_of_system), compare(scores_of_system, family="all")
+    n_alone, n_together = (
+        sum(verdicts["b"].verdict is not None for verdicts in comparison.results)
+        for comparison in (alone, together)
     )
     (note,) = [note for note in alone.notes if note.code == "family"]
-    assert 0 < left < marked
-    assert f"keeps {left} of {marked} marks" in note.text
+    assert 0 < n_together < n_alone
+    assert f"keeps {n_together} of {n_alone} marks" in note.text

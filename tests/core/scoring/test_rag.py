@@ -57,27 +57,27 @@ def test_two_files_are_two_systems_as_on_the_command_line(files: tuple[str, str]
     assert means(evaluate(Path(old), [new], "R@5")) == MEANS
     assert means(evaluate(old, [old, new], "R@5")) == MEANS
     assert means(evaluate(old, {"new": new}, "R@5")) == MEANS
-    done = invoke("evaluate", old, new, "-m", "R@5", "--format", "json")
-    runs = json.loads(done.stdout)["runs"]
-    assert {one["run"]: one["all"]["R@5"] for one in runs} == MEANS
+    process = invoke("evaluate", old, new, "-m", "R@5", "--format", "json")
+    runs = json.loads(process.stdout)["runs"]
+    assert {run["run"]: run["all"]["R@5"] for run in runs} == MEANS
 
 
 @pytest.mark.parametrize("make", [list, pd.DataFrame, pl.DataFrame])
 def test_two_tables_in_memory_are_two_systems(make: Callable[..., Any]) -> None:
-    found: Any = evaluate(make(OLD), make(NEW), "R@5")
-    assert list(means(found).values()) == list(MEANS.values())
-    found = evaluate(OLD, {"new": make(NEW)}, "R@5")
-    assert list(means(found).values()) == list(MEANS.values())
+    scores: Any = evaluate(make(OLD), make(NEW), "R@5")
+    assert list(means(scores).values()) == list(MEANS.values())
+    scores = evaluate(OLD, {"new": make(NEW)}, "R@5")
+    assert list(means(scores).values()) == list(MEANS.values())
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries differ
 def test_the_verbs_take_two_tables_as_two_systems(files: tuple[str, str]) -> None:
-    both = dict(zip(("old", "new"), files, strict=True))
-    assert compare(*files, "RR R@5").rows() == compare(both, "RR R@5").rows()
+    paths_by_name = dict(zip(("old", "new"), files, strict=True))
+    assert compare(*files, "RR R@5").rows() == compare(paths_by_name, "RR R@5").rows()
     options: Any = {"baseline": "old", "margin": 0.1}
-    assert gate(*files, "RR", **options).verdicts == gate(both, "RR", **options).verdicts
-    assert explain(*files, "RR").rows() == explain(both, "RR").rows()
-    assert explain(*files, "RR", "How?").rows() == explain(both, "RR", "How?").rows()
+    assert gate(*files, "RR", **options).verdicts == gate(paths_by_name, "RR", **options).verdicts
+    assert explain(*files, "RR").rows() == explain(paths_by_name, "RR").rows()
+    assert explain(*files, "RR", "How?").rows() == explain(paths_by_name, "RR", "How?").rows()
 
 
 def test_other_expected_ids_are_refused_where_they_were_dropped_once(
@@ -93,17 +93,17 @@ def test_other_expected_ids_are_refused_where_they_were_dropped_once(
     assert evaluate(read_qrels(old), str(other), "R@5")["R@5"] == (2 / 2 + 1 / 1) / 2
     assert evaluate(Qrels(OLD), Run(NEW), "R@5")["R@5"] == MEANS["new"]
     columns = ["--qrels-columns", "query_id=question,doc_id=expected_ids"]
-    done = invoke("evaluate", old, str(other), "-m", "R@5", *columns, "--format", "json")
-    [one] = json.loads(done.stdout)["runs"]
-    assert one["all"]["R@5"] == (2 / 2 + 1 / 1) / 2
+    process = invoke("evaluate", old, str(other), "-m", "R@5", *columns, "--format", "json")
+    [run] = json.loads(process.stdout)["runs"]
+    assert run["all"]["R@5"] == (2 / 2 + 1 / 1) / 2
 
 
 def test_one_table_in_both_places_and_tables_of_one_side_stay_what_they_are(
     files: tuple[str, str],
 ) -> None:
     old, _ = files
-    one: Any = evaluate(old, Path(old), "R@5")
-    assert one["R@5"] == MEANS["old"]
+    systems: Any = evaluate(old, Path(old), "R@5")
+    assert systems["R@5"] == MEANS["old"]
     old_rows: Any = OLD
     new_rows: Any = NEW
     assert evaluate(old_rows, old_rows, "R@5")["R@5"] == MEANS["old"]
@@ -128,7 +128,7 @@ EMPTY: list[dict[str, Any]] = [
 
 
 def test_questions_that_expect_nothing_are_said_to_count(tmp_path: Path) -> None:
-    [note] = [one for one in evaluate(EMPTY, "R@5").notes if one.code == "without-relevant"]
+    [note] = [note for note in evaluate(EMPTY, "R@5").notes if note.code == "without-relevant"]
     assert "queries='relevant' (--queries relevant)" in note.text
     assert evaluate(EMPTY, "R@5")["R@5"] == (1 / 2 + 1 + 0) / 3
     assert evaluate(EMPTY, "R@5", queries="relevant")["R@5"] == (1 / 2 + 1) / 2
@@ -138,17 +138,22 @@ def test_questions_that_expect_nothing_are_said_to_count(tmp_path: Path) -> None
     with pytest.raises(InputError, match="'expected_ids' is empty") as caught:
         evaluate(path, "R@5")
     assert caught.value.line == 4
-    found = evaluate(path, "R@5", errors="skip")
-    [note] = [one for one in found.notes if one.code == "without-judgments"]
+    scores = evaluate(path, "R@5", errors="skip")
+    [note] = [note for note in scores.notes if note.code == "without-judgments"]
     assert "2 of 3 queries" in note.text
 
 
 def test_queries_without_a_relevant_document_come_last() -> None:
     worse = [*EMPTY, {"question": "Zero?", "expected_ids": ["a"], "retrieved_ids": ["z"]}]
-    found: Any = explain(worse, measure="R@5")
-    assert [one.query_id for one in found.queries] == ["Zero?", "How?", "Why?", "Nobody knows?"]
-    assert found.queries[-1].share == 1 / (1 + 1 + 1 / 2)
-    assert "1 of them without a relevant document" in str(found.tables(1)[0].notes)
+    explanations: Any = explain(worse, measure="R@5")
+    assert [explanation.query_id for explanation in explanations.queries] == [
+        "Zero?",
+        "How?",
+        "Why?",
+        "Nobody knows?",
+    ]
+    assert explanations.queries[-1].share == 1 / (1 + 1 + 1 / 2)
+    assert "1 of them without a relevant document" in str(explanations.tables(1)[0].notes)
 
 
 def test_a_baseline_is_a_system_by_its_name_or_its_file(files: tuple[str, str]) -> None:
@@ -168,10 +173,10 @@ def test_at_least_is_written_with_an_equals_sign_or_as_one_reads_it(
     files: tuple[str, str],
 ) -> None:
     forms: list[Any] = ["recall@5=0.75", "recall@5>=0.75", "recall@5 >= 0.75"]
-    for said in forms:
-        assert gate(files[0], at_least=said).passed, said
-        assert invoke("gate", files[0], "--at-least", said).exit_code == 0
-        assert not gate(files[0], at_least=said.replace("75", "76")).passed
+    for mapping in forms:
+        assert gate(files[0], at_least=mapping).passed, mapping
+        assert invoke("gate", files[0], "--at-least", mapping).exit_code == 0
+        assert not gate(files[0], at_least=mapping.replace("75", "76")).passed
 
 
 CHUNKS = [{**row, "retrieved_ids": [f"{doc}#3" for doc in row["retrieved_ids"]]} for row in NEW]
@@ -183,21 +188,21 @@ def test_chunks_beside_documents_are_answered_with_the_pattern(tmp_path: Path) -
     pattern = "^([^#]*)"
     assert f"Run.map_docs({pattern!r}) (--map-docs-pattern '{pattern}')" in str(caught[0].message)
     assert evaluate(Qrels(CHUNKS), Run(CHUNKS).map_docs(pattern), "R@5")["R@5"] == MEANS["new"]
-    underscored = describe_affix(["d_1", "d_2"], ["d_1_7", "d_2_8"])
-    assert underscored is not None
-    assert "'^(.*)_'" in underscored, "the sign is part of the documents' ids, too"
+    affix = describe_affix(["d_1", "d_2"], ["d_1_7", "d_2_8"])
+    assert affix is not None
+    assert "'^(.*)_'" in affix, "the sign is part of the documents' ids, too"
     path = tmp_path / "mixed.json"
     path.write_text(json.dumps([CHUNKS[0], OLD[1]]))
-    done = invoke("evaluate", str(path), "-m", "R@5", "--map-docs-pattern", "^(.*)#")
-    assert done.exit_code == 2
-    assert f"'{pattern}' takes such an id as it is" in done.stderr
-    done = invoke("evaluate", str(path), "-m", "R@5", "--map-docs-pattern", pattern)
-    assert done.exit_code == 0
-    skipped = ["--map-docs-pattern", "^(.*)/", "--errors", "skip"]
-    assert "rows of the run left out" in invoke("evaluate", str(path), *skipped).stderr
-    untyped: Any = evaluate
+    process = invoke("evaluate", str(path), "-m", "R@5", "--map-docs-pattern", "^(.*)#")
+    assert process.exit_code == 2
+    assert f"'{pattern}' takes such an id as it is" in process.stderr
+    process = invoke("evaluate", str(path), "-m", "R@5", "--map-docs-pattern", pattern)
+    assert process.exit_code == 0
+    options = ["--map-docs-pattern", "^(.*)/", "--errors", "skip"]
+    assert "rows of the run left out" in invoke("evaluate", str(path), *options).stderr
+    evaluate_any: Any = evaluate
     with pytest.raises(TypeError, match=r"Run\(rows\).map_docs"):
-        untyped(CHUNKS, "R@5", map_docs=pattern)
+        evaluate_any(CHUNKS, "R@5", map_docs=pattern)
 
 
 def test_a_path_in_the_place_of_data_is_answered_with_what_reads_it() -> None:
@@ -209,27 +214,33 @@ def test_a_path_in_the_place_of_data_is_answered_with_what_reads_it() -> None:
 
 def test_options_for_the_worst_queries_point_to_explain(files: tuple[str, str]) -> None:
     for words in (("evaluate", "--worst"), ("evaluate", "--sort"), ("compare", "-q")):
-        done = invoke(words[0], *files, words[1])
-        assert done.exit_code == 2
-        assert "`cranfield explain`" in done.stderr
+        process = invoke(words[0], *files, words[1])
+        assert process.exit_code == 2
+        assert "`cranfield explain`" in process.stderr
     assert "cranfield explain" in invoke("evaluate", *files, "-q", "--format", "table").stdout
 
 
 def test_words_of_a_question_name_it(files: tuple[str, str], tmp_path: Path) -> None:
-    asked = ["Who pays for it?", "Who may log in?", "Where does it log?"]
+    questions = ["Who pays for it?", "Who may log in?", "Where does it log?"]
     path = tmp_path / "asked.json"
-    path.write_text(json.dumps([{**OLD[0], "question": one} for one in asked]))
-    for words, meant in (("who log", asked[1:2]), ("log", asked[1:]), ("pays", asked[:1])):
+    path.write_text(json.dumps([{**OLD[0], "question": question} for question in questions]))
+    for words, expected in (
+        ("who log", questions[1:2]),
+        ("log", questions[1:]),
+        ("pays", questions[:1]),
+    ):
         hint = invoke("explain", str(path), words).stderr
-        assert [one for one in asked if repr(one) in hint.split("They have")[0]] == meant
+        assert [
+            question for question in questions if repr(question) in hint.split("They have")[0]
+        ] == expected
 
 
 def test_a_second_column_of_retrieved_ids_is_named() -> None:
     rows = [{**row, "retrieved_ids_2": NEW[i]["retrieved_ids"]} for i, row in enumerate(OLD)]
-    for data in (rows, pd.DataFrame(rows)):
-        assert codes(evaluate(data, "R@5")) == ["other-columns"]
-        found = evaluate(data, "R@5", columns={"retrieved_ids": "retrieved_ids_2"})
-        assert found["R@5"] == MEANS["new"]
+    for table in (rows, pd.DataFrame(rows)):
+        assert codes(evaluate(table, "R@5")) == ["other-columns"]
+        scores = evaluate(table, "R@5", columns={"retrieved_ids": "retrieved_ids_2"})
+        assert scores["R@5"] == MEANS["new"]
 
 
 def test_two_runs_on_one_question_show_what_each_retrieved() -> None:
@@ -246,15 +257,15 @@ def test_two_runs_on_one_question_show_what_each_retrieved() -> None:
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     for command in ("evaluate", "compare", "gate"):
-        done = invoke(command, str(tmp_path / "none.json"), "-m", "R@5")
-        assert "No such file" in done.stderr.splitlines()[0], command
+        process = invoke(command, str(tmp_path / "none.json"), "-m", "R@5")
+        assert "No such file" in process.stderr.splitlines()[0], command
 
 
 def test_an_id_twice_in_a_list_is_not_to_be_ranked_by_its_score() -> None:
     with pytest.raises(InputError) as caught:
         evaluate([{**OLD[0], "retrieved_ids": ["a", "a"]}], "R@5")
     assert "'best'" not in str(caught.value.hint)
-    scored = [("q", "a", 1.0), ("q", "a", 2.0)]
+    rows_of_system = [("q", "a", 1.0), ("q", "a", 2.0)]
     with pytest.raises(InputError) as caught:
-        evaluate({"q": {"a": 1}}, scored, "R@5")
+        evaluate({"q": {"a": 1}}, rows_of_system, "R@5")
     assert "'best'" in str(caught.value.hint)

@@ -58,9 +58,9 @@ def test_a_library_that_is_not_installed_is_named(
     library: str, scores: Scores, systems: Systems, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
-    for data in (scores, systems):
+    for table in (scores, systems):
         with pytest.raises(LibraryError, match=rf"pip install {library}$"):
-            getattr(data, f"to_{library}")()
+            getattr(table, f"to_{library}")()
     assert issubclass(LibraryError, ImportError), "what was caught before is caught still"
 
 
@@ -114,15 +114,15 @@ def test_runs_of_one_name_are_told_apart() -> None:
 
 def test_several_runs_in_every_form(write: Any) -> None:
     path = write("bm25.run", "q1 Q0 a 1 1 t\n")
-    for several in ([path, RUN], (path, Run(RUN)), {"x": path, "y": path}, {"x": RUN, "y": RUN}):
-        assert len(evaluate(QRELS, several, "AP")) == 2
+    for runs in ([path, RUN], (path, Run(RUN)), {"x": path, "y": path}, {"x": RUN, "y": RUN}):
+        assert len(evaluate(QRELS, runs, "AP")) == 2
     assert list(evaluate(QRELS, [path, RUN], "AP")) == ["bm25", "run"]
     assert list(evaluate(QRELS, {"x": path, "y": Run(RUN, "z")}, "AP")) == ["x", "y"]
     frame = pd.DataFrame({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0]})
     assert list(evaluate(QRELS, {"x": frame, "y": frame}, "AP")) == ["x", "y"]
-    one = Run(RUN, "mine")
-    assert list(evaluate(QRELS, {"x": one, "y": one}, "AP")) == ["x", "y"]
-    assert one.name == "mine", "a run keeps its name"
+    run = Run(RUN, "mine")
+    assert list(evaluate(QRELS, {"x": run, "y": run}, "AP")) == ["x", "y"]
+    assert run.name == "mine", "a run keeps its name"
     assert list(evaluate(QRELS, {"x": {"q1": ["a"]}}, "AP")) == ["x"]
     assert isinstance(evaluate(QRELS, {"q1": ["a"]}, "AP"), Scores)
     with pytest.raises(cranfield.InputError, match="no run is given"):
@@ -130,18 +130,18 @@ def test_several_runs_in_every_form(write: Any) -> None:
 
 
 def test_a_table_for_people(systems: Systems) -> None:
-    shown = str(systems)
-    assert "0.5000" in shown
-    assert "\x1b" not in shown
-    assert r"<b>bad</b>\x1b[31m" in shown
-    lines = shown.splitlines()
+    text = str(systems)
+    assert "0.5000" in text
+    assert "\x1b" not in text
+    assert r"<b>bad</b>\x1b[31m" in text
+    lines = text.splitlines()
     assert lines[0].split() == ["run", "AP", "NumRet", "Judged@1"]
     assert lines[2].split() == ["good", "0.5000", "3", "0.6667"]
     assert "3 queries averaged." in lines
     assert "good: 1 query without results: counted as retrieving nothing." in lines
     assert "good: 1 query of the run left out: not in the qrels." in lines
-    assert any(one.startswith("1 query without a relevant document (no grade") for one in lines)
-    assert "Options:" not in shown
+    assert any(line.startswith("1 query without a relevant document (no grade") for line in lines)
+    assert "Options:" not in text
 
 
 def test_unusual_options_are_said() -> None:

@@ -68,7 +68,7 @@ def test_equal_measures_keep_apart_whether_their_level_was_stated(stated_first: 
 
 def test_the_ideal_ranking_takes_the_largest_and_the_lowest_grades_there_may_be() -> None:
     grades = [0, LARGEST_GRADE, -LARGEST_GRADE, 3, -1, LARGEST_GRADE]
-    judged = {f"q{n}": {f"d{i}": one for i, one in enumerate(grades[n:])} for n in range(3)}
+    judged = {f"q{n}": {f"d{i}": grade for i, grade in enumerate(grades[n:])} for n in range(3)}
     ideal = Qrels(judged).ideal
     assert ideal.query.tolist() == [0] * 6 + [1] * 5 + [2] * 4
     assert ideal.grade.tolist() == [g for n in range(3) for g in sorted(grades[n:])[::-1]]
@@ -81,16 +81,16 @@ def test_the_ideal_ranking_takes_the_largest_and_the_lowest_grades_there_may_be(
 )
 def test_whole_numbers_are_those_that_lose_nothing(kind: str, number: float) -> None:
     with np.errstate(all="ignore"):
-        values = np.array([1, 0]).astype(kind)
-        values[1] = np.array(number).astype(kind)
-    held = values.tolist()
-    found = to_whole_numbers(values)
-    if all(float(one).is_integer() and abs(one) <= LARGEST_GRADE for one in held):
-        assert found is not None
-        assert found.tolist() == [int(one) for one in held]
+        numbers = np.array([1, 0]).astype(kind)
+        numbers[1] = np.array(number).astype(kind)
+    number_list = numbers.tolist()
+    whole_numbers = to_whole_numbers(numbers)
+    if all(float(number).is_integer() and abs(number) <= LARGEST_GRADE for number in number_list):
+        assert whole_numbers is not None
+        assert whole_numbers.tolist() == [int(number) for number in number_list]
     else:
-        assert found is None
-    assert to_whole_numbers(values[:0]) is not None
+        assert whole_numbers is None
+    assert to_whole_numbers(numbers[:0]) is not None
 
 
 def test_a_cut_is_kept_for_the_same_cutoffs_alone() -> None:
