@@ -32,13 +32,13 @@ def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list
         status, terminal_text = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, terminal_text
         return [("stream", remove_colours(terminal_text))]
-    tree, value, printed = ast.parse(source), None, StringIO()
+    tree, value, output_stream = ast.parse(source), None, StringIO()
     last_expression = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    with redirect_stdout(printed):
+    with redirect_stdout(output_stream):
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebook's own
         if isinstance(last_expression, ast.Expr):
             value = eval(compile(ast.Expression(last_expression.value), "<cell>", "eval"), names)  # noqa: S307
-    outputs = [("stream", printed.getvalue())] if printed.getvalue() else []
+    outputs = [("stream", output_stream.getvalue())] if output_stream.getvalue() else []
     if value is not None:
         assert len(repr(value)) < columns, "IPython would break this line"
         outputs.append(("execute_result", repr(value)))
