@@ -90,11 +90,8 @@ def test_documents_are_drawn_with_their_probabilities() -> None:
 def test_with_equal_probabilities_every_part_is_as_likely() -> None:
     generator, counts = np.random.default_rng(7), dict.fromkeys(combinations(range(5), 2), 0)
     for _ in range(repetitions(5_000)):
-        counts[
-            tuple(
-                np.flatnonzero(draw_rows(proportional_chances(np.ones(5), 2), generator)).tolist()
-            )
-        ] += 1  # type: ignore[index]
+        rows = np.flatnonzero(draw_rows(proportional_chances(np.ones(5), 2), generator))
+        counts[tuple(rows.tolist())] += 1  # type: ignore[index]
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
 
 
