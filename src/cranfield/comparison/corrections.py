@@ -71,7 +71,7 @@ def _restore_order(order: Ints, sorted_p: Floats) -> Floats:
 def correct_p_values(name: str, p: Floats) -> Floats:
     """Adjust by one of CORRECTIONS, or not at all for "none"; NaN counts as a comparison.
 
-    >>> corrected("holm", np.array([0.01, np.nan]))
+    >>> correct_p_values("holm", np.array([0.01, np.nan]))
     array([0.02,  nan])
     """
     if name == "none":

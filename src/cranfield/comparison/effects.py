@@ -107,9 +107,9 @@ def find_doubt(n: int, n_changed: int, skewness: float | None) -> Doubt | None:
     Techniques, 3rd ed. 1977, p. 42). Where all differences are the same, there is no skewness (None
     or NaN), and the interval has no width. Fewer than 10 queries in all have a separate note.
 
-    >>> doubt_of(50, 0, None), doubt_of(5_000, 9, 0.1)
+    >>> find_doubt(50, 0, None), find_doubt(5_000, 9, 0.1)
     ('identical', 'few-changes')
-    >>> doubt_of(50, 40, 2.0), doubt_of(100, 40, 2.0), doubt_of(50, 50, None)
+    >>> find_doubt(50, 40, 2.0), find_doubt(100, 40, 2.0), find_doubt(50, 50, None)
     ('skewed', None, 'constant')
     """
     if n_changed == 0:

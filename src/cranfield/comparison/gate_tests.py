@@ -52,7 +52,7 @@ class GateTest:
 def find_gate_test(name: str) -> GateTest:
     """Return the gate test of a name.
 
-    >>> gate_test_of("bounded").title
+    >>> find_gate_test("bounded").title
     'bounded test'
     """
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()

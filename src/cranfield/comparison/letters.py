@@ -20,7 +20,7 @@ def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -
     systems of each of `differing_pairs` were found to differ. After `z` come `aa`, `ab` and so on,
     and a system's letters are then set apart by commas.
 
-    >>> letters(4, [(0, 2), (0, 3), (1, 3)])
+    >>> assign_letters(4, [(0, 2), (0, 3), (1, 3)])
     ['a', 'ab', 'bc', 'c']
     """
     # A set of systems is an integer with one bit per system.

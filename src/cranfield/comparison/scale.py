@@ -27,9 +27,9 @@ def to_compared_unit(measure: Measure | None, scores: Floats) -> Floats:
 
     >>> import numpy as np
     >>> from cranfield.measures import parse
-    >>> logs(parse("GMAP"), np.array([1.0, 0.0])).round(4).tolist()
+    >>> to_compared_unit(parse("GMAP"), np.array([1.0, 0.0])).round(4).tolist()
     [0.0, -11.5129]
-    >>> logs(parse("AP"), np.array([1.0, 0.0])).tolist()
+    >>> to_compared_unit(parse("AP"), np.array([1.0, 0.0])).tolist()
     [1.0, 0.0]
     """
     return floored_log(scores) if is_geometric(measure) else scores
@@ -41,7 +41,7 @@ def possible_range(measure: Measure | None) -> tuple[float, float]:
     None is a name that is not a measure of this library: its range is unknown.
 
     >>> from cranfield.measures import parse
-    >>> possible(parse("nDCG@10")), possible(parse("DCG")), possible(None)
+    >>> possible_range(parse("nDCG@10")), possible_range(parse("DCG")), possible_range(None)
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
     if measure is None:
@@ -73,8 +73,10 @@ def compared_range(measure: Measure | None, lowest: float, highest: float) -> tu
     Logarithms where the measure's mean over the queries is geometric.
 
     >>> from cranfield.measures import parse
-    >>> ends_of(parse("AP"), 0, 1), ends_of(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
-    ((0.0, 1.0), True)
+    >>> compared_range(parse("AP"), 0, 1)
+    (0.0, 1.0)
+    >>> compared_range(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
+    True
     """
     low, high = to_compared_unit(measure, np.array([lowest, highest], np.float64)).tolist()
     return low, high
@@ -86,7 +88,7 @@ def clip_ends(low: Floats, high: Floats, lowest: float, highest: float) -> tuple
     An infinite or NaN end means that there is no end, and is kept.
 
     >>> import numpy as np
-    >>> low, high = cut(np.array([-0.2, -np.inf]), np.array([1.1, np.inf]), 0, 1)
+    >>> low, high = clip_ends(np.array([-0.2, -np.inf]), np.array([1.1, np.inf]), 0, 1)
     >>> low.tolist(), high.tolist()
     ([0.0, -inf], [1.0, inf])
     """

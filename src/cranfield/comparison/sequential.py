@@ -60,7 +60,8 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
     2 exp(-T^2 / (2 sum d^2)), of differences d whose sum is T; at most 1, and never 0.
 
     >>> import numpy as np
-    >>> round(float(bound_of(Paired.of(np.ones((20, 1))))[0]), 9)  # which is 2 exp(-10)
+    >>> (p,) = bound_p_values(PairedScores.from_differences(np.ones((20, 1))))
+    >>> round(float(p), 9)  # which is 2 exp(-10)
     9.08e-05
     """
     squares = (paired_scores.differences**2).sum(axis=0)
