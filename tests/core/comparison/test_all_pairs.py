@@ -22,7 +22,7 @@ DEMO = DEMO_QRELS, [str(path) for path in DEMO_RUNS]
 LABELS = {f"q{i:02}": "even" if i % 2 == 0 else "odd" for i in range(1, 41)}
 
 
-def are_same(comparison: Comparison, other: Comparison) -> bool:
+def is_same_comparison(comparison: Comparison, other: Comparison) -> bool:
     """Tell whether two comparisons have the same numbers, to the last bit, and the same words."""
     return comparison.to_json() == other.to_json() and str(comparison) == str(other)
 
@@ -59,12 +59,14 @@ def make_scores(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[
 def test_aligned_scores_give_what_compare_finds(options: dict[str, Any]) -> None:
     expected_comparison = compare(*DEMO, "nDCG@10 AP GMAP", **options)
     comparison = compare_scores(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
-    assert are_same(comparison, expected_comparison)
+    assert is_same_comparison(comparison, expected_comparison)
 
 
 def test_aligned_scores_are_compared_on_labelled_queries() -> None:
     comparison = compare(*DEMO, "AP", slices=LABELS)
-    assert are_same(compare_scores(comparison.aligned, comparison.settings, LABELS), comparison)
+    assert is_same_comparison(
+        compare_scores(comparison.aligned, comparison.settings, LABELS), comparison
+    )
     assert [result.slice for result in comparison.results] == [None, "odd", "even"]
 
 
@@ -74,7 +76,7 @@ def test_aligned_scores_are_compared_on_labelled_queries() -> None:
 @pytest.mark.parametrize("options", [{}, {"test": "sign"}, {"correction": "rtukey"}])
 def test_every_pair_is_what_all_pairs_finds(options: dict[str, Any]) -> None:
     comparison = compare_all_pairs(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
-    assert are_same(comparison, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
+    assert is_same_comparison(comparison, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
 
 
 def test_a_comparison_of_all_pairs_is_left_as_it_is() -> None:

@@ -44,7 +44,7 @@ def pair_all(values: Floats) -> PairedScores:
     return PairedScores(values, left_column, right)
 
 
-def one(differences: Floats) -> PairedScores:
+def single_pair(differences: Floats) -> PairedScores:
     return PairedScores.from_differences(np.asarray(differences, np.float64)[:, None])
 
 
@@ -84,7 +84,7 @@ def test_case_c_differences_that_are_one_but_for_rounding() -> None:
 
 def test_other_seeds_agree_within_chance() -> None:
     exact = 20_299_048 / 2**30
-    p = [sign_flip_p_values(one(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
+    p = [sign_flip_p_values(single_pair(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
     assert len(set(p)) > 5
     # The mean of ten has a tenth of the variance.
     assert abs(np.mean(p) - exact) <= 4 * (exact * (1 - exact) / 200_000) ** 0.5
@@ -99,10 +99,10 @@ differences = st.lists(st.integers(-4, 4), min_size=1, max_size=10) | st.lists(
 def test_exact_p_is_that_of_a_loop(drawn_values: list[float]) -> None:
     d = np.array(drawn_values, np.float64)
     n = len(d)
-    assert sign_flip_p_values(one(d), Flips(n)).tolist() == [slow_p(d)]
+    assert sign_flip_p_values(single_pair(d), Flips(n)).tolist() == [slow_p(d)]
     threshold = d.sum() - 1e-9 * np.abs(d).sum()
     greater = float((all_signs(n) @ d >= threshold).mean())
-    assert greater_than_0(one(d), Flips(n)).tolist() == [greater]
+    assert greater_than_0(single_pair(d), Flips(n)).tolist() == [greater]
 
 
 def slow_step_down(values: Floats) -> list[float]:
@@ -138,7 +138,7 @@ def test_step_down_is_that_of_a_loop(seed: int) -> None:
 def test_interval_holds_what_is_not_rejected(drawn_values: list[float], alpha: float) -> None:
     d = np.array(drawn_values, np.float64)
     n = len(d)
-    low, high = (end[0] for end in invert_ends(one(d), Flips(n), alpha))
+    low, high = (end[0] for end in invert_ends(single_pair(d), Flips(n), alpha))
     if np.isinf(low):
         assert 2 / 2**n > alpha  # no difference is ever rejected
         assert low == -high
@@ -272,7 +272,7 @@ def test_more_systems_never_change_a_p(seed: int, n: int, has_ties: bool) -> Non
     values = chance.integers(0, 5, (n, 2)) / 4 if has_ties else chance.random((n, 2))
     flips = Flips(n, 999)
     alone = p_of_first(values, flips)
-    assert alone == sign_flip_p_values(one(values[:, 0] - values[:, 1]), flips)[0]
+    assert alone == sign_flip_p_values(single_pair(values[:, 0] - values[:, 1]), flips)[0]
     near = values[:, :1] + 1e-4 * chance.random((n, 1))
     other_systems = {
         "random": chance.random((n, 3)),
@@ -351,13 +351,13 @@ def test_the_least_p_there_is(n: int) -> None:
     d = np.random.default_rng(n).random(n) + 1
     flips = Flips(n, 999)
     smallest_p = 2 / 2**n if n <= 20 else 1 / 1000
-    assert sign_flip_p_values(one(d), flips).tolist() == [smallest_p]
-    assert step_down_p_values(one(d), flips).tolist() == [smallest_p]
-    assert greater_than_0(one(d), flips)[0] == (1 / 2**n if n <= 20 else smallest_p)
+    assert sign_flip_p_values(single_pair(d), flips).tolist() == [smallest_p]
+    assert step_down_p_values(single_pair(d), flips).tolist() == [smallest_p]
+    assert greater_than_0(single_pair(d), flips)[0] == (1 / 2**n if n <= 20 else smallest_p)
 
 
 def test_a_mean_of_equal_differences_counts_its_ties() -> None:
     # Ten differences of 1, three of -1: as large a sum has every flip with at most 3 minus signs.
     d = np.array([1.0] * 10 + [-1.0] * 3)
     expected = 2 * sum(comb(13, k) for k in range(4)) / 2**13
-    assert sign_flip_p_values(one(d), Flips(13)).tolist() == [expected]
+    assert sign_flip_p_values(single_pair(d), Flips(13)).tolist() == [expected]

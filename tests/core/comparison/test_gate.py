@@ -263,7 +263,7 @@ def test_the_worst_score_of_a_measure_that_falls_shows_nothing_either() -> None:
 
 
 def test_a_forgotten_pattern_of_chunks_does_not_pass(tmp_path: Path) -> None:
-    """The ids of the run are those of chunks, of which no judgment knows."""
+    """The run has ids of chunks, which no judgment has."""
     paths = []
     for name, run in (("old", BM25), ("new", DENSE)):
         lines = [line.split() for line in Path(run).read_text().splitlines()]
