@@ -156,15 +156,11 @@ class PairedScores:
         sums would be mostly rounding error. It is so for all pairs if there are no more pairs than
         systems.
         """
-        score_size = np.abs(self.scores).sum(axis=0)
-        has_own_column: Bools = self.slack < 1e-14 * (
-            score_size[self.left_column] + score_size[self.right_column]
-        )
-        return (
-            has_own_column
-            if len(has_own_column) > self.scores.shape[1]
-            else np.ones(len(has_own_column), np.bool_)
-        )
+        n_pairs, size = len(self.left_column), np.abs(self.scores).sum(axis=0)
+        if n_pairs <= self.scores.shape[1]:
+            return np.ones(n_pairs, np.bool_)
+        is_small: Bools = self.slack < 1e-14 * (size[self.left_column] + size[self.right_column])
+        return is_small
 
     @cached_property
     def _basis(self) -> "Basis":
@@ -175,20 +171,15 @@ class PairedScores:
 
         `has_own_column` (n_pairs,): a column of the basis holds the pair's differences.
         """
-        n_pairs = len(self.left_column)
+        n_pairs, is_shared = len(self.left_column), ~has_own_column
+        left_system, right_system = self.left_column[is_shared], self.right_column[is_shared]
+        systems = np.unique(np.concatenate((left_system, right_system)))
         own_columns = self.differences[:, has_own_column]
-        shared_systems = np.unique(
-            np.concatenate((self.left_column[~has_own_column], self.right_column[~has_own_column]))
-        )
-        columns = np.concatenate((self.scores[:, shared_systems], own_columns), axis=1)
+        columns = np.concatenate((self.scores[:, systems], own_columns), axis=1)
         left_column, right_column = np.empty(n_pairs, np.int64), np.full(n_pairs, -1)
-        left_column[has_own_column] = len(shared_systems) + np.arange(own_columns.shape[1])
-        left_column[~has_own_column] = np.searchsorted(
-            shared_systems, self.left_column[~has_own_column]
-        )
-        right_column[~has_own_column] = np.searchsorted(
-            shared_systems, self.right_column[~has_own_column]
-        )
+        left_column[has_own_column] = len(systems) + np.arange(own_columns.shape[1])
+        left_column[is_shared] = np.searchsorted(systems, left_system)
+        right_column[is_shared] = np.searchsorted(systems, right_system)
         return Basis(columns, left_column, right_column)
 
     @property
@@ -209,13 +200,10 @@ class PairedScores:
         default all pairs in their order. The caller may write to the arrays.
         """
         _, left_column, right_column = self._basis
-        for pair_index in range(len(left_column)) if pair_order is None else pair_order:
-            minuend = column_sums[left_column[pair_index]]
-            yield (
-                minuend - column_sums[right_column[pair_index]]
-                if right_column[pair_index] >= 0
-                else minuend.copy()
-            )
+        for i in range(len(left_column)) if pair_order is None else pair_order:
+            minuend = column_sums[left_column[i]]
+            has_two = right_column[i] >= 0
+            yield minuend - column_sums[right_column[i]] if has_two else minuend.copy()
 
 
 def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:

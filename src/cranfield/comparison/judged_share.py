@@ -43,31 +43,25 @@ def judged_share_sentences(results: Sequence[Result], settings: Settings) -> lis
 
 def _result_sentences(result: Result, settings: Settings) -> list[str]:
     """Return sentences on the systems of one result that have a low judged share."""
-    little_judged_systems = {system.name for system in result.systems if system.little_judged}
-    sentences = (
-        [
+    low_systems = {system.name for system in result.systems if system.little_judged}
+    sentences = []
+    if low_systems and _bounds_kind(result.measure) != "none":
+        sentences.append(
             "! more than 0.05 below the share of another system: its mean may be too low, where "
             "unjudged documents count as not relevant."
-        ]
-        if little_judged_systems and _bounds_kind(result.measure) != "none"
-        else []
-    )
-    bounded_pairs = [
+        )
+    bounds = [
         f"{pair.system} {format_interval(pair.unjudged_low, pair.unjudged_high)}"
         for pair in result.pairs
-        if {pair.system, pair.other} & little_judged_systems and pair.unjudged_low is not None
+        if {pair.system, pair.other} & low_systems and pair.unjudged_low is not None
     ]
-    if bounded_pairs and result.letters is None:
-        rest_phrase = (
-            f", and {len(bounded_pairs) - 3} more (--format csv or json)"
-            if len(bounded_pairs) > 3
-            else ""
-        )
+    if bounds and result.letters is None:
+        n_left = len(bounds) - 3
+        rest_phrase = f", and {n_left} more (--format csv or json)" if n_left > 0 else ""
         lead = "For any grades of the unjudged documents, diff is in"
-        ideal_note = (
-            "" if settings.bounds else ideal_sentence(result)
-        )  # else the column's legend says it
-        sentences.append(f"{lead}: {', '.join(bounded_pairs[:3])}{rest_phrase}.{ideal_note}")
+        # With an option, the column's legend has the sentence on the ideal ranking.
+        ideal_note = "" if settings.bounds else ideal_sentence(result)
+        sentences.append(f"{lead}: {', '.join(bounds[:3])}{rest_phrase}.{ideal_note}")
     return sentences
 
 

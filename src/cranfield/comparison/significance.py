@@ -53,12 +53,9 @@ class Moments:
         """
         unit_variance = self.sd**2 / self.n_units
         degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
-        freedom = combine_degrees([unit_variance, *variances], degrees)
-        return replace(
-            self,
-            added_variance=sum(variances, np.zeros_like(unit_variance)),
-            satterthwaite_degrees=freedom,
-        )
+        sum_degrees = combine_degrees([unit_variance, *variances], degrees)
+        added_variance = sum(variances, np.zeros_like(unit_variance))
+        return replace(self, added_variance=added_variance, satterthwaite_degrees=sum_degrees)
 
     @property
     def error(self) -> Floats:
@@ -72,9 +69,8 @@ class Moments:
     @property
     def degrees(self) -> int | Floats:
         """The degrees of freedom of t: (n_pairs,) where they differ."""
-        return (
-            self.n_units - 1 if self.satterthwaite_degrees is None else self.satterthwaite_degrees
-        )
+        degrees = self.satterthwaite_degrees
+        return self.n_units - 1 if degrees is None else degrees
 
     @property
     def t(self) -> Floats:
@@ -103,18 +99,11 @@ def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> F
     `variances` and `degrees` have (n_pairs,) each. Where all variances are 0, or one variance is
     not known, the degrees of the first are returned (Satterthwaite, Biometrics Bulletin 1946).
     """
-    squares_by_degrees = sum(
-        (variance**2 / df for variance, df in zip(variances, degrees, strict=True)),
-        0.0 * degrees[0],
-    )
-    degrees_of_freedom: Floats = degrees[0].copy()
-    np.divide(
-        sum(variances) ** 2,
-        squares_by_degrees,
-        out=degrees_of_freedom,
-        where=squares_by_degrees > 0,
-    )
-    return degrees_of_freedom
+    squares = (variance**2 / df for variance, df in zip(variances, degrees, strict=True))
+    divisor = sum(squares, 0.0 * degrees[0])
+    sum_degrees: Floats = degrees[0].copy()
+    np.divide(sum(variances) ** 2, divisor, out=sum_degrees, where=divisor > 0)
+    return sum_degrees
 
 
 def student_t(mean: Floats, error: Floats) -> Floats:

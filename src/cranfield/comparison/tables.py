@@ -55,20 +55,14 @@ def comparison_table(
     rows = [line for result in results for line in _list_rows(result, settings)]
     columns = select_shown(_columns(results, settings))
     n_labels = [column.heading for column in columns].index("mean")
-    result_notes = merge_notes(
-        ((result.slice_label, note) for result in results for note in result.notes),
-        join_names=format_names,
-    )
-    legend_lines = [
-        *_mark_legend(results, settings),
-        *legend(columns),
-        *judged_share_sentences(results, settings),
-    ]
-    best_and_worst = [
-        (row.result.ranked_systems[0].mean, row.result.ranked_systems[-1].mean) for row in rows
-    ]
+    named_notes = ((result.slice_label, note) for result in results for note in result.notes)
+    result_notes = merge_notes(named_notes, join_names=format_names)
+    legend_lines = [*_mark_legend(results, settings), *legend(columns)]
+    legend_lines += judged_share_sentences(results, settings)
+    rankings = [row.result.ranked_systems for row in rows]
+    best_and_worst = [(systems[0].mean, systems[-1].mean) for systems in rankings]
     best_rows = (
-        i for i, (first, last) in enumerate(best_and_worst) if rows[i].system.mean == first != last
+        i for i, (best, worst) in enumerate(best_and_worst) if rows[i].system.mean == best != worst
     )
     first_rows = (i for i, row in enumerate(rows) if row.rank == 1 and len(first.systems) > 1)
     return Table(

@@ -176,16 +176,16 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), MISTAKES.items(), ids=[" ".join(m) for m in MISTAKES]
+    ("arguments", "message"), MISTAKES.items(), ids=[" ".join(m) for m in MISTAKES]
 )
 def test_mistakes_are_answered_with_what_to_do(
-    arguments: tuple[str, ...], said: str, files: tuple[str, str]
+    arguments: tuple[str, ...], message: str, files: tuple[str, str]
 ) -> None:
     filled_arguments = [part.format(qrels=files[0], run=files[1]) for part in arguments]
     outcome = run_command(*filled_arguments)
     assert outcome.returncode == 2
     assert outcome.stdout == ""
-    assert said in outcome.stderr
+    assert message in outcome.stderr
     assert "Traceback" not in outcome.stderr
 
 
@@ -605,7 +605,7 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more_arguments", "message"),
     [
         ("--tie -1", "--tie -1.0: expected a number of at least 0"),
         ("--rope nan", "--rope nan: expected a number of at least 0"),
@@ -617,10 +617,10 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
         ("--test bayes --correction holm", "has no p-values to correct"),
     ],
 )
-def test_compare_says_what_is_wrong(tmp_path: Path, more: str, said: str) -> None:
-    outcome = invoke(*comparison_arguments(tmp_path), *more.split())
+def test_compare_says_what_is_wrong(tmp_path: Path, more_arguments: str, message: str) -> None:
+    outcome = invoke(*comparison_arguments(tmp_path), *more_arguments.split())
     assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert said in outcome.stderr
+    assert message in outcome.stderr
 
 
 def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ MAIN = "from cranfield.cli import main; main()"
 
 
 @contextmanager
-def started(code: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def start_process(code: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process with pipes, whose temporary files are in `folder`; it is ended with the block."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -69,7 +69,7 @@ def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: P
         "evaluate": ["evaluate", str(tmp_path / "qrels.txt"), "-"],
         "convert": ["convert", "-", str(folder / "out.csv"), "--run"],
     }[command]
-    with started(code, *arguments, folder=folder) as process:
+    with start_process(code, *arguments, folder=folder) as process:
         feed(process, 8 << 20)  # it returns when nearly all has been read
         process.send_signal(ending)
         _, message = process.communicate(timeout=PATIENCE)
@@ -121,19 +121,19 @@ cranfield.cli.measures.command.callback = write_for_ever
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
-@pytest.mark.parametrize("named", ["", NAMED])
+@pytest.mark.parametrize("nameless", ["", NAMED])
 @pytest.mark.parametrize(
     "lose",
     ["Thing()", "Thing(); Reader()", "refer()", "type('Class', (), {'field': Field()})"],
 )
 def test_a_signal_that_python_ignores_ends_the_command(
-    lose: str, named: str, name: str, tmp_path: Path
+    lose: str, nameless: str, name: str, tmp_path: Path
 ) -> None:
     """As it does where it comes in `__del__` or at the end of an import."""
     (folder := tmp_path / "folder").mkdir()
-    code = named + LOSING.replace("{lose}", lose) + MAIN
+    code = nameless + LOSING.replace("{lose}", lose) + MAIN
     arguments = ("measures", str(folder / "out.csv"), name)
-    with started(code, *arguments, folder=folder) as process:
+    with start_process(code, *arguments, folder=folder) as process:
         process.wait(PATIENCE)
         assert process.stderr is not None
         error_text = process.stderr.read().decode()
@@ -147,7 +147,7 @@ def test_a_signal_that_python_ignores_ends_the_command(
 def test_a_second_signal_ends_the_command(second: signal.Signals, tmp_path: Path) -> None:
     code = LOSING.replace("{lose}", "clear()") + MAIN
     arguments = ("measures", str(tmp_path / "out.csv"), "SIGTERM")
-    with started(code, *arguments, folder=tmp_path) as process:
+    with start_process(code, *arguments, folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"lost\n"
         process.send_signal(second)
@@ -158,7 +158,7 @@ def test_a_second_signal_ends_the_command(second: signal.Signals, tmp_path: Path
 def test_a_signal_that_was_lost_is_the_status_at_the_end(tmp_path: Path) -> None:
     code = LOSING.replace("{lose}", "clear()") + MAIN
     arguments = ("measures", str(tmp_path / "out.csv"), "SIGTERM")
-    with started(code, *arguments, folder=tmp_path) as process:
+    with start_process(code, *arguments, folder=tmp_path) as process:
         _, error_text = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGTERM
     assert error_text == b"Ended by a signal: what was not finished is undone.\n"
@@ -171,7 +171,7 @@ def test_python_leaves_no_half_written_file(tmp_path: Path) -> None:
         "    file.write(b'x' * (1 << 20)); file.flush(); print('now', flush=True)\n"
         "    sys.stdin.read()"
     )
-    with started(code, str(tmp_path / "out.csv"), folder=tmp_path) as process:
+    with start_process(code, str(tmp_path / "out.csv"), folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"now\n"
         assert os.listdir(tmp_path) == [], "it has no name yet"
@@ -185,7 +185,7 @@ def test_python_leaves_no_copy_of_a_pipe(tmp_path: Path) -> None:
         "import sys; from cranfield.formats.source import Source\n"
         "print(len(Source('-').read_start(1 << 20)), flush=True); sys.stdin.read()"
     )
-    with started(code, folder=tmp_path) as process:
+    with start_process(code, folder=tmp_path) as process:
         feed(process, 1 << 20)
         assert process.stdout is not None
         assert process.stdout.readline() == b"%d\n" % (1 << 20)
@@ -268,7 +268,7 @@ def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
         "def broken(**_): open('/no/such/folder/file')\n"
         "m.command.callback = broken\n" + MAIN
     )
-    with started(code, "measures", folder=tmp_path) as process:
+    with start_process(code, "measures", folder=tmp_path) as process:
         _, error_text = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     problem = "cannot read or write: No such file or directory"
@@ -348,14 +348,14 @@ CANNOT_READ = [
 ]
 
 
-@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">/dev/full 2>&1", ">&- 2>&-"])
+@pytest.mark.parametrize("ending_place", ["2>/dev/full", "2>&-", ">/dev/full 2>&1", ">&- 2>&-"])
 @pytest.mark.parametrize("arguments", CANNOT_READ, ids=" ".join)
 def test_what_cannot_be_read_is_status_2_whatever_can_be_said(
-    arguments: list[str], where: str, tmp_path: Path
+    arguments: list[str], ending_place: str, tmp_path: Path
 ) -> None:
     (tmp_path / "QRELS").write_text("q1 0 d1 1\n")
     (tmp_path / "RUN").write_text("q1 Q0 d1 1 1 t\n")
-    command = f"{sys.executable} -m cranfield {' '.join(arguments)} {where}"
+    command = f"{sys.executable} -m cranfield {' '.join(arguments)} {ending_place}"
     process = subprocess.run(command, shell=True, cwd=tmp_path, timeout=PATIENCE, check=False)  # noqa: S602 - redirections
     assert process.returncode == 2
 
@@ -387,7 +387,7 @@ def test_a_mistake_of_ours_is_no_verdict(tmp_path: Path) -> None:
         "g.SystemFiles = broken\n" + MAIN
     )
     arguments = ["gate", "a", "b", "--baseline", "c", "--margin", "1"]
-    with started(code, *arguments, folder=tmp_path) as process:
+    with start_process(code, *arguments, folder=tmp_path) as process:
         _, message = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert b"ZeroDivisionError: ours" in message
@@ -398,7 +398,7 @@ def test_a_handler_that_ignores_stays(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " + MAIN
     arguments = ["evaluate", str(tmp_path / "qrels.txt"), "-", "-m", "RR", "--format", "tsv"]
-    with started(code, *arguments, folder=tmp_path) as process:
+    with start_process(code, *arguments, folder=tmp_path) as process:
         feed(process, 1 << 20)
         process.send_signal(signal.SIGHUP)
         message, _ = process.communicate(timeout=PATIENCE)
@@ -414,7 +414,7 @@ def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     shared_source = source.Source(path)
-    with started(code, folder=tmp_path), ThreadPoolExecutor(4) as pool:
+    with start_process(code, folder=tmp_path), ThreadPoolExecutor(4) as pool:
         beginnings = list(
             pool.map(lambda _: shared_source.read_start(len(text) + 1), range(4), timeout=PATIENCE)
         )

@@ -24,7 +24,7 @@ def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    "extra_arguments",
     [
         ["--query", "q03"],
         [],
@@ -35,13 +35,15 @@ def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
-def test_every_form(form: str, more: list[str], files: list[str]) -> None:
-    outcome = run_explain(*files, *more, "-m", "AP", "--format", form)
+def test_every_form(form: str, extra_arguments: list[str], files: list[str]) -> None:
+    outcome = run_explain(*files, *extra_arguments, "-m", "AP", "--format", form)
     assert outcome.exit_code == 0
-    of_rows = form in ("csv", "tsv") and not more  # notes are beside these, else among the output
+    of_rows = (
+        form in ("csv", "tsv") and not extra_arguments
+    )  # notes are beside these, else among the output
     assert all(line.startswith("note: ") for line in outcome.stderr.splitlines())
     assert bool(outcome.stderr) == of_rows
-    assert ("q03" if "q03" in more else "q25") in outcome.stdout
+    assert ("q03" if "q03" in extra_arguments else "q25") in outcome.stdout
 
 
 MISTAKES = [
@@ -77,7 +79,7 @@ def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None
     assert " ".join(sentence.split()) in " ".join(outcome.stderr.split())
 
 
-BROKEN = {
+BROKEN_FILES = {
     "a short line": "q01 Q0 a 1 2.0 t\nq01 Q0 b\n",
     "no number": "q01 Q0 a 1 nan t\n",
     "a document twice": "q01 Q0 a 1 2.0 t\nq01 Q0 a 2 1.0 t\n",
@@ -86,7 +88,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
+@pytest.mark.parametrize("content", BROKEN_FILES.values(), ids=BROKEN_FILES.keys())
 def test_a_broken_file_is_refused_as_by_evaluate(
     content: str, write: Write, files: list[str]
 ) -> None:

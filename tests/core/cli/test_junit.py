@@ -40,7 +40,7 @@ SCHEMA: dict[str, tuple[set[str], set[str], set[str]]] = {
 }
 
 
-def checked(content: str) -> ElementTree.Element:
+def parse_checked(content: str) -> ElementTree.Element:
     """Parse a report, and hold it against the schema and its own counts."""
     root = ElementTree.fromstring(content.encode())  # noqa: S314 - our own
     assert root.tag == "testsuites"
@@ -68,7 +68,7 @@ def test_each_verdict_and_threshold_is_a_test_case() -> None:
     runs = [BM25, DENSE, TFIDF]
     gate_options: dict[str, Any] = {"baseline": "bm25", "margin": 0.02, "at_least": {"R@5": 0.5}}
     gate_result = gate(QRELS, runs, "nDCG@10 AP", **gate_options)
-    root = checked(gate_result.to_junit())
+    root = parse_checked(gate_result.to_junit())
     assert outcomes(root) == {
         ("dense", "nDCG@10"): "passed",
         ("dense", "AP"): "passed",
@@ -89,7 +89,7 @@ def test_each_verdict_and_threshold_is_a_test_case() -> None:
 def test_undecided_is_what_it_is_taken_for(undecided: Any, tag: str) -> None:
     gate_result = gate(QRELS, DENSE, at_least={"R@5": 0.55}, limit=True, undecided=undecided)
     assert gate_result.outcome == "UNDECIDED"
-    root = checked(gate_result.to_junit())
+    root = parse_checked(gate_result.to_junit())
     assert outcomes(root) == {("dense", "R@5 >= 0.55"): tag}
     assert (next(root.iter(tag)).get("message") or "").startswith("UNDECIDED")
 
@@ -99,7 +99,9 @@ def test_the_command_writes_it_by_the_suffix_beside_other_forms(tmp_path: Path) 
     paths = [part for output_path in outputs for part in ("-o", str(output_path))]
     outcome = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", *paths)
     assert outcome.exit_code == 1
-    assert outcomes(checked(outputs[0].read_text("utf-8"))) == {("tfidf", "RR >= 0.9"): "failure"}
+    assert outcomes(parse_checked(outputs[0].read_text("utf-8"))) == {
+        ("tfidf", "RR >= 0.9"): "failure"
+    }
     assert re.search(r"^\| tfidf +\| RR +\| FAIL", outputs[1].read_text("utf-8"), re.M)
     printed_report = invoke("gate", QRELS, TFIDF, "--at-least", "RR=0.9", "--format", "junit")
     assert printed_report.stdout == outputs[0].read_text("utf-8")
@@ -129,7 +131,7 @@ def test_no_id_breaks_the_report(evil: str) -> None:
     content = to_junit(
         evil, [Case(evil, evil, "failed", evil, evil), Case(evil, evil, "skipped", evil)]
     )
-    root = checked(content)
+    root = parse_checked(content)
     content.encode()  # which half a surrogate would not
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", content)
     assert len([*root.iter("testcase")]) == 2
@@ -137,5 +139,5 @@ def test_no_id_breaks_the_report(evil: str) -> None:
 
 def test_a_system_of_any_name_has_a_report() -> None:
     scores = {name: {"R@5": {"<q1>\x1b": 0.1}} for name in ("<old>\x1b", "new & \udcff")}
-    root = checked(gate(scores, at_least={"R@5": 0.5}).to_junit())
+    root = parse_checked(gate(scores, at_least={"R@5": 0.5}).to_junit())
     assert len(outcomes(root)) == 2

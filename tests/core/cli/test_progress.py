@@ -41,9 +41,9 @@ def files(tmp_path: Path) -> tuple[Path, list[Path]]:
 @pytest.mark.parametrize(
     "verb",
     [
-        lambda q, runs, **how: evaluate(q, runs, "RR", **how),
-        lambda q, runs, **how: compare(q, runs, "RR", **how),
-        lambda q, runs, **how: explain(q, runs, "RR", **how),
+        lambda q, runs, **options: evaluate(q, runs, "RR", **options),
+        lambda q, runs, **options: compare(q, runs, "RR", **options),
+        lambda q, runs, **options: explain(q, runs, "RR", **options),
     ],
 )
 def test_a_function_hears_of_every_stored_byte_once(
@@ -119,7 +119,7 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "shown"),
+    ("call", "activity"),
     [
         (lambda: compare(SCORES, progress=True), "flips"),
         (lambda: compare(SCORES, test="bootstrap", flips=50, progress=True), "resamples"),
@@ -129,13 +129,15 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
         ),
     ],
 )
-def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: Bar) -> None:
+def test_the_statistics_show_what_they_draw(
+    call: Callable[[], Any], activity: str, bar: Bar
+) -> None:
     call()
     shares_and_counts = [
-        (share, n_done) for stage_name, share, n_done in bar.drawings if stage_name == shown
+        (share, n_done) for stage_name, share, n_done in bar.drawings if stage_name == activity
     ]
     assert shares_and_counts
-    assert all(unit == shown for _, (_, unit) in shares_and_counts)
+    assert all(unit == activity for _, (_, unit) in shares_and_counts)
     assert all(share is not None and 0 <= share <= 1 for share, _ in shares_and_counts)
     assert bar.n_closed
 
@@ -332,7 +334,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 
 
 @contextlib.contextmanager
-def _on_a_terminal(
+def _run_on_terminal(
     *arguments: str, **popen_options: Any
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], bytes]]]:
     """A command whose standard error is a terminal; and what waits until it has printed something.
@@ -353,11 +355,11 @@ def _on_a_terminal(
     os.close(theirs)
     timer = threading.Timer(PATIENCE, process.kill)
     timer.start()
-    seen = b""
+    output = b""
 
     def waits(expected: bytes) -> bytes:
-        nonlocal seen
-        while not expected or expected not in seen:
+        nonlocal output
+        while not expected or expected not in output:
             ready, _, _ = select.select([ours], [], [], PATIENCE)
             assert ready
             try:
@@ -365,10 +367,10 @@ def _on_a_terminal(
             except OSError:  # the other end is closed
                 piece = b""
             if not piece:
-                assert not expected, seen
+                assert not expected, output
                 break
-            seen += piece
-        return seen
+            output += piece
+        return output
 
     try:
         yield process, waits
@@ -387,7 +389,7 @@ def _last_line(output: bytes) -> bytes:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> list[str]:
+def saved_paths(tmp_path: Path) -> list[str]:
     """Scores of two systems that are alike, with which a comparison has its time."""
     paths = []
     for name, step in (("a", 3), ("b", 5)):
@@ -399,9 +401,9 @@ def saved(tmp_path: Path) -> list[str]:
     return paths
 
 
-def test_a_command_shows_a_bar_and_takes_it_away(saved: list[str]) -> None:
-    arguments = ("compare", "--saved", *saved, "--flips", "1000000", "--format", "csv")
-    with _on_a_terminal(*arguments, stdout=subprocess.PIPE) as (process, waits):
+def test_a_command_shows_a_bar_and_takes_it_away(saved_paths: list[str]) -> None:
+    arguments = ("compare", "--saved", *saved_paths, "--flips", "1000000", "--format", "csv")
+    with _run_on_terminal(*arguments, stdout=subprocess.PIPE) as (process, waits):
         waits(b"flips")
         printed_output, _ = process.communicate(timeout=PATIENCE)
         output = waits(b"")
@@ -413,11 +415,19 @@ def test_a_command_shows_a_bar_and_takes_it_away(saved: list[str]) -> None:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_is_broken_off_while_it_draws(
-    ending: signal.Signals, saved: list[str], tmp_path: Path
+    ending: signal.Signals, saved_paths: list[str], tmp_path: Path
 ) -> None:
     """One line reports it, and the file that it was to write is not there."""
-    arguments = ("compare", "--saved", *saved, "--flips", "10000000", "-o", str(tmp_path / "o.csv"))
-    with _on_a_terminal(*arguments, stdout=subprocess.DEVNULL) as (process, waits):
+    arguments = (
+        "compare",
+        "--saved",
+        *saved_paths,
+        "--flips",
+        "10000000",
+        "-o",
+        str(tmp_path / "o.csv"),
+    )
+    with _run_on_terminal(*arguments, stdout=subprocess.DEVNULL) as (process, waits):
         waits(b" left")
         process.send_signal(ending)
         process.wait(PATIENCE)
@@ -430,7 +440,7 @@ def test_a_command_is_broken_off_while_it_draws(
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_a_shell_is_told_130(saved: list[str]) -> None:
+def test_a_shell_is_told_130(saved_paths: list[str]) -> None:
     """That is what it makes of a process that SIGINT ended; scripts stop by it."""
     code = (
         "from cranfield import progress; progress.Watch.redraw = lambda self: "
@@ -438,7 +448,18 @@ def test_a_shell_is_told_130(saved: list[str]) -> None:
         "from cranfield.cli import main; main()"
     )
     line = '"$@"; echo $?'
-    command = ["sh", "-c", line, "sh", sys.executable, "-c", code, "compare", "--saved", *saved]
+    command = [
+        "sh",
+        "-c",
+        line,
+        "sh",
+        sys.executable,
+        "-c",
+        code,
+        "compare",
+        "--saved",
+        *saved_paths,
+    ]
     process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert process.stdout == "130\n"
     assert process.stderr.count("\n") == 1

@@ -70,11 +70,11 @@ def test_every_cell_is_shown_whole(width: int | None, rows: list[tuple[str, str]
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[str] = []
+        self.tags: list[str] = []
         self.data: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.seen.append(tag)
+        self.tags.append(tag)
 
     def handle_data(self, data: str) -> None:
         self.data.append(data)
@@ -84,14 +84,14 @@ class _Tags(HTMLParser):
 def test_no_cell_becomes_a_tag(rows: list[tuple[str, str]]) -> None:
     parser = _Tags()
     parser.feed(to_html(Table(["a", "b"], [list(row) for row in rows], ["<script>"])))
-    assert parser.seen == ["table", "thead", "tr", "th", "th", "tbody"] + [
+    assert parser.tags == ["table", "thead", "tr", "th", "th", "tbody"] + [
         "tr",
         "td",
         "td",
     ] * len(rows) + ["p"]
 
 
-COMPARED = Table(
+COMPARISON_TABLE = Table(
     ["system", "mean", "diff"],
     [["bm25", ".4120", ""], ["de|nse_v*2", ".4703", "-.0583 ^"], ["[x]--a", ".1", "-"]],
     ["^ better than bm25 (p < .05)", "1. one", "- two"],
@@ -103,17 +103,19 @@ COMPARED = Table(
 
 def test_a_title_stands_above() -> None:
     above = "nDCG@10   50 queries\nHolm; alpha .05\n\n"
-    assert to_text(COMPARED).startswith(above + " system")
-    one_row = Table(COMPARED.header, COMPARED.rows[:1], title=COMPARED.title)
+    assert to_text(COMPARISON_TABLE).startswith(above + " system")
+    one_row = Table(
+        COMPARISON_TABLE.header, COMPARISON_TABLE.rows[:1], title=COMPARISON_TABLE.title
+    )
     assert to_text(one_row, width=19).startswith(
         "nDCG@10   50\n  queries\nHolm; alpha .05\n\n         bm25\n"
     )
-    assert to_html(COMPARED).split(">", 1)[1].startswith("nDCG@10   50 queries</p>")
-    assert to_html(COMPARED).count("border-top") == 3  # the rule, in each cell of its row
+    assert to_html(COMPARISON_TABLE).split(">", 1)[1].startswith("nDCG@10   50 queries</p>")
+    assert to_html(COMPARISON_TABLE).count("border-top") == 3  # the rule, in each cell of its row
 
 
 def test_markdown_as_github_has_it() -> None:
-    assert to_markdown(COMPARED) == (
+    assert to_markdown(COMPARISON_TABLE) == (
         "nDCG@10 &emsp; 50 queries\n"
         "\n"
         "Holm; alpha .05\n"
@@ -130,7 +132,7 @@ def test_markdown_as_github_has_it() -> None:
     )
 
 
-MARKED = Table(
+MARKED_TABLE = Table(
     ["system", "AP", "n"],
     [["a_1", "0.75", "9"], ["b", "0.5", "10.5"], ["c", "\N{EN DASH}", ""]],
     bold_cells=frozenset({(0, 1)}),
@@ -145,7 +147,7 @@ MARKED = Table(
 
 
 def test_superscripts_underlined_cells_and_headings_above_others() -> None:
-    assert to_latex(MARKED).split("\n")[1:-1] == [
+    assert to_latex(MARKED_TABLE).split("\n")[1:-1] == [
         r"\begin{table*}",
         r"\centering",
         r"\caption{Means. p~$\leq$~0.05.}",
@@ -166,14 +168,14 @@ def test_superscripts_underlined_cells_and_headings_above_others() -> None:
         r"\end{table*}",
     ]
     space = "\N{FIGURE SPACE}"
-    assert to_markdown(MARKED).split("\n")[4:-1] == [
+    assert to_markdown(MARKED_TABLE).split("\n")[4:-1] == [
         "| system | one<br>AP               | tw\\&o<br>n              |",
         "| :----- | :---------------------- | :---------------------- |",
         f"| a\\_1   | **0.75**<sup>b\\|\N{DAGGER}</sup> | {space * 3}9{' ' * 20}|",
         f"| b      | {space}0.5{' ' * 20}| <u>10.5</u><sup>a</sup> |",
         f"| c      | \N{EN DASH}{' ' * 23}|{' ' * 25}|",
     ]
-    page = to_html(MARKED)
+    page = to_html(MARKED_TABLE)
     assert f">{space * 3}9<" in page
     sup = '<sup style="line-height: 0">'
     assert f"><strong>0.75</strong>{sup}b|\N{DAGGER}</sup><" in page
@@ -184,7 +186,7 @@ def test_superscripts_underlined_cells_and_headings_above_others() -> None:
 
 def test_superscripts_in_text() -> None:
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
-    assert to_text(MARKED, signs=True).split("\n")[3:-1] == [
+    assert to_text(MARKED_TABLE, signs=True).split("\n")[3:-1] == [
         f"          {rule * 2} one {rule * 3}   {rule} tw&o {rule}",
         " system           AP          n",
         f" {rule * 30}",
@@ -193,19 +195,19 @@ def test_superscripts_in_text() -> None:
         " b          0.5        _10.5_ a",
         " c            \N{EN DASH}",
     ]
-    colour_text = to_text(MARKED, color=True)
+    colour_text = to_text(MARKED_TABLE, color=True)
     assert "\x1b[1m0.75\x1b[0m b|\N{DAGGER}" in colour_text
     assert "\x1b[4m10.5\x1b[0m a" in colour_text
     assert "*" not in colour_text
 
 
 def test_parts_of_a_table_keep_what_is_marked() -> None:
-    part = MARKED.select_columns([0, 2])
+    part = MARKED_TABLE.select_columns([0, 2])
     assert part.underlined_cells == {(1, 1)}
     assert part.superscripts == {(1, 1): "a"}
     assert part.group_spans() == [("", 1), ("tw&o", 1)]
     assert not part.bold_cells
-    transpose = MARKED.transpose()
+    transpose = MARKED_TABLE.transpose()
     assert transpose.rows == [("one AP", "0.75", "0.5", "\N{EN DASH}"), ("tw&o n", "9", "10.5", "")]
     assert transpose.bold_cells == {(0, 1)}
     assert transpose.underlined_cells == {(1, 2)}
@@ -213,7 +215,7 @@ def test_parts_of_a_table_keep_what_is_marked() -> None:
 
 
 def test_latex_with_booktabs() -> None:
-    assert to_latex(COMPARED) == (
+    assert to_latex(COMPARISON_TABLE) == (
         "% \\usepackage{booktabs}\n"
         "\\begin{table}\n"
         "\\centering\n"
@@ -240,7 +242,7 @@ def test_latex_with_booktabs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"),
+    ("cell", "latex"),
     [
         ("[-.03, +.05]", "{[}$-$.03, +.05]"),
         ("-1", "$-$1"),
@@ -249,11 +251,11 @@ def test_latex_with_booktabs() -> None:
         ("-", "-"),
     ],
 )
-def test_minus_signs_of_numbers_in_latex(cell: str, shown: str) -> None:
-    assert f"x & {shown} " in to_latex(Table(["a", "b"], [["x", cell]]))
+def test_minus_signs_of_numbers_in_latex(cell: str, latex: str) -> None:
+    assert f"x & {latex} " in to_latex(Table(["a", "b"], [["x", cell]]))
 
 
-marked = st.text(
+marked_texts = st.text(
     st.sampled_from("|\\`*_[]<>#~&$%{}^!-+=.:/@1w a\n\té\0") | st.characters(), max_size=12
 )
 
@@ -291,7 +293,7 @@ def test_nobody_is_notified_by_markdown(content: str, page: str) -> None:
     assert text_of_cell == content, "what is copied"
 
 
-@given(st.lists(st.tuples(marked, marked), min_size=1, max_size=4), st.booleans())
+@given(st.lists(st.tuples(marked_texts, marked_texts), min_size=1, max_size=4), st.booleans())
 def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool) -> None:
     table = Table(
         list(rows[0]),
@@ -328,7 +330,7 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
     ]
 
 
-MEANT = {
+LATEX_MEANINGS = {
     r"\textbackslash{}": "\\",
     r"\textasciicircum{}": "^",
     r"\textasciitilde{}": "~",
@@ -346,19 +348,19 @@ MEANT = {
 }
 
 
-def meant(latex: str) -> str:
+def latex_to_text(latex: str) -> str:
     """Return the text that LaTeX sets; fail at what is no text."""
-    command_pattern = "|".join(map(re.escape, MEANT))
+    command_pattern = "|".join(map(re.escape, LATEX_MEANINGS))
     rest = re.sub(command_pattern, "", latex)
     assert not set(rest) & set("\\{}$&#%_^~`<>|[*"), rest
-    return re.sub(command_pattern, lambda match: MEANT[match[0]], latex)
+    return re.sub(command_pattern, lambda match: LATEX_MEANINGS[match[0]], latex)
 
 
 def plain(content: str) -> str:
     return escape_unprintable(content).replace("\N{MINUS SIGN}", "-")
 
 
-@given(st.lists(st.tuples(marked, marked, marked), min_size=1, max_size=4))
+@given(st.lists(st.tuples(marked_texts, marked_texts, marked_texts), min_size=1, max_size=4))
 def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None:
     table = Table(list(rows[0]), rows, rows[0], ruled_rows=frozenset({0}), title=rows[0])
     lines = to_latex(table).splitlines()
@@ -369,9 +371,9 @@ def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None
         assert not re.match(r"\s*[\[*]", line)
         assert line.endswith(r" \\")
         cells = re.split(r"(?<!\\)&", line.removesuffix(r" \\"))
-        got = [meant(cell).strip() for cell in cells]
+        got = [latex_to_text(cell).strip() for cell in cells]
         assert got == [plain(cell).strip() for cell in row]
-    notes = [meant(line.removesuffix(r"\par")) for line in lines[end + 4 : -2]]
+    notes = [latex_to_text(line.removesuffix(r"\par")) for line in lines[end + 4 : -2]]
     assert notes == [plain(cell) for cell in rows[0]]
 
 

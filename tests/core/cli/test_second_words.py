@@ -17,11 +17,11 @@ ROWS = [
 
 
 @pytest.fixture(autouse=True)
-def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _demo_folder(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo_folder)
 
 
-def said_of(*arguments: str) -> str:
+def command_message(*arguments: str) -> str:
     """Return what a command says that is refused."""
     outcome = CliRunner().invoke(cli, arguments)
     assert outcome.exit_code == 2
@@ -30,17 +30,19 @@ def said_of(*arguments: str) -> str:
 
 
 def test_a_query_behind_q_is_no_file() -> None:
-    message = said_of("evaluate", QRELS, BM25, "-q", "q22")
+    message = command_message("evaluate", QRELS, BM25, "-q", "q22")
     assert "q22: no such file" in message
     assert "explain" in message
-    assert "-m MAP" in said_of("evaluate", QRELS, BM25, "-q", "MAP")
+    assert "-m MAP" in command_message("evaluate", QRELS, BM25, "-q", "MAP")
 
 
 @pytest.mark.parametrize(
-    ("option", "meant"), [("--doc-map", "--map-docs"), ("--collapse", "--map-docs-keep")]
+    ("option", "meant_option"), [("--doc-map", "--map-docs"), ("--collapse", "--map-docs-keep")]
 )
-def test_other_words_for_chunks(option: str, meant: str) -> None:
-    assert f"Did you mean '{meant}'?" in said_of("evaluate", QRELS, BM25, option, "first")
+def test_other_words_for_chunks(option: str, meant_option: str) -> None:
+    assert f"Did you mean '{meant_option}'?" in command_message(
+        "evaluate", QRELS, BM25, option, "first"
+    )
 
 
 def test_measures_beside_the_same_in_at_least() -> None:

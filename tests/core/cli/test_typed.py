@@ -13,7 +13,7 @@ from cranfield.cli import cli
 
 
 @pytest.fixture(autouse=True)
-def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _demo_folder(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo_folder)
 
 
@@ -82,7 +82,7 @@ def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("recall@", "there is no number behind @, as in recall@10"),
         ("iprec@", "there is no number behind @, as in iprec@0.1"),
@@ -91,8 +91,8 @@ def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
         (f"nDCG@{'9' * 30}", "there are no rankings so long"),
     ],
 )
-def test_a_cutoff_that_is_none_is_named(name: str, said: str) -> None:
-    assert said in refusal_text("evaluate", QRELS, BM25, "-m", name)
+def test_a_cutoff_that_is_none_is_named(name: str, message: str) -> None:
+    assert message in refusal_text("evaluate", QRELS, BM25, "-m", name)
 
 
 @pytest.mark.parametrize("command", ["compare", "gate"])

@@ -22,12 +22,12 @@ DEMO = DEMO_QRELS, [str(path) for path in DEMO_RUNS]
 LABELS = {f"q{i:02}": "even" if i % 2 == 0 else "odd" for i in range(1, 41)}
 
 
-def same(one: Comparison, other: Comparison) -> bool:
+def is_same_comparison(comparison: Comparison, other: Comparison) -> bool:
     """Tell whether two comparisons have the same numbers, to the last bit, and the same words."""
-    return one.to_json() == other.to_json() and str(one) == str(other)
+    return comparison.to_json() == other.to_json() and str(comparison) == str(other)
 
 
-def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, float]]]:
+def make_scores(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, float]]]:
     """Return scores by chance: (n_queries, n_systems), and as a dict."""
     source = np.random.default_rng(7)
     hard = source.random((n_queries, 1))
@@ -59,12 +59,14 @@ def many(n_systems: int, n_queries: int) -> tuple[Floats, dict[str, dict[str, fl
 def test_aligned_scores_give_what_compare_finds(options: dict[str, Any]) -> None:
     expected_comparison = compare(*DEMO, "nDCG@10 AP GMAP", **options)
     comparison = compare_scores(align(*DEMO, "nDCG@10 AP GMAP"), Settings.of(options))
-    assert same(comparison, expected_comparison)
+    assert is_same_comparison(comparison, expected_comparison)
 
 
 def test_aligned_scores_are_compared_on_labelled_queries() -> None:
     comparison = compare(*DEMO, "AP", slices=LABELS)
-    assert same(compare_scores(comparison.aligned, comparison.settings, LABELS), comparison)
+    assert is_same_comparison(
+        compare_scores(comparison.aligned, comparison.settings, LABELS), comparison
+    )
     assert [result.slice for result in comparison.results] == [None, "odd", "even"]
 
 
@@ -74,7 +76,7 @@ def test_aligned_scores_are_compared_on_labelled_queries() -> None:
 @pytest.mark.parametrize("options", [{}, {"test": "sign"}, {"correction": "rtukey"}])
 def test_every_pair_is_what_all_pairs_finds(options: dict[str, Any]) -> None:
     comparison = compare_all_pairs(compare(*DEMO, "nDCG@10 AP", baseline="dense", **options))
-    assert same(comparison, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
+    assert is_same_comparison(comparison, compare(*DEMO, "nDCG@10 AP", all_pairs=True, **options))
 
 
 def test_a_comparison_of_all_pairs_is_left_as_it_is() -> None:
@@ -96,7 +98,7 @@ def test_many_pairs_of_many_queries_draw_no_flips(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], test: str, correction: str
 ) -> None:
     monkeypatch.setattr(module, "MANY_DIFFERENCES", 66 * 200)
-    values, columns = many(12, 201)
+    values, columns = make_scores(12, 201)
     base = compare(columns, **options)
     comparison = compare_all_pairs(base)
     assert (comparison.settings.test, comparison.settings.correction) == (test, correction)
@@ -109,15 +111,15 @@ def test_many_pairs_of_many_queries_draw_no_flips(
         assert_by_loop(comparison, values, correction)
 
 
-def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
+def assert_by_loop(comparison: Comparison, values: Floats, correction: str) -> None:
     """Hold the pairs against scipy's t-test, counts by hand, and the correction's definition."""
-    pairs = found["score"].pairs
+    pairs = comparison["score"].pairs
     p = []
     for pair, (a, b) in zip(pairs, combinations(range(values.shape[1]), 2), strict=True):
-        apart = values[:, a] - values[:, b]
+        differences = values[:, a] - values[:, b]
         assert (pair.system, pair.other) == (f"s{a:02}", f"s{b:02}")
-        assert pair.wins == sum(difference > 1e-9 for difference in apart.tolist())
-        assert pair.losses == sum(difference < -1e-9 for difference in apart.tolist())
+        assert pair.wins == sum(difference > 1e-9 for difference in differences.tolist())
+        assert pair.losses == sum(difference < -1e-9 for difference in differences.tolist())
         assert pair.wins + pair.ties + pair.losses == len(values)
         p.append(float(ttest_rel(values[:, a], values[:, b]).pvalue))
         assert pair.p == pytest.approx(p[-1], rel=1e-6, abs=1e-300)
@@ -141,7 +143,7 @@ def assert_by_loop(found: Comparison, values: Floats, correction: str) -> None:
 
 
 def test_differences_of_many_pairs_are_not_kept() -> None:
-    values, _ = many(3, 100)
+    values, _ = make_scores(3, 100)
     two_pairs = PairedScores(values, np.array([0, 1]), np.array([1, 2]))
     assert two_pairs.differences is two_pairs.differences
     all_pairs = np.triu_indices(100, 1)

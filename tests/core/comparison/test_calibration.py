@@ -35,10 +35,10 @@ ALPHA = 0.05
 BLOCKS = 8
 
 
-def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
+def greater_than_0(pairs: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    zero_bounds = np.zeros((1, len(paired.left_column)))
-    p: Floats = one_sided_tests(paired.differences, zero_bounds, flips, 0.05)[2][0]
+    zero_bounds = np.zeros((1, len(pairs.left_column)))
+    p: Floats = one_sided_tests(pairs.differences, zero_bounds, flips, 0.05)[2][0]
     return p
 
 
@@ -47,15 +47,15 @@ def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:
     return bool(low <= events <= high)
 
 
-def at_most(events: int, repetitions: int, chance: float = ALPHA) -> bool:
+def greatest_share(events: int, repetitions: int, chance: float = ALPHA) -> bool:
     return bool(events <= binom.ppf(0.999, repetitions, chance))
 
 
 def test_the_limits_themselves() -> None:
     # 2,000 x 0.05 = 100, give or take 3.3 times (2,000 x 0.05 x 0.95)^0.5 = 9.7.
     assert [n for n in range(201) if within(n, 2_000)] == list(range(69, 134))
-    assert at_most(131, 2_000)
-    assert not at_most(132, 2_000)
+    assert greatest_share(131, 2_000)
+    assert not greatest_share(132, 2_000)
 
 
 def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) -> Floats:
@@ -71,10 +71,10 @@ def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize(
-    ("n", "drawn", "times"), [(20, 1, 800), (50, 9_999, 4_000), (500, 9_999, 2_000)]
+    ("n", "n_drawn", "times"), [(20, 1, 800), (50, 9_999, 4_000), (500, 9_999, 2_000)]
 )
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
-def test_false_alarms_of_the_default_test(n: int, drawn: int, times: int, kind: str) -> None:
+def test_false_alarms_of_the_default_test(n: int, n_drawn: int, times: int, kind: str) -> None:
     if n == 20:
         times //= 1 if kind == "laplace" else 4  # all 2^19 flips take their time
     times = repetitions(times)
@@ -84,29 +84,30 @@ def test_false_alarms_of_the_default_test(n: int, drawn: int, times: int, kind: 
         d = symmetric(kind, chance, (n, times // BLOCKS))
         alarms += int(
             np.count_nonzero(
-                sign_flip_p_values(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA
+                sign_flip_p_values(PairedScores.from_differences(d), Flips(n, n_drawn, seed))
+                <= ALPHA
             )
         )
     # Without ties the chance is 500 / 10,000, or floor(0.05 x 2^19) / 2^19 where all are tried.
-    assert (within if kind == "laplace" else at_most)(alarms, times // BLOCKS * BLOCKS)
+    assert (within if kind == "laplace" else greatest_share)(alarms, times // BLOCKS * BLOCKS)
 
 
-@pytest.mark.parametrize(("n", "drawn"), [(14, 1), (50, 1_999)])
-def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
+@pytest.mark.parametrize(("n", "n_drawn"), [(14, 1), (50, 1_999)])
+def test_false_alarms_of_the_one_sided_test(n: int, n_drawn: int) -> None:
     chance = np.random.default_rng(1_000 + n)
     alarms = 0
     for seed in range(BLOCKS):
         d = symmetric("normal", chance, (n, repetitions(500)))
         alarms += int(
             np.count_nonzero(
-                greater_than_0(PairedScores.from_differences(d), Flips(n, drawn, seed)) <= ALPHA
+                greater_than_0(PairedScores.from_differences(d), Flips(n, n_drawn, seed)) <= ALPHA
             )
         )
     assert within(alarms, repetitions(500) * BLOCKS)
 
 
 @pytest.mark.parametrize(
-    ("n", "drawn", "times", "alpha"),
+    ("n", "n_drawn", "times", "alpha"),
     [
         (12, 1, 4_000, 0.05),
         (20, 1, 400, 0.05),  # all 2^19 flips take their time
@@ -116,14 +117,14 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
         (1_000, 999, 2_000, 0.05),
     ],
 )
-def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alpha: float) -> None:
+def test_intervals_hold_the_true_difference(n: int, n_drawn: int, times: int, alpha: float) -> None:
     times = repetitions(times) // BLOCKS
     chance = np.random.default_rng(2_000 + n)
     n_held = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("laplace", chance, (n, times))
         _, low, high = invert_sign_flips(
-            PairedScores.from_differences(d), Flips(n, drawn, seed), alpha
+            PairedScores.from_differences(d), Flips(n, n_drawn, seed), alpha
         )
         n_held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
@@ -140,12 +141,12 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
             PairedScores.from_differences(d), Flips(n, 1_999, seed), ALPHA
         )
         n_missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
-    assert at_most(n_missed, repetitions(250) * BLOCKS)
+    assert greatest_share(n_missed, repetitions(250) * BLOCKS)
 
 
-@pytest.mark.parametrize(("n", "drawn", "stop"), [(40, 999, 20), (200, 1_999, 100)])
+@pytest.mark.parametrize(("n", "n_drawn", "stop"), [(40, 999, 20), (200, 1_999, 100)])
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
-def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, kind: str) -> None:
+def test_false_alarms_of_flips_until_p_is_known(n: int, n_drawn: int, stop: int, kind: str) -> None:
     chance = np.random.default_rng(7_000 + n)
     is_every_query, times = np.ones(n, np.bool_), repetitions(8_000)
     tests_of_blocks = []
@@ -156,7 +157,7 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
             [is_every_query],
             [[paired_scores]],
             [[is_requested]],
-            n_drawn=drawn,
+            n_drawn=n_drawn,
             seed=seed,
             n_large_to_stop=stop,
         )
@@ -165,7 +166,7 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
     is_stopped_early = np.concatenate([tests.is_stopped_early for tests in tests_of_blocks])
     assert 0.5 < is_stopped_early.mean() < 1
     for alpha in (0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8):
-        assert at_most(int(np.count_nonzero(p <= alpha)), times, alpha)
+        assert greatest_share(int(np.count_nonzero(p <= alpha)), times, alpha)
     if kind == "laplace":  # where p may be just 0.05, nothing of it is lost
         assert within(int(np.count_nonzero(p <= 0.05)), times, 0.05)
 
@@ -200,8 +201,8 @@ def test_families_of_comparisons(better: bool) -> None:
         for name, p in p_of_method.items():
             alarms[name] += bool((p[is_true_null] <= ALPHA).any())
             n_false_alarms[name] += int(np.count_nonzero(p[~is_true_null] <= ALPHA))
-    assert at_most(alarms["holm"], times)
-    assert at_most(alarms["step_down_p_values"], times)
+    assert greatest_share(alarms["holm"], times)
+    assert greatest_share(alarms["step_down_p_values"], times)
     if better:  # the others are seen: 5 pairs whose mean is 50^0.5 / 2^0.5 = 5 standard errors
         assert min(n_false_alarms.values()) > 0.9 * 5 * times
     else:  # the greatest t is one test, whose chance is 50 / 1,000
@@ -216,14 +217,14 @@ RARE = {
     "5 % lose 0.4": {-0.4: 0.05},
 }
 # Rare losses that a sample may hold none of, beside small gains of most queries.
-HIDDEN = {"65 % change": {0.02: 0.6, -0.4: 0.05}}
+HIDDEN_CHANGES = {"65 % change": {0.02: 0.6, -0.4: 0.05}}
 USUAL = {"40 % change": {0.3: 0.05, 0.2: 0.1, 0.1: 0.1, -0.1: 0.1, -0.2: 0.05}}
 
 
 @cache
 def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
     """Return which of many intervals miss the true mean, and which of them a note doubts."""
-    population = (RARE | HIDDEN | USUAL)[kind]
+    population = (RARE | HIDDEN_CHANGES | USUAL)[kind]
     sizes, chances = np.array([*population, 0.0]), [*population.values()]
     chances.append(1 - sum(chances))
     mean = float(sizes @ np.array(chances))
@@ -245,7 +246,7 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
 @pytest.mark.parametrize("kind", RARE)
 def test_few_intervals_of_rare_changes_hold_and_all_are_doubted(kind: str) -> None:
     is_missed, is_doubted = missed_and_doubted(kind, 25)
-    assert not at_most(int(np.count_nonzero(is_missed)), len(is_missed))
+    assert not greatest_share(int(np.count_nonzero(is_missed)), len(is_missed))
     assert is_doubted.all()
 
 
@@ -254,7 +255,9 @@ def test_intervals_of_rare_changes_that_are_not_doubted_hold() -> None:
     is_missed, is_doubted = map(np.concatenate, zip(*outcomes, strict=True))
     is_missed_without_doubt = is_missed[~is_doubted]
     assert len(is_missed_without_doubt) > len(is_missed) / 8
-    assert at_most(int(np.count_nonzero(is_missed_without_doubt)), len(is_missed_without_doubt))
+    assert greatest_share(
+        int(np.count_nonzero(is_missed_without_doubt)), len(is_missed_without_doubt)
+    )
 
 
 def test_losses_that_no_query_shows_are_missed_without_a_warning() -> None:

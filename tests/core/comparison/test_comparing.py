@@ -405,13 +405,13 @@ def test_tukey_of_two_systems_is_the_t_test() -> None:
 # ---- any data -----------------------------------------------------------------------------------
 
 
-def everything(found: Any) -> list[Any]:
+def list_leaves(document: Any) -> list[Any]:
     """Return all plain values in a document."""
-    if isinstance(found, dict):
-        return [value for part in found.values() for value in everything(part)]
-    if isinstance(found, list):
-        return [value for part in found for value in everything(part)]
-    return [found]
+    if isinstance(document, dict):
+        return [value for part in document.values() for value in list_leaves(part)]
+    if isinstance(document, list):
+        return [value for part in document for value in list_leaves(part)]
+    return [document]
 
 
 TESTS = ["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
@@ -437,7 +437,7 @@ def test_nothing_is_ever_nan_or_a_p_of_0(name: str, test: Any) -> None:
     for all_pairs in (False, True):
         comparison = compare(DEGENERATE[name], test=test, all_pairs=all_pairs, flips=999, rope=0.01)
         document = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
-        for value in everything(document):
+        for value in list_leaves(document):
             assert not (isinstance(value, float) and value == 0 and math.copysign(1, value) < 0)
         for pair in comparison["score"].pairs:
             for p in (pair.p, pair.p_adjusted, pair.p_t):
@@ -629,13 +629,13 @@ def test_a_measure_without_scores_is_refused() -> None:
 # ---- families, slices, seeds --------------------------------------------------------------------
 
 
-def many(n: int, systems: int, seed: int) -> dict[str, dict[str, float]]:
+def make_systems(n: int, systems: int, seed: int) -> dict[str, dict[str, float]]:
     values = np.random.default_rng(seed).beta(2, 2, (systems, n)).round(3)
     return scores(**{f"s{i}": column.tolist() for i, column in enumerate(values)})
 
 
 def test_more_systems_or_measures_change_no_p_value() -> None:
-    system_scores = many(60, 6, 1)
+    system_scores = make_systems(60, 6, 1)
     all_pairs = compare(system_scores, all_pairs=True, flips=2000)["score"]
     two_systems = {name: system_scores[name] for name in ("s0", "s3")}
     assert compare(two_systems, flips=2000)["score"]["s3"].p == all_pairs["s0", "s3"].p
@@ -654,7 +654,7 @@ def test_more_systems_or_measures_change_no_p_value() -> None:
 
 
 def test_a_family_of_all_measures_is_corrected_together() -> None:
-    system_scores = many(60, 3, 2)
+    system_scores = make_systems(60, 3, 2)
     two = {
         name: {"AP": system_values, "RR": system_scores[name]}
         for name, system_values in system_scores.items()
@@ -676,7 +676,7 @@ def test_a_family_of_all_measures_is_corrected_together() -> None:
 
 
 def test_a_slice_is_compared_as_if_it_were_alone() -> None:
-    system_scores = many(50, 4, 3)
+    system_scores = make_systems(50, 4, 3)
     kind = {f"q{i:04}": "long" if i % 3 else "short" for i in range(49)}  # one has none
     comparison = compare(system_scores, slices=kind, flips=3000)
     for name in ("long", "short"):
@@ -695,7 +695,7 @@ def test_a_slice_is_compared_as_if_it_were_alone() -> None:
 
 
 def test_too_few_flips_for_holm_are_said() -> None:
-    system_scores = many(40, 12, 4)
+    system_scores = make_systems(40, 12, 4)
     text = str(compare(system_scores, all_pairs=True, flips=1000))
     assert "66 comparisons call for 26,400 flips; 1,000 were drawn" in text
     assert "no corrected p can be below 0.066, and nothing can be significant" in text
@@ -718,18 +718,18 @@ def test_the_t_test_on_the_other_side_of_alpha_is_said() -> None:
     assert "t-test" not in str(compare(scores(a=A, b=B), alpha=0.01))
 
 
-@pytest.mark.parametrize(("n", "skewed"), [(70, True), (100, True), (200, False)])
-def test_skewed_differences_are_said(n: int, skewed: bool) -> None:
+@pytest.mark.parametrize(("n", "is_skewed"), [(70, True), (100, True), (200, False)])
+def test_skewed_differences_are_said(n: int, is_skewed: bool) -> None:
     # Ten gains of 0.5, and else 0.01 up and down: G^2 is nearly (1 - 2 s)^2 / (s (1 - s)) with
     # s = 10 / n: 25 G^2 is 104 of 70, 178 of 100, 426 of 200 queries: twice as many of the latter.
-    n = 2 * n if not skewed else n
-    gains = 10 if skewed else 40
+    n = 2 * n if not is_skewed else n
+    gains = 10 if is_skewed else 40
     values = [0.5] * gains + [0.01, -0.01] * ((n - gains) // 2)
     result = compare(scores(a=[0.0] * n, b=values), flips=999)["score"]
     size = np.array(values) - np.mean(values)
     skewness = (size**3).mean() / (size**2).mean() ** 1.5
-    assert (n < 25 * skewness**2) == skewed
-    assert severities(result) == ({"skewed": "warning"} if skewed else {})
+    assert (n < 25 * skewness**2) == is_skewed
+    assert severities(result) == ({"skewed": "warning"} if is_skewed else {})
 
 
 def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
@@ -852,7 +852,7 @@ def test_notes_have_their_place() -> None:
 # ---- geometric means ----------------------------------------------------------------------------
 
 
-def by_gmap(**systems: list[float]) -> dict[str, dict[str, dict[str, float]]]:
+def gmap_scores(**systems: list[float]) -> dict[str, dict[str, dict[str, float]]]:
     return {
         name: {"GMAP": system_values, "AP": system_values}
         for name, system_values in scores(**systems).items()
@@ -865,7 +865,7 @@ BETTER_BUT_FOR_ONE = [0.1, 0.0, 0.7, 0.45, 0.15, 0.8, 0.3, 0.5, 0.0, 0.5, 0.2, 0
 
 @pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "bootstrap"])
 def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
-    comparison = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), test=test)
+    comparison = compare(gmap_scores(old=HARD, new=BETTER_BUT_FOR_ONE), test=test)
     logs = [
         [math.log(max(value, 1e-5)) for value in system] for system in (BETTER_BUT_FOR_ONE, HARD)
     ]
@@ -906,7 +906,7 @@ def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
 
 
 def test_a_table_of_ratios_says_so() -> None:
-    comparison = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), measures="GMAP", rope=0.05)
+    comparison = compare(gmap_scores(old=HARD, new=BETTER_BUT_FOR_ONE), measures="GMAP", rope=0.05)
     table, pair = comparison.tables()[0], comparison["GMAP"]["new"]
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert float(row["ratio"]) == round(pair.ratio or 0, 4)
@@ -920,7 +920,7 @@ def test_a_table_of_ratios_says_so() -> None:
     assert f"missed in over 20% of cases: new {math.exp(pair.detectable):.4f}." in notes_text
     assert "its logarithm within 0.05 of 0" in notes_text
     comparison_of_all = compare(
-        by_gmap(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), measures="GMAP", all_pairs=True
+        gmap_scores(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), measures="GMAP", all_pairs=True
     )
     means = sorted((system.mean for system in comparison_of_all["GMAP"].systems), reverse=True)
     ratios = comparison_of_all.tables()[1]
@@ -930,7 +930,7 @@ def test_a_table_of_ratios_says_so() -> None:
 
 def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A query's value counts as 1e-5 at least; where it is 1 at most, so are means and ratios."""
-    system_scores = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
+    system_scores = gmap_scores(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
     for system in compare(system_scores, test="t")["GMAP"].systems:
         assert system.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
     monkeypatch.setattr(cells, "score_range", lambda measure, values: (0.0, 1.0))
@@ -1023,7 +1023,7 @@ def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> N
     assert [(row[1], row[-1]) for row in table.rows] == [("q0000", "+0.3000"), ("q0001", "-0.1000")]
     assert table.title[0].startswith("LastRel   the queries that get worse")
     # From 0.01 to 0.03 is a larger ratio than from 0.5 to 0.8.
-    of_gmap = by_gmap(old=[0.5, 0.01, *[0.4] * 10], new=[0.8, 0.03, *[0.4] * 10])
+    of_gmap = gmap_scores(old=[0.5, 0.01, *[0.4] * 10], new=[0.8, 0.03, *[0.4] * 10])
     assert list(compare(of_gmap).changes("new", measure="AP")) == ["q0000", "q0001"]
     assert list(compare(of_gmap).changes("new", measure="GMAP")) == ["q0001", "q0000"]
 
@@ -1176,7 +1176,7 @@ def test_a_probability_marks_as_many_as_a_test_does() -> None:
 
 
 def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
-    system_scores = many(30, 3, 2)
+    system_scores = make_systems(30, 3, 2)
     assert "it may exclude 0 although the pair has no mark" in str(compare(system_scores))
     assert "although the pair has no mark" not in str(compare(system_scores, correction="none"))
     assert "although the pair has no mark" not in str(
@@ -1198,7 +1198,7 @@ def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
     ],
 )
 def test_what_is_found_depends_on_the_correction(correction: Any, level: float) -> None:
-    comparison = compare(many(43, 12, 3), correction=correction, flips=9_999)
+    comparison = compare(make_systems(43, 12, 3), correction=correction, flips=9_999)
     pair = comparison["score"].pairs[0]
     assert pair.verdict is None
     assert pair.sd is not None
@@ -1210,7 +1210,7 @@ def test_what_is_found_depends_on_the_correction(correction: Any, level: float) 
 
 
 def test_what_is_found_depends_on_what_holm_has_told_already() -> None:
-    system_scores = many(43, 4, 3)
+    system_scores = make_systems(43, 4, 3)
     system_scores["s1"] = {query: value + 1 for query, value in system_scores["s1"].items()}
     system_scores["s2"] = {query: value + 2 for query, value in system_scores["s2"].items()}
     result = compare(system_scores, flips=9_999)["score"]

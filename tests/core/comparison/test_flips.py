@@ -25,26 +25,26 @@ C = np.array(CASE_C).T
 D, E = np.array(CASE_D) / 100, np.array(CASE_E) / 100
 
 
-def greater_than_0(paired: PairedScores, flips: Flips) -> Floats:
+def greater_than_0(pairs: PairedScores, flips: Flips) -> Floats:
     """Return the one-sided p-values of each pair: (n_pairs,)."""
-    zero_bounds = np.zeros((1, len(paired.left_column)))
-    p: Floats = one_sided_tests(paired.differences, zero_bounds, flips, 0.05)[2][0]
+    zero_bounds = np.zeros((1, len(pairs.left_column)))
+    p: Floats = one_sided_tests(pairs.differences, zero_bounds, flips, 0.05)[2][0]
     return p
 
 
-def inverted(paired: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
+def invert_ends(pairs: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
     """Return the intervals, if the p-values that come with them are those of `sign_flip`."""
-    p, low, high = randomization.invert_sign_flips(paired, flips, alpha)
-    assert p.tolist() == sign_flip_p_values(paired, flips).tolist()
+    p, low, high = randomization.invert_sign_flips(pairs, flips, alpha)
+    assert p.tolist() == sign_flip_p_values(pairs, flips).tolist()
     return low, high
 
 
-def every_pair(values: Floats) -> PairedScores:
-    left_system, right = np.array(list(combinations(range(values.shape[1]), 2))).T
-    return PairedScores(values, left_system, right)
+def pair_all(values: Floats) -> PairedScores:
+    left_column, right = np.array(list(combinations(range(values.shape[1]), 2))).T
+    return PairedScores(values, left_column, right)
 
 
-def one(differences: Floats) -> PairedScores:
+def single_pair(differences: Floats) -> PairedScores:
     return PairedScores.from_differences(np.asarray(differences, np.float64)[:, None])
 
 
@@ -60,12 +60,12 @@ def slow_p(d: Floats, shift: float = 0.0) -> float:
 
 
 def test_case_a() -> None:
-    paired_scores, flips = every_pair(A), Flips(20)
+    paired_scores, flips = pair_all(A), Flips(20)
     assert flips.is_exact
     p = sign_flip_p_values(paired_scores, flips)
     assert p.tolist() == [0.06591796875, 0.1446075439453125, 0.62353515625]
-    assert not np.signbit(inverted(paired_scores, flips, 0.05)[0][0])
-    low, high = inverted(paired_scores, flips, 0.10)
+    assert not np.signbit(invert_ends(paired_scores, flips, 0.05)[0][0])
+    low, high = invert_ends(paired_scores, flips, 0.10)
     np.testing.assert_allclose(low, [0.0125, -0.0090909, -0.04], 0, 5e-8)
     np.testing.assert_allclose(high, [0.1363636, 0.2090909, 0.09], 0, 5e-8)
 
@@ -74,17 +74,17 @@ def test_case_c_differences_that_are_one_but_for_rounding() -> None:
     x, y = C.T
     assert len(set((x - y).tolist())) > 1
     values = np.stack((x, y, x), axis=1)
-    paired_scores = every_pair(values)
+    paired_scores = pair_all(values)
     assert sign_flip_p_values(paired_scores, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
     assert step_down_p_values(paired_scores, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
-    low, high = inverted(paired_scores, Flips(8), 0.05)
+    low, high = invert_ends(paired_scores, Flips(8), 0.05)
     np.testing.assert_allclose(low, [0.1, 0, -0.1], 1e-12)
     np.testing.assert_allclose(high, [0.1, 0, -0.1], 1e-12)
 
 
 def test_other_seeds_agree_within_chance() -> None:
     exact = 20_299_048 / 2**30
-    p = [sign_flip_p_values(one(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
+    p = [sign_flip_p_values(single_pair(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
     assert len(set(p)) > 5
     # The mean of ten has a tenth of the variance.
     assert abs(np.mean(p) - exact) <= 4 * (exact * (1 - exact) / 200_000) ** 0.5
@@ -96,18 +96,18 @@ differences = st.lists(st.integers(-4, 4), min_size=1, max_size=10) | st.lists(
 
 
 @given(differences)
-def test_exact_p_is_that_of_a_loop(drawn: list[float]) -> None:
-    d = np.array(drawn, np.float64)
+def test_exact_p_is_that_of_a_loop(drawn_values: list[float]) -> None:
+    d = np.array(drawn_values, np.float64)
     n = len(d)
-    assert sign_flip_p_values(one(d), Flips(n)).tolist() == [slow_p(d)]
+    assert sign_flip_p_values(single_pair(d), Flips(n)).tolist() == [slow_p(d)]
     threshold = d.sum() - 1e-9 * np.abs(d).sum()
     greater = float((all_signs(n) @ d >= threshold).mean())
-    assert greater_than_0(one(d), Flips(n)).tolist() == [greater]
+    assert greater_than_0(single_pair(d), Flips(n)).tolist() == [greater]
 
 
 def slow_step_down(values: Floats) -> list[float]:
     """Return step-down maxT p-values by Student's t of every flip."""
-    paired_scores = every_pair(values)
+    paired_scores = pair_all(values)
     d, n = paired_scores.differences, paired_scores.n_units
 
     def t(x: Floats) -> Floats:
@@ -130,15 +130,15 @@ def slow_step_down(values: Floats) -> list[float]:
 @pytest.mark.parametrize("seed", range(5))
 def test_step_down_is_that_of_a_loop(seed: int) -> None:
     values = np.random.default_rng(seed).normal([0.8, 0, 0, 0.4], 1, (9, 4))
-    assert step_down_p_values(every_pair(values), Flips(9)).tolist() == slow_step_down(values)
+    assert step_down_p_values(pair_all(values), Flips(9)).tolist() == slow_step_down(values)
 
 
 @settings(max_examples=examples(60))
 @given(differences, st.sampled_from([0.05, 0.1, 0.3]))
-def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -> None:
-    d = np.array(drawn, np.float64)
+def test_interval_holds_what_is_not_rejected(drawn_values: list[float], alpha: float) -> None:
+    d = np.array(drawn_values, np.float64)
     n = len(d)
-    low, high = (end[0] for end in inverted(one(d), Flips(n), alpha))
+    low, high = (end[0] for end in invert_ends(single_pair(d), Flips(n), alpha))
     if np.isinf(low):
         assert 2 / 2**n > alpha  # no difference is ever rejected
         assert low == -high
@@ -156,13 +156,13 @@ def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -
 @settings(max_examples=examples(30))
 @given(st.integers(0, 2**32), st.integers(1, 30), st.sampled_from([1, 10, 99, 199, 999]))
 def test_zero_is_outside_if_and_only_if_significant(
-    kind: str, alpha: float, seed: int, n: int, drawn: int
+    kind: str, alpha: float, seed: int, n: int, drawn_values: int
 ) -> None:
-    flips = Flips(n if n > 20 else min(n, 12), drawn)
+    flips = Flips(n if n > 20 else min(n, 12), drawn_values)
     chance, shape = np.random.default_rng(seed), (flips.n_units, 20)
     d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
     paired_scores = PairedScores.from_differences(d)
-    low, high = inverted(paired_scores, flips, alpha)
+    low, high = invert_ends(paired_scores, flips, alpha)
     outside = (low > 0) | (high < 0)
     assert outside.tolist() == (sign_flip_p_values(paired_scores, flips) <= alpha).tolist()
 
@@ -175,7 +175,7 @@ def test_the_size_of_a_part_changes_no_bit(
     n: int, cells: int, fewest: int, tables: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = np.random.default_rng(n).random((n, 4)).round(2)
-    paired_scores, flips = every_pair(values), Flips(n, 500)
+    paired_scores, flips = pair_all(values), Flips(n, 500)
 
     def answers() -> list[list[float]]:
         answers_of_tests = [
@@ -184,7 +184,7 @@ def test_the_size_of_a_part_changes_no_bit(
         ]
         bounds = np.full((1, 6), -0.01)
         answers_of_tests += [
-            *inverted(paired_scores, flips, 0.05),
+            *invert_ends(paired_scores, flips, 0.05),
             *one_sided_tests(paired_scores.differences, bounds, flips, 0.1),
         ]
         return [p.tolist() for p in answers_of_tests]
@@ -203,15 +203,21 @@ def test_the_number_of_threads_changes_no_bit(
     monkeypatch.setattr(module, "_FEWEST", 100)
     monkeypatch.setattr(module, "_CELLS", 100)
     values = np.random.default_rng(5).random((80, 4))
-    paired_scores, flips = every_pair(values), Flips(80, 5_000)
+    paired_scores, flips = pair_all(values), Flips(80, 5_000)
     alone = [
         x.tolist()
-        for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))
+        for x in (
+            *invert_ends(paired_scores, flips, 0.05),
+            step_down_p_values(paired_scores, flips),
+        )
     ]
     monkeypatch.setattr("cranfield.arrays.threads._count_cores", lambda: n_cores)
     assert [
         x.tolist()
-        for x in (*inverted(paired_scores, flips, 0.05), step_down_p_values(paired_scores, flips))
+        for x in (
+            *invert_ends(paired_scores, flips, 0.05),
+            step_down_p_values(paired_scores, flips),
+        )
     ] == alone
 
 
@@ -256,17 +262,17 @@ def test_sums_that_are_looked_up_are_those_of_a_product(n: int, width: int) -> N
 
 def p_of_first(values: Floats, flips: Flips) -> float:
     """Return the p-value of the first two systems, among all pairs."""
-    return float(sign_flip_p_values(every_pair(values), flips)[0])
+    return float(sign_flip_p_values(pair_all(values), flips)[0])
 
 
 @settings(max_examples=examples(60))
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 9, 15, 21, 65, 130]), st.booleans())
-def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
+def test_more_systems_never_change_a_p(seed: int, n: int, has_ties: bool) -> None:
     chance = np.random.default_rng(seed)
-    values = chance.integers(0, 5, (n, 2)) / 4 if tied else chance.random((n, 2))
+    values = chance.integers(0, 5, (n, 2)) / 4 if has_ties else chance.random((n, 2))
     flips = Flips(n, 999)
     alone = p_of_first(values, flips)
-    assert alone == sign_flip_p_values(one(values[:, 0] - values[:, 1]), flips)[0]
+    assert alone == sign_flip_p_values(single_pair(values[:, 0] - values[:, 1]), flips)[0]
     near = values[:, :1] + 1e-4 * chance.random((n, 1))
     other_systems = {
         "random": chance.random((n, 3)),
@@ -287,7 +293,7 @@ def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
     chance = np.random.default_rng(seed)
     values = chance.integers(0, 9, (n, 5)) / 8
     flips = Flips(n, 999)
-    paired_scores = every_pair(values)
+    paired_scores = pair_all(values)
     place = chance.permutation(5)
     permuted_pairs = PairedScores(
         values[:, np.argsort(place)],
@@ -299,8 +305,8 @@ def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
         p = test(paired_scores, flips).tolist()
         assert test(permuted_pairs, flips).tolist() == p
         assert test(reversed_pairs, flips).tolist() == p  # two-sided
-    low, high = inverted(paired_scores, flips, 0.1)
-    other_low, other_high = inverted(reversed_pairs, flips, 0.1)
+    low, high = invert_ends(paired_scores, flips, 0.1)
+    other_low, other_high = invert_ends(reversed_pairs, flips, 0.1)
     np.testing.assert_allclose(other_low, -high, 1e-9, 1e-12)
     np.testing.assert_allclose(other_high, -low, 1e-9, 1e-12)
 
@@ -311,7 +317,7 @@ def test_pairs_that_nearly_agree_among_others() -> None:
     chance = np.random.default_rng(1)
     a, b = 1 + chance.random((2, 12))
     values = np.stack((a, a + 1e-3 * chance.random(12), b, b + 1e-3 * chance.random(12)), axis=1)
-    paired_scores = every_pair(values)
+    paired_scores = pair_all(values)
     expected = [slow_p(d) for d in paired_scores.differences.T]
     assert sign_flip_p_values(paired_scores, Flips(12)).tolist() == expected
 
@@ -319,10 +325,10 @@ def test_pairs_that_nearly_agree_among_others() -> None:
 @pytest.mark.parametrize("n", [1, 2, 12, 21, 100])
 def test_no_difference_at_all(n: int) -> None:
     values = np.tile(np.random.default_rng(n).random((n, 1)), 3)
-    paired_scores, flips = every_pair(values), Flips(n, 999)
+    paired_scores, flips = pair_all(values), Flips(n, 999)
     for test in (sign_flip_p_values, greater_than_0, step_down_p_values):
         assert test(paired_scores, flips).tolist() == [1.0] * 3
-    low, high = inverted(paired_scores, flips, 0.05)
+    low, high = invert_ends(paired_scores, flips, 0.05)
     end = np.inf if 2 / 2**n > 0.05 else 0.0  # the p-value of anything else, at its least
     assert low.tolist() == [-end] * 3
     assert high.tolist() == [end] * 3
@@ -334,10 +340,10 @@ def test_scores_that_differ_by_rounding_alone_are_the_same(n: int) -> None:
     a = np.random.default_rng(n).random(n)
     b = np.nextafter(a, 2)  # as from another tool, which adds in another order
     for values in np.stack((a, b), axis=1), np.stack((a, b, 1 - a, a, 1 - b), axis=1):
-        paired_scores, flips = every_pair(values), Flips(n, 999)
+        paired_scores, flips = pair_all(values), Flips(n, 999)
         for test in (sign_flip_p_values, step_down_p_values):
             assert test(paired_scores, flips)[0] == 1.0
-        assert [end[0] for end in inverted(paired_scores, flips, 0.05)] == [0.0, 0.0]
+        assert [end[0] for end in invert_ends(paired_scores, flips, 0.05)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 20, 21, 64, 65])
@@ -345,13 +351,13 @@ def test_the_least_p_there_is(n: int) -> None:
     d = np.random.default_rng(n).random(n) + 1
     flips = Flips(n, 999)
     smallest_p = 2 / 2**n if n <= 20 else 1 / 1000
-    assert sign_flip_p_values(one(d), flips).tolist() == [smallest_p]
-    assert step_down_p_values(one(d), flips).tolist() == [smallest_p]
-    assert greater_than_0(one(d), flips)[0] == (1 / 2**n if n <= 20 else smallest_p)
+    assert sign_flip_p_values(single_pair(d), flips).tolist() == [smallest_p]
+    assert step_down_p_values(single_pair(d), flips).tolist() == [smallest_p]
+    assert greater_than_0(single_pair(d), flips)[0] == (1 / 2**n if n <= 20 else smallest_p)
 
 
 def test_a_mean_of_equal_differences_counts_its_ties() -> None:
     # Ten differences of 1, three of -1: as large a sum has every flip with at most 3 minus signs.
     d = np.array([1.0] * 10 + [-1.0] * 3)
     expected = 2 * sum(comb(13, k) for k in range(4)) / 2**13
-    assert sign_flip_p_values(one(d), Flips(13)).tolist() == [expected]
+    assert sign_flip_p_values(single_pair(d), Flips(13)).tolist() == [expected]

@@ -101,7 +101,7 @@ def test_one_sided_sign_flips_of_case_e() -> None:
     assert verdict.outcome == "FAIL"
 
 
-def meet_in_the_middle(whole: list[int]) -> float:
+def meet_in_the_middle(integers: list[int]) -> float:
     """Return the share of all sign flips of whole numbers with at least their sum."""
 
     def sums(half_integers: list[int]) -> Any:
@@ -110,11 +110,11 @@ def meet_in_the_middle(whole: list[int]) -> float:
             sums_so_far = np.concatenate((sums_so_far + integer, sums_so_far - integer))
         return np.sort(sums_so_far)
 
-    half = len(whole) // 2
-    left_sums, right = sums(whole[:half]), sums(whole[half:])
-    below = np.searchsorted(right, sum(whole) - left_sums)
+    half = len(integers) // 2
+    left_sums, right = sums(integers[:half]), sums(integers[half:])
+    below = np.searchsorted(right, sum(integers) - left_sums)
     as_large = int((len(right) - below).sum())
-    return as_large / float(2 ** len(whole))
+    return as_large / float(2 ** len(integers))
 
 
 def all_flips(differences: list[int], bound: Fraction) -> Fraction:
@@ -263,7 +263,7 @@ def test_the_worst_score_of_a_measure_that_falls_shows_nothing_either() -> None:
 
 
 def test_a_forgotten_pattern_of_chunks_does_not_pass(tmp_path: Path) -> None:
-    """The ids of the run are those of chunks, of which no judgment knows."""
+    """The run has ids of chunks, which no judgment has."""
     paths = []
     for name, run in (("old", BM25), ("new", DENSE)):
         lines = [line.split() for line in Path(run).read_text().splitlines()]
@@ -437,7 +437,7 @@ def test_the_result_holds_what_repeats_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "more", "status"),
+    ("new", "old", "more_arguments", "status"),
     [
         ([DENSE], BM25, [], 0),
         ([TFIDF], DENSE, [], 1),
@@ -451,9 +451,11 @@ def test_the_result_holds_what_repeats_it() -> None:
         ([DENSE], BM25, ["--alpha", "0.7"], 2),
     ],
 )
-def test_exit_status(new: list[str], old: str, more: list[str], status: int) -> None:
-    margin = [] if "--margin" in more else ["--margin", "0.02"]
-    outcome = CliRunner().invoke(cli, ["gate", QRELS, *new, "--baseline", old, *margin, *more])
+def test_exit_status(new: list[str], old: str, more_arguments: list[str], status: int) -> None:
+    margin = [] if "--margin" in more_arguments else ["--margin", "0.02"]
+    outcome = CliRunner().invoke(
+        cli, ["gate", QRELS, *new, "--baseline", old, *margin, *more_arguments]
+    )
     assert outcome.exit_code == status, outcome.output
 
 
@@ -850,7 +852,7 @@ def test_geometric_means_have_no_margin_in_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measure", "margin", "said"),
+    ("measure", "margin", "message"),
     [
         ("nDCG@10", 2, r"cannot fall by more than 0.4523.* did you mean '2%'"),
         ("nDCG@10", 0.46, r"nDCG@10 of bm25 is 0.4523"),
@@ -860,15 +862,15 @@ def test_geometric_means_have_no_margin_in_units() -> None:
     ],
 )
 def test_a_margin_that_lets_every_system_pass_is_refused(
-    measure: str, margin: Any, said: str
+    measure: str, margin: Any, message: str
 ) -> None:
     for data in ((QRELS, [BM25, DENSE]), (QRELS, [BM25, TFIDF])):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=message):
             gate(*data, measure, baseline="bm25", margin=margin)
 
 
 @pytest.mark.parametrize(
-    ("measure", "value", "margin", "ends", "said"),
+    ("measure", "value", "margin", "ends", "message"),
     [
         ("Unjudged@10", 0.8, "30%", None, "cannot rise by more than 0.2,"),  # .3 * .8 = .24
         ("rating", 1.2, "20%", (1, 5), "cannot fall by more than 0.2,"),  # .2 * 1.2 = .24
@@ -876,10 +878,10 @@ def test_a_margin_that_lets_every_system_pass_is_refused(
     ],
 )
 def test_a_share_that_lets_every_system_pass_is_refused(
-    measure: str, value: float, margin: str, ends: Any, said: str
+    measure: str, value: float, margin: str, ends: Any, message: str
 ) -> None:
     data = {name: {measure: number_queries([value] * 30)} for name in ("old", "new")}
-    with pytest.raises(OptionError, match=said) as refusal:
+    with pytest.raises(OptionError, match=message) as refusal:
         gate(data, baseline="old", margin=margin, range=ends)
     assert str(refusal.value).endswith("so that every system would pass")
     gate(data, baseline="old", margin="5%", range=ends)

@@ -13,19 +13,19 @@ from cranfield.comparison.letters import assign_letters
 Pairs = set[tuple[int, int]]
 
 
-def sets(shown: list[str]) -> list[set[str]]:
+def sets(letter_texts: list[str]) -> list[set[str]]:
     return [
-        set(letter_text.split(",") if any("," in other for other in shown) else letter_text)
-        for letter_text in shown
+        set(letter_text.split(",") if any("," in other for other in letter_texts) else letter_text)
+        for letter_text in letter_texts
     ]
 
 
-def explains(shown: list[str], different: Pairs) -> bool:
+def explains(letter_texts: list[str], different: Pairs) -> bool:
     """Tell whether letters say of each pair whether it differs."""
-    letter_sets = sets(shown)
+    letter_sets = sets(letter_texts)
     return all(letter_sets) and all(
         bool(letter_sets[i] & letter_sets[j]) == ((i, j) not in different)
-        for i, j in combinations(range(len(shown)), 2)
+        for i, j in combinations(range(len(letter_texts)), 2)
     )
 
 

@@ -54,10 +54,10 @@ def exact_tail(values: Floats) -> float:
     return float(0.5 - (np.sin(at * total) / at * of).sum() * step / np.pi)
 
 
-def one_slice(paired: PairedScores, **options: Any) -> SequentialTests:
-    is_every_query = np.ones(paired.n_units, np.bool_)
-    is_requested = np.ones(len(paired.left_column), np.bool_)
-    [[tests]] = run_sequential_tests([is_every_query], [[paired]], [[is_requested]], **options)
+def one_slice(pairs: PairedScores, **options: Any) -> SequentialTests:
+    is_every_query = np.ones(pairs.n_units, np.bool_)
+    is_requested = np.ones(len(pairs.left_column), np.bool_)
+    [[tests]] = run_sequential_tests([is_every_query], [[pairs]], [[is_requested]], **options)
     return tests
 
 
@@ -69,8 +69,8 @@ def one_slice(paired: PairedScores, **options: Any) -> SequentialTests:
         st.integers(-4, 4) | st.floats(-1, 1).map(lambda x: round(x, 6)), min_size=1, max_size=10
     )
 )
-def test_a_bound_is_no_less_than_p(drawn: list[float]) -> None:
-    d = np.array(drawn, np.float64)
+def test_a_bound_is_no_less_than_p(n_drawn: list[float]) -> None:
+    d = np.array(n_drawn, np.float64)
     assert 1 >= bound_p_values(PairedScores.from_differences(d[:, None]))[0] >= exact_p(d)
 
 
@@ -293,10 +293,10 @@ def scores(n: int, *gains: float, measures: int = 1) -> dict[str, dict[str, dict
     return scores_of_system
 
 
-def sample(d: Floats, drawn: int) -> PairSample:
+def sample(d: Floats, n_drawn: int) -> PairSample:
     paired_scores, n = PairedScores.from_differences(d), len(d)
     return PairSample(
-        np.ones(n, np.bool_), paired_scores, Moments.of(paired_scores), Flips(n, drawn)
+        np.ones(n, np.bool_), paired_scores, Moments.of(paired_scores), Flips(n, n_drawn)
     )
 
 
@@ -426,12 +426,12 @@ def test_where_student_is_not_as_good_all_flips_are_drawn() -> None:
 # ---- gate ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_limits_of_many_queries_are_those_of_the_flips(weighted: bool) -> None:
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_limits_of_many_queries_are_those_of_the_flips(has_weights: bool) -> None:
     n, flips = 8_000, 20_000
     chance = np.random.default_rng(4)
     base = chance.random(n)
-    weights = base / base.mean() if weighted else None
+    weights = base / base.mean() if has_weights else None
     gains = chance.normal(0.001, 0.2, (n, 2))
     gains[50:, 1] = 0
     question = GainSample(gains, 0.004, weights)
@@ -449,8 +449,8 @@ def test_limits_of_many_queries_are_those_of_the_flips(weighted: bool) -> None:
     assert (np.abs(gain_tests.p_below[:, 0] - below[:, 0]) <= 5 * 0.5 / flips**0.5).all()
 
 
-def told(one: Any) -> Bools:
-    return np.array([one.lower > -one.margin, one.p <= ALPHA])
+def significances(verdict: Any) -> Bools:
+    return np.array([verdict.lower > -verdict.margin, verdict.p <= ALPHA])
 
 
 def test_gate_says_that_it_goes_by_student() -> None:
@@ -465,7 +465,7 @@ def test_gate_says_that_it_goes_by_student() -> None:
     assert {threshold.method for threshold in gate_result.thresholds} == {"t"}
     assert "t-interval" in {note.code for note in gate_result.notes}
     assert "100,000 flips" not in str(gate_result)
-    assert told(gate_result.verdicts[0]).all()
+    assert significances(gate_result.verdicts[0]).all()
     small_gate = gate(scores(MANY_UNITS, 0.0), baseline="s0", margin=0.02, flips=1_000)
     assert small_gate.verdicts[0].method == "drawn"
     assert "t-interval" not in {note.code for note in small_gate.notes}

@@ -20,14 +20,14 @@ from cranfield.arrays.ranked import mean
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
 
-def saved(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
+def score_dict(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
     return {name: {"R@5": {f"q{i:03}": float(score) for i, score in enumerate(values)}}}
 
 
 def test_the_mean_reaches_it_or_does_not() -> None:
     values = [1.0, 0.5, 0.6, 0.8, 1.0]
     for number_to_reach, outcome in ((0.78, "PASS"), (3.9 / 5, "PASS"), (0.781, "FAIL")):
-        gate_result = gate(saved(values), at_least={"recall@5": number_to_reach})
+        gate_result = gate(score_dict(values), at_least={"recall@5": number_to_reach})
         (threshold,) = gate_result.thresholds
         assert (threshold.outcome, threshold.measure, threshold.at_least, threshold.n) == (
             outcome,
@@ -45,7 +45,7 @@ def test_the_mean_reaches_it_or_does_not() -> None:
 def test_a_mean_that_is_lower_by_rounding_alone_reaches_it() -> None:
     values = [0.1] * 10
     assert sum(values) / 10 < 0.1  # added one after the other
-    assert gate(saved(values), at_least={"R@5": 0.1}).passed
+    assert gate(score_dict(values), at_least={"R@5": 0.1}).passed
 
 
 def test_runs_need_no_baseline_and_are_evaluated_by_these_measures_alone() -> None:
@@ -111,7 +111,7 @@ def test_the_limit_by_the_t_test_is_students() -> None:
     for shift, outcome in ((1.01, "PASS"), (0.5, "UNDECIDED"), (-1.01, "FAIL")):
         number_to_reach = values.mean() - shift * far
         (threshold,) = gate(
-            saved(values), at_least={"R@5": number_to_reach}, limit=True, test="t"
+            score_dict(values), at_least={"R@5": number_to_reach}, limit=True, test="t"
         ).thresholds
         assert threshold.lower == pytest.approx(values.mean() - far)
         assert threshold.upper == pytest.approx(values.mean() + far)
@@ -123,7 +123,7 @@ def test_the_limit_by_the_t_test_is_students() -> None:
 
 def test_the_limit_by_flips_is_where_the_test_just_stops_rejecting() -> None:
     values = scores_of(14)  # so few that all flips are tried
-    (threshold,) = gate(saved(values), at_least={"R@5": 0.3}, limit=True).thresholds
+    (threshold,) = gate(score_dict(values), at_least={"R@5": 0.3}, limit=True).thresholds
     assert threshold.lower is not None
     signs = np.array([[1 - 2 * (i >> j & 1) for j in range(14)] for i in range(2**14)])
     for number_to_reach, is_rejected in (
@@ -141,23 +141,25 @@ def test_equal_scores_show_nothing_but_to_the_bounded_test() -> None:
     assert 0.95**30 > 0.2
     for test in ("randomization", "t"):
         with pytest.warns(CranfieldWarning):
-            gate_result = gate(saved(values), at_least={"R@5": 0.95}, limit=True, test=test)
+            gate_result = gate(score_dict(values), at_least={"R@5": 0.95}, limit=True, test=test)
         assert (gate_result.outcome, codes(gate_result)) == ("UNDECIDED", ["few-scores"])
 
 
 def test_few_low_scores_are_no_pass_and_some_are_said_to_be_skewed() -> None:
     with pytest.warns(CranfieldWarning):
         gate_result = gate(
-            saved([0.0] * 9 + [1.0] * 91), at_least={"R@5": 0.8}, limit=True, test="t"
+            score_dict([0.0] * 9 + [1.0] * 91), at_least={"R@5": 0.8}, limit=True, test="t"
         )
     assert (gate_result.outcome, codes(gate_result)) == ("UNDECIDED", ["few-scores"])
     with pytest.warns(CranfieldWarning):
         gate_result = gate(
-            saved([0.0] * 10 + [1.0] * 90), at_least={"R@5": 0.8}, limit=True, test="t"
+            score_dict([0.0] * 10 + [1.0] * 90), at_least={"R@5": 0.8}, limit=True, test="t"
         )
     assert (gate_result.outcome, codes(gate_result)) == ("PASS", ["skewed"])
     # Few high scores make the lower limit too low, if anything.
-    gate_result = gate(saved([1.0] * 10 + [0.0] * 90), at_least={"R@5": 0.01}, limit=True, test="t")
+    gate_result = gate(
+        score_dict([1.0] * 10 + [0.0] * 90), at_least={"R@5": 0.01}, limit=True, test="t"
+    )
     assert (gate_result.outcome, codes(gate_result)) == ("PASS", [])
 
 
@@ -173,13 +175,15 @@ def test_a_geometric_mean_has_the_limit_of_its_logarithms() -> None:
 
 def test_a_limit_is_no_score_that_cannot_be() -> None:
     with pytest.warns(CranfieldWarning):
-        gate_result = gate(saved([1.0] * 8 + [0.0]), at_least={"R@5": 0.5}, limit=True, test="t")
+        gate_result = gate(
+            score_dict([1.0] * 8 + [0.0]), at_least={"R@5": 0.5}, limit=True, test="t"
+        )
     assert gate_result.thresholds[0].upper == 1
 
 
 def test_one_query_has_no_limit() -> None:
     with pytest.warns(CranfieldWarning):
-        gate_result = gate(saved([1.0]), at_least={"R@5": 0.5}, limit=True)
+        gate_result = gate(score_dict([1.0]), at_least={"R@5": 0.5}, limit=True)
     (threshold,) = gate_result.thresholds
     assert (threshold.outcome, threshold.lower, threshold.p) == ("UNDECIDED", None, None)
     assert "UNDECIDED" in str(gate_result)
@@ -187,7 +191,7 @@ def test_one_query_has_no_limit() -> None:
 
 # ---- what is refused ----------------------------------------------------------------------------
 
-REFUSED: list[tuple[Mapping[str, Any], str]] = [
+REFUSED_OPTIONS: list[tuple[Mapping[str, Any], str]] = [
     ({}, "nothing to judge by"),
     ({"margin": 0.01}, "a margin needs a baseline"),
     ({"baseline": "bm25"}, "a baseline needs a margin"),
@@ -206,9 +210,9 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), REFUSED)
-def test_what_says_nothing_is_refused(options: Any, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+@pytest.mark.parametrize(("options", "message"), REFUSED_OPTIONS)
+def test_what_says_nothing_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         gate(QRELS, [BM25], **options)
 
 
@@ -216,9 +220,9 @@ def test_a_measure_that_is_none_or_was_not_saved_is_named() -> None:
     with pytest.raises(MeasureError, match="recal@5"):
         gate(QRELS, BM25, at_least={"recal@5": 0.5})
     with pytest.raises(MeasureError, match="there are R@5"):
-        gate(saved([0.5]), at_least={"RR": 0.5})
+        gate(score_dict([0.5]), at_least={"RR": 0.5})
     with pytest.raises(InputError, match="no system"):
-        gate(saved([0.5]), baseline="old", margin=0.1, at_least={"R@5": 0.5})
+        gate(score_dict([0.5]), baseline="old", margin=0.1, at_least={"R@5": 0.5})
 
 
 def test_a_measure_of_texts_reaches_nothing() -> None:
@@ -232,11 +236,11 @@ def test_a_measure_of_texts_reaches_nothing() -> None:
 
 
 def test_scores_in_percent_have_their_own_numbers() -> None:
-    assert gate(saved([80.0, 90.0]), at_least={"R@5": 0.85}, percent=True).passed
+    assert gate(score_dict([80.0, 90.0]), at_least={"R@5": 0.85}, percent=True).passed
     with pytest.raises(
         InputError, match=r"R@5 of query 'q000' is 80: expected a score from 0 to 1"
     ):
-        gate(saved([80.0, 90.0]), at_least={"R@5": 0.85})
+        gate(score_dict([80.0, 90.0]), at_least={"R@5": 0.85})
     mine = {"new": {"mine": {"q1": 80.0, "q2": 90.0}}}
     assert not gate(mine, at_least={"mine": 86}).passed
 
@@ -245,7 +249,7 @@ def test_undecided_counts_as_it_is_said() -> None:
     values = scores_of(40)
     for counted_as, is_passed in ((None, False), ("fail", False), ("pass", True)):
         limit_options: Any = {"limit": True, "undecided": counted_as}
-        gate_result = gate(saved(values), at_least={"R@5": values.mean()}, **limit_options)
+        gate_result = gate(score_dict(values), at_least={"R@5": values.mean()}, **limit_options)
         assert (gate_result.outcome, gate_result.passed) == ("UNDECIDED", is_passed)
 
 

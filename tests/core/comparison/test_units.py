@@ -20,17 +20,17 @@ NEW = [score - 0.05 - 0.01 * (i % 3) for i, score in enumerate(OLD)]  # each que
 PERCENT = [100 * score for score in NEW]
 
 
-def by_query(values: list[float]) -> dict[str, float]:
+def score_by_query(values: list[float]) -> dict[str, float]:
     return {f"q{i:02}": value for i, value in enumerate(values)}
 
 
 def systems(measure: str = "nDCG@10", **values: list[float]) -> Any:
-    return {name: {measure: by_query(column)} for name, column in values.items()}
+    return {name: {measure: score_by_query(column)} for name, column in values.items()}
 
 
 def save(folder: Path, name: str, values: list[float], measure: str = "nDCG@10") -> str:
     path = folder / f"{name}.csv"
-    rows = [f"{query},{value!r}" for query, value in by_query(values).items()]
+    rows = [f"{query},{value!r}" for query, value in score_by_query(values).items()]
     path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
     return str(path)
 
@@ -72,7 +72,7 @@ def test_a_measure_without_an_upper_bound_has_its_lower_one_alone() -> None:
 
 
 def test_measures_that_are_not_compared_are_not_checked() -> None:
-    scores = {"old": {"AP": by_query(OLD), "P@5": by_query(PERCENT)}}
+    scores = {"old": {"AP": score_by_query(OLD), "P@5": score_by_query(PERCENT)}}
     assert compare(scores, measures="AP").aligned.measures == ("AP",)
     with pytest.raises(InputError, match="P@5"):
         compare(scores)
@@ -109,8 +109,14 @@ def test_percent_divides_what_is_in_percent_by_100() -> None:
 
 
 def test_percent_divides_what_is_above_1_of_measures_that_are_shares() -> None:
-    small = {"AP": by_query(PERCENT), "P@5": by_query([0.5] * N), "DCG": by_query([30.0] * N)}
-    values = compare({"new": {**small, "mine": by_query([80.0] * N)}}, percent=True).aligned.scores
+    small = {
+        "AP": score_by_query(PERCENT),
+        "P@5": score_by_query([0.5] * N),
+        "DCG": score_by_query([30.0] * N),
+    }
+    values = compare(
+        {"new": {**small, "mine": score_by_query([80.0] * N)}}, percent=True
+    ).aligned.scores
     assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.5, 30.0, 80.0]
 
 
@@ -208,7 +214,7 @@ def test_options_of_saved_scores_are_refused_beside_runs() -> None:
 
 
 def test_percent_leaves_measures_of_which_less_is_better() -> None:
-    scores = {"new": {"AP": by_query(PERCENT), "latency_ms": by_query(SLOW)}}
+    scores = {"new": {"AP": score_by_query(PERCENT), "latency_ms": score_by_query(SLOW)}}
     values = compare(scores, percent=True, less_is_better="latency_ms").aligned.scores
     assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, SLOW[0]]
 
