@@ -18,29 +18,31 @@ RUN = [("q1", "b", 3.0), ("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), (
 OTHER = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), ("q2", "b", 1.0)]
 
 
-def orderings(found: Agreement) -> list[Any]:
+def orderings(agreement_result: Agreement) -> list[Any]:
     """Return what a result says of the systems, as plain values."""
-    return [stability.to_dict() for stability in found.orderings]
+    return [stability.to_dict() for stability in agreement_result.orderings]
 
 
-@pytest.mark.parametrize(("how", "grade"), [("first", 0), ("best", 1)])
-def test_of_a_document_twice_one_row_counts(how: Any, grade: int) -> None:
+@pytest.mark.parametrize(("duplicates", "grade"), [("first", 0), ("best", 1)])
+def test_of_a_document_twice_one_row_counts(duplicates: Any, grade: int) -> None:
     unique_grades: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
     runs = {"x": Run(RUN), "y": Run(OTHER)}
     unique_runs = {
         "x": {"q1": ["b", "a"], "q2": ["a", "b"]},
         "y": {"q1": ["a", "b"], "q2": ["a", "b"]},
     }
-    result = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
+    result = agreement(A, B, runs, "RR", duplicates=duplicates, mixtures=20)
     expected = agreement(unique_grades, B, unique_runs, "RR", mixtures=20)
     assert result.pooled == expected.pooled
     assert orderings(result) == orderings(expected)
-    assert result.recipe["duplicates"] == how
+    assert result.recipe["duplicates"] == duplicates
     rates = {0: {0: 3, 1: 1}, 1: {1: 1}}
-    generated = agreement(A, None, runs, "RR", confusion=rates, duplicates=how, mixtures=20)
+    rate_result = agreement(
+        A, None, runs, "RR", confusion=rates, duplicates=duplicates, mixtures=20
+    )
     expected = agreement(unique_grades, None, unique_runs, "RR", confusion=rates, mixtures=20)
-    assert orderings(generated) == orderings(expected)
-    for result_of_either in (result, generated):
+    assert orderings(rate_result) == orderings(expected)
+    for result_of_either in (result, rate_result):
         assert codes(result_of_either.on_judgments).count("duplicates") == 1
         assert codes(result_of_either.on_runs).count("duplicates") == 1
 
@@ -96,6 +98,6 @@ def test_what_is_left_out_is_said_without_runs_too(tmp_path: Path) -> None:
         ("duplicates", "A"),
         ("in-one", "B"),
     }
-    printed = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
-    assert "errors='skip'" in printed
-    assert "duplicates='best'" in printed
+    output = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
+    assert "errors='skip'" in output
+    assert "duplicates='best'" in output

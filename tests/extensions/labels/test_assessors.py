@@ -45,17 +45,17 @@ def test_case_j() -> None:
             0.7,
             20 / 35,
         )
-    inverted = [
+    inverse_qrels = [
         {"q": {doc: 1 - grade for doc, grade in grades_of_query["q"].items()}}
         for grades_of_query in case_j()
     ]
-    assert agreement(*inverted).pooled.overlap == 15 / 30
+    assert agreement(*inverse_qrels).pooled.overlap == 15 / 30
 
 
 # ---- from the definitions -------------------------------------------------------------------
 
 
-def some_qrels(seed: int) -> Grades:
+def make_test_qrels(seed: int) -> Grades:
     chance = random.Random(seed)
     return {
         f"q{q}": {
@@ -69,9 +69,9 @@ def some_qrels(seed: int) -> Grades:
 def kappa_of(pairs: list[tuple[int, int]]) -> float | None:
     """Weigh every cell of the confusion matrix, and every cell that chance would fill."""
     n, rows, columns = len(pairs), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    observed = sum((a - b) ** 2 for a, b in pairs) / n if n else 0
+    difference = sum((a - b) ** 2 for a, b in pairs) / n if n else 0
     by_chance = sum(rows[a] * columns[b] * (a - b) ** 2 for a in rows for b in columns)
-    return 1 - observed / (by_chance / n**2) if by_chance else None
+    return 1 - difference / (by_chance / n**2) if by_chance else None
 
 
 def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> d
 @pytest.mark.parametrize("rel", [0, 1, 2])
 def test_every_number_is_its_definition(rel: int) -> None:
     for seed in seeds(60):
-        a, b = some_qrels(seed), some_qrels(seed + 1000)
+        a, b = make_test_qrels(seed), make_test_qrels(seed + 1000)
         result = agreement(a, b, rel=rel)
         shared_queries = sorted(a.keys() & b.keys())
         assert list(result.per_query) == shared_queries
@@ -155,11 +155,11 @@ def test_swapping_the_two_transposes_the_matrix_and_changes_nothing_else(
     except NothingSharedError:
         assert not any(a[q].keys() & b[q].keys() for q in a.keys() & b.keys())
         return
-    exchanged = agreement(b, a)
-    assert exchanged.matrix.tolist() == result.matrix.T.tolist()
+    swapped_result = agreement(b, a)
+    assert swapped_result.matrix.tolist() == result.matrix.T.tolist()
     for numbers, exchanged_numbers in [
-        (result.pooled, exchanged.pooled),
-        *((result.per_query[q], exchanged.per_query[q]) for q in result.per_query),
+        (result.pooled, swapped_result.pooled),
+        *((result.per_query[q], swapped_result.per_query[q]) for q in result.per_query),
     ]:
         fields = vars(numbers)
         assert vars(exchanged_numbers) == {
@@ -205,7 +205,7 @@ def test_nothing_shared_is_said_kindly() -> None:
 # ---- systems --------------------------------------------------------------------------------
 
 
-def some_runs(n: int, seed: int = 5, n_queries: int = 6) -> dict[str, dict[str, list[str]]]:
+def make_test_runs(n: int, seed: int = 5, n_queries: int = 6) -> dict[str, dict[str, list[str]]]:
     chance = random.Random(seed)
     docs = [f"d{d}" for d in range(12)]
     return {f"s{s}": {f"q{q}": chance.sample(docs, 8) for q in range(n_queries)} for s in range(n)}
@@ -224,7 +224,7 @@ def two_of(seed: int, n_queries: int = 6) -> tuple[Grades, Grades]:
 
 def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
     """The same draws, but each mixture's qrels put together and evaluated."""
-    (a, b), runs, n, measures = two_of(1), some_runs(4), 25, ["nDCG@5", "ERR@5", "AP"]
+    (a, b), runs, n, measures = two_of(1), make_test_runs(4), 25, ["nDCG@5", "ERR@5", "AP"]
     a["q0"]["d0"] = 3  # the highest grade is in A alone, and ERR asks for it
     b["q9"] = {"d0": 1}
     result = agreement(a, b, runs, measures, mixtures=n, seed=7)
@@ -268,7 +268,7 @@ def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "LastRel"])
 def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None:
-    (a, b), runs = two_of(3), some_runs(4)
+    (a, b), runs = two_of(3), make_test_runs(4)
     result = agreement(a, b, runs, measure, mixtures=2)
     scores_of_assessors = [
         {name: evaluate(qrels, run, measure).per_query(measure) for name, run in runs.items()}
@@ -289,14 +289,14 @@ def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None
         )
     (ordering,) = result.to_dict()["orderings"]
     assert {"change", "p_change"} <= set(ordering["pairs"][0])
-    generated = agreement(
+    rate_result = agreement(
         a, None, runs, measure, mixtures=2, confusion={g: {g: 1} for g in range(4)}
     )
-    assert {pair.p_change for pair in generated.orderings[0].pairs} == {None}
+    assert {pair.p_change for pair in rate_result.orderings[0].pairs} == {None}
 
 
 def test_the_difference_of_two_differences_is_beside_them() -> None:
-    (a, b), runs = two_of(3), some_runs(4)
+    (a, b), runs = two_of(3), make_test_runs(4)
     *_, table = agreement(a, b, runs, "nDCG@5", mixtures=50).tables()
     assert table.header[-4:] == ["A - B", "p A - B", "same sign", "same verdict"]
     assert any("Significant under one of them only does not show" in note for note in table.notes)
@@ -316,7 +316,7 @@ def means(qrels: Grades, runs: Any, measure: str) -> dict[str, float]:
 
 
 def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
-    (a, b), runs, n = two_of(2, 15), some_runs(4, n_queries=15), 40
+    (a, b), runs, n = two_of(2, 15), make_test_runs(4, n_queries=15), 40
     for s in range(15):  # one system is clearly better under A
         runs["s0"][f"q{s}"] = sorted(a[f"q{s}"], key=lambda d: -a[f"q{s}"][d])[:8]
     result = agreement(a, b, runs, "nDCG", mixtures=n, seed=3, alpha=0.2)
@@ -347,7 +347,7 @@ def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
 
 
 def test_a_second_assessor_who_agrees_changes_nothing() -> None:
-    (a, _), runs = two_of(3), some_runs(5)
+    (a, _), runs = two_of(3), make_test_runs(5)
     runs["twin"] = runs["s1"]  # a pair that is tied stays so
     for result in (
         agreement(a, a, runs, "nDCG@5 P@3", mixtures=30),
@@ -371,17 +371,17 @@ def test_a_second_assessor_who_agrees_changes_nothing() -> None:
 
 
 def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    (a, b), runs = two_of(4), some_runs(3)
+    (a, b), runs = two_of(4), make_test_runs(3)
     rates = {0: {0: 0.8, 1: 0.2}, 1: {1: 0.7, 0: 0.3}, 2: {2: 0.9, 1: 0.1}}
-    options_of_ways: list[dict[str, Any]] = [{"qrels_b": b}, {"confusion": rates}]
-    for options in options_of_ways:
+    option_sets: list[dict[str, Any]] = [{"qrels_b": b}, {"confusion": rates}]
+    for options in option_sets:
         result = agreement(a, runs=runs, mixtures=50, seed=1, **options)
-        result_again = agreement(a, runs=runs, mixtures=50, seed=1, **options)
+        second_result = agreement(a, runs=runs, mixtures=50, seed=1, **options)
         result_of_other_seed = agreement(a, runs=runs, mixtures=50, seed=2, **options)
         with monkeypatch.context() as patch:  # however many are looked at at once
             patch.setattr("cranfield.extensions.whatif.variants.ROWS", 100)
             result_in_parts = agreement(a, runs=runs, mixtures=50, seed=1, **options)
-        assert result.to_dict() == result_again.to_dict() == result_in_parts.to_dict()
+        assert result.to_dict() == second_result.to_dict() == result_in_parts.to_dict()
         assert result.orderings[0].taus == result_in_parts.orderings[0].taus
         assert result.to_dict() != result_of_other_seed.to_dict()
 
@@ -390,7 +390,7 @@ def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
-    (a, _), runs, n = two_of(5), some_runs(3), 6
+    (a, _), runs, n = two_of(5), make_test_runs(3), 6
     del a["q2"]["d3"], runs["s1"]["q4"]
     measures = [
         make_example(definition)[0]
@@ -532,7 +532,7 @@ def files(tmp_path: Path) -> list[str]:
     a, b = two_of(6)
     for name, qrels in (("a.qrels", a), ("b.qrels", b)):
         cranfield.Qrels(qrels).write(tmp_path / name)
-    for name, run in some_runs(3).items():
+    for name, run in make_test_runs(3).items():
         cranfield.Run({q: {d: -i for i, d in enumerate(docs)} for q, docs in run.items()}).write(
             tmp_path / f"{name}.run"
         )
@@ -548,8 +548,8 @@ def test_the_command_prints_what_the_function_finds(files: list[str]) -> None:
     options = ["-m", "nDCG@5", "-m", "AP", "--rel", "2", "--mixtures", "20"]
     table = invoke(*files, *options)
     assert (table.exit_code, table.stdout) == (0, str(result))
-    printed = json.loads(invoke(*files, *options, "--format", "json").stdout)
-    assert printed == json.loads(json.dumps(result.to_dict()))
+    output = json.loads(invoke(*files, *options, "--format", "json").stdout)
+    assert output == json.loads(json.dumps(result.to_dict()))
     for form, delimiter in (("csv", ","), ("tsv", "\t")):
         text = invoke(*files, *options, "--format", form, "-q").stdout
         rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -592,7 +592,7 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
 
 
 @pytest.mark.parametrize(
-    ("content", "where", "said"),
+    ("content", "location", "message"),
     [
         (b"", "", "expected the columns grade, given and rate in its first line"),
         (b"[1]", "", "element 0: expected a JSON object"),
@@ -610,13 +610,13 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
     ],
 )
 def test_rates_that_cannot_be_read(
-    files: list[str], tmp_path: Path, content: bytes, where: str, said: str
+    files: list[str], tmp_path: Path, content: bytes, location: str, message: str
 ) -> None:
     (tmp_path / "rates").write_bytes(content)
     outcome = invoke(files[0], "--confusion", str(tmp_path / "rates"))
     assert outcome.exit_code == 2
-    assert f"{tmp_path / 'rates'}{where}: " in outcome.stderr
-    assert said in outcome.stderr
+    assert f"{tmp_path / 'rates'}{location}: " in outcome.stderr
+    assert message in outcome.stderr
 
 
 def test_a_second_qrels_is_asked_for(files: list[str]) -> None:

@@ -35,10 +35,10 @@ def judged(table: list[list[int | None]]) -> dict[str, Any]:
     return {"qrels_a": a, "qrels_b": b, "extra_qrels": extra_qrels or None}
 
 
-def of_grades(found: Any) -> dict[str, Coefficient]:
+def of_grades(agreement_result: Any) -> dict[str, Coefficient]:
     return {
         coefficient.name: coefficient
-        for coefficient in found.coefficients
+        for coefficient in agreement_result.coefficients
         if coefficient.of == "grade"
     }
 
@@ -128,13 +128,15 @@ def slowly(units: list[list[int]], n_assessors: int) -> dict[str, float]:
         return float((inside - (count[a] + count[b]) / 2) ** 2)
 
     def alpha(difference: Any) -> float:
-        observed = sum(
+        difference_seen = sum(
             difference(unit[i], unit[j]) / (len(unit) - 1)
             for unit in paired_units
             for i, j in itertools.permutations(range(len(unit)), 2)
         ) / len(paired_grades)
         expected = float(sum(difference(a, b) for a, b in itertools.permutations(paired_grades, 2)))
-        return 1 - float(observed) / (expected / (len(paired_grades) * (len(paired_grades) - 1)))
+        return 1 - float(difference_seen) / (
+            expected / (len(paired_grades) * (len(paired_grades) - 1))
+        )
 
     return {
         "agreement": observed_share,
@@ -221,7 +223,7 @@ def test_the_interval_leaves_out_one_query_after_the_other(missing: float) -> No
 # ---- coverage, simulated ------------------------------------------------------------------------
 
 
-def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeCounts:
+def draw_grade_counts(random: np.random.Generator, n_queries: int, missing: float) -> GradeCounts:
     """Draw three assessors' grades of 20 documents a query, of which some are easy to judge."""
     size = (n_queries, 20)
     true = random.normal(-0.5, 0.7, (n_queries, 1)) + random.normal(0, 1, size)
@@ -237,14 +239,19 @@ def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeC
 @pytest.mark.parametrize(("n_queries", "missing"), [(10, 0.0), (25, 0.3), (43, 0.0)])
 def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float) -> None:
     n_trials, random = repetitions(1_000), np.random.default_rng(20261124)
-    population = drawn(random, repetitions(100_000), 0.0)
+    population = draw_grade_counts(random, repetitions(100_000), 0.0)
     truth: dict[tuple[str, str], float] = {}
     for scale, sample in (("relevance", population.group_by_relevance(1)), ("grade", population)):
         sums = sum_documents(sample, sample.query).overall
-        truth |= {(scale, name): float(way.compute(sums)[0]) for name, way in COEFFICIENTS.items()}
+        truth |= {
+            (scale, name): float(statistic.compute(sums)[0])
+            for name, statistic in COEFFICIENTS.items()
+        }
     n_held = dict.fromkeys(truth, 0)
     for _ in range(n_trials):
-        for coefficient in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
+        for coefficient in estimate_coefficients(
+            draw_grade_counts(random, n_queries, missing), 1, 0.05
+        ):
             assert coefficient.low is not None
             assert coefficient.high is not None
             n_held[coefficient.of, coefficient.name] += (
