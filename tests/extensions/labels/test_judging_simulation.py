@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 from helpers.folders import DOCS
-from judging_simulation import SEED, Simulation, Tau, relevant_of, systems, until_tau
+from judging_simulation import (
+    SEED,
+    OrderCorrelation,
+    Simulation,
+    count_relevant,
+    count_until_tau,
+    read_systems,
+)
 
 PAGE = DOCS / "how-to" / "judging-more.md"
 pytestmark = pytest.mark.more
@@ -25,27 +32,27 @@ def _read_page_numbers() -> dict[str, list[list[float]]]:
 
 
 @pytest.fixture(scope="module")
-def simulation_and_tau(data: Path) -> tuple[Simulation, Tau]:
-    qrels, runs = systems(data / "dl19")
-    return Simulation(qrels, runs), Tau(qrels, runs)
+def simulation_and_correlation(data: Path) -> tuple[Simulation, OrderCorrelation]:
+    qrels, runs = read_systems(data / "dl19")
+    return Simulation(qrels, runs), OrderCorrelation(qrels, runs)
 
 
 @pytest.mark.parametrize("strategy", ["depth", "fusion", "rbp"])
 def test_ways_without_chance_take_as_many_as_stated(
-    strategy: str, simulation_and_tau: tuple[Simulation, Tau]
+    strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:
-    simulation, tau = simulation_and_tau
-    n_needed = until_tau(simulation, tau, strategy, SEED)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, strategy, SEED)]
+    simulation, tau = simulation_and_correlation
+    n_needed = count_until_tau(simulation, tau, strategy, SEED)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, strategy, SEED)]
     assert [[n] for n in numbers] == _read_page_numbers()[strategy][:3]
 
 
 @pytest.mark.parametrize("strategy", ["chance", "move-to-front"])
 def test_draws_are_within_what_is_stated(
-    strategy: str, simulation_and_tau: tuple[Simulation, Tau]
+    strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:
-    simulation, tau = simulation_and_tau
-    n_needed = until_tau(simulation, tau, strategy, SEED + 3)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, strategy, SEED + 3)]
+    simulation, tau = simulation_and_correlation
+    n_needed = count_until_tau(simulation, tau, strategy, SEED + 3)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, strategy, SEED + 3)]
     for n, (_, fewest, greatest) in zip(numbers, _read_page_numbers()[strategy][:3], strict=True):
         assert fewest <= n <= greatest

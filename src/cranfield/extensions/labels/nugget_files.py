@@ -49,7 +49,7 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     """
     table = read_table(source, _FORM)
     if not isinstance(table, Table):
-        raise not_a_table_error(_FORM, table.value)
+        raise not_a_table_error(_FORM, table.members)
     nugget_of_key: dict[tuple[str, str, str], Nugget] = {}
     importance_of_nugget: dict[tuple[str, str], str] = {}
     without_nuggets: list[tuple[str, str]] = []

@@ -54,7 +54,7 @@ _REPEATED_NOTES = (
 class LabelledQueries(Units):
     """The queries that people labelled, each a unit of its own."""
 
-    words = "labelled queries"
+    unit_words = "labelled queries"
 
 
 def sample_labels(
