@@ -35,10 +35,10 @@ def judged(table: list[list[int | None]]) -> dict[str, Any]:
     return {"qrels_a": a, "qrels_b": b, "extra_qrels": extra_qrels or None}
 
 
-def of_grades(agreement_result: Any) -> dict[str, Coefficient]:
+def of_grades(assessment: Any) -> dict[str, Coefficient]:
     return {
         coefficient.name: coefficient
-        for coefficient in agreement_result.coefficients
+        for coefficient in assessment.coefficients
         if coefficient.of == "grade"
     }
 
@@ -162,7 +162,7 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         for i, grade in grade_of_assessor.items():
             qrels[i].setdefault(f"q{q}", {})[f"d{d}"] = grade
         units += [list(grade_of_assessor.values())] if grade_of_assessor else []
-    result = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
+    assessment = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
     for scale, units_on_scale in (
         ("grade", units),
         ("relevance", [[int(g >= 2) for g in unit] for unit in units]),
@@ -170,11 +170,11 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         expected = slowly(units_on_scale, n_assessors)
         coefficient_of_name = {
             coefficient.name: coefficient.value
-            for coefficient in result.coefficients
+            for coefficient in assessment.coefficients
             if coefficient.of == scale
         }
         assert coefficient_of_name == pytest.approx(expected, rel=1e-12)
-    assert len([unit for unit in units if len(unit) > 1]) == result.coefficients[0].documents
+    assert len([unit for unit in units if len(unit) > 1]) == assessment.coefficients[0].documents
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
@@ -269,13 +269,13 @@ def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float)
 
 def test_what_has_no_value_is_none_and_it_is_told() -> None:
     qrels = {"q": {"d": 1, "e": 1}}
-    result = agreement(qrels, qrels)
-    coefficients = of_grades(result)
+    assessment = agreement(qrels, qrels)
+    coefficients = of_grades(assessment)
     assert coefficients["agreement"].value == 1.0
     assert [coefficients[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [
         None
     ] * 3
-    assert "-: no value: chance alone would agree on all" in str(result)
+    assert "-: no value: chance alone would agree on all" in str(assessment)
 
 
 def test_further_assessors_have_names_pairs_and_orderings() -> None:
@@ -294,19 +294,19 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         name: {q: {d: float(random.random()) for d in docs} for q, docs in qrels_a.items()}
         for name in ("x", "y")
     }
-    result = agreement(
+    assessment = agreement(
         qrels_a, qrels_b, runs, "nDCG", extra_qrels={"crowd": crowd_qrels}, mixtures=20
     )
-    assert [*result.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
-    assert result.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
-    assert result.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
-    result_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
+    assert [*assessment.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
+    assert assessment.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
+    assert assessment.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
+    assessment_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
     pair, expected = (
-        result.others["crowd"].orderings[0].pairs[0],
-        result_of_two.orderings[0].pairs[0],
+        assessment.others["crowd"].orderings[0].pairs[0],
+        assessment_of_two.orderings[0].pairs[0],
     )
     assert (pair.change, pair.p_change) == (expected.change, expected.p_change)
-    text = str(result)
+    text = str(assessment)
     grade_phrases = "by the grades that A and crowd give", "crowd: 0"
     phrases = ("Agreement of 3 assessors", "under A and crowd", "diff crowd", "A - crowd")
     for phrase in (*phrases, *grade_phrases):
@@ -315,13 +315,13 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         "significant under one of them", ""
     ).replace("significant under both", "")
     assert [*agreement(qrels_a, qrels_b, extra_qrels=[crowd_qrels]).others] == ["C"]
-    rows = result.rows()
+    rows = assessment.rows()
     assert {"coefficient", "assessors", "pair", "pair, A and crowd"} <= {
         row["part"] for row in rows
     }
     assert (
-        json.loads(result.to_json())["others"]["crowd"]["pooled"]["kappa"]
-        == result_of_two.pooled.kappa
+        json.loads(assessment.to_json())["others"]["crowd"]["pooled"]["kappa"]
+        == assessment_of_two.pooled.kappa
     )
 
 
